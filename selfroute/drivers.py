@@ -1,0 +1,216 @@
+"""The two loops over the flow, `stream` and `astream`; `run` and `arun` exhaust them.
+
+An adapter performs the effects as `Steps` or `AsyncSteps`. A model that is asked for its whole reply
+is a stream of one piece, so that every mode takes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from selfroute.answerability import Gate, Verdict
+from selfroute.flow import Answer, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
+
+Flow = Generator[Effect, Any, Answer]
+Item = Decided | str | Answer
+
+
+class _Common(Protocol):
+    @property
+    def refusal(self) -> str:
+        """The word that declines."""
+
+    def is_too_long(self, error: Exception) -> bool:
+        """Whether the model refused its prompt as too long for its window."""
+
+
+class Steps(_Common, Protocol):
+    """Performs the effects of one question."""
+
+    def retrieve(self, effect: Retrieve) -> Sequence[Any]:
+        """Return the passages, best first."""
+
+    def read_documents(self, effect: ReadDocuments) -> Sequence[Any]:
+        """Return the documents behind the passages, as far as they fit."""
+
+    def generate(self, effect: Generate) -> Generator[str, None, None]:
+        """Yield the reply's text in pieces; closing it stops the model."""
+
+    def decided(self, effect: Decided) -> None:
+        """Announce the route."""
+
+
+class AsyncSteps(_Common, Protocol):
+    """Performs the effects of one question, awaiting."""
+
+    async def aretrieve(self, effect: Retrieve) -> Sequence[Any]:
+        """As `Steps.retrieve`."""
+
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Any]:
+        """As `Steps.read_documents`."""
+
+    def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        """As `Steps.generate`."""
+
+    async def adecided(self, effect: Decided) -> None:
+        """As `Steps.decided`."""
+
+
+def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
+    """Resume the flow through its `send` or `throw`.
+
+    Nothing but these two may be wrapped: a `StopIteration` out of a user's code must not pass for the
+    end of the flow.
+
+    Returns:
+        The next effect, or the answer.
+    """
+    try:
+        return resume(value)
+    except StopIteration as stop:
+        return cast("Answer", stop.value)
+
+
+class _Reading:
+    """A reply that is read until its verdict stands."""
+
+    __slots__ = ("gate", "text")
+
+    def __init__(self, refusal: str) -> None:
+        self.gate, self.text = Gate(refusal), ""
+
+    def feed(self, piece: str) -> bool:
+        """Take a piece; whether the verdict stands."""
+        self.text = self.gate.feed(piece)
+        return self.gate.verdict is not None
+
+    def end(self) -> None:
+        self.text = self.gate.end()
+
+    def reply(self) -> Reply:
+        return Reply(self.text, cast("Verdict", self.gate.verdict))
+
+
+def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:
+    """Perform the flow's effects.
+
+    Args:
+        flow: A fresh flow.
+        steps: Who performs its effects.
+
+    Yields:
+        `Decided`, then the answer's text in pieces that are never empty, then the whole `Answer`. Of a
+        reply that declines no piece is yielded, and it is closed as soon as that is certain. Closing
+        this generator closes the reply.
+
+    Raises:
+        Exception: Whatever a step raises, unless it is a prompt that was too long and the flow reads less.
+    """
+    effect = advance(flow.send, None)
+    pieces: Generator[str, None, None] | None = None
+    try:
+        while not isinstance(effect, Answer):
+            result: Any = None
+            try:
+                if isinstance(effect, Generate):
+                    pieces, reading = steps.generate(effect), _Reading(steps.refusal)
+                    for piece in pieces:
+                        if reading.feed(piece):
+                            break
+                    else:
+                        reading.end()
+                    result = reading.reply()
+                    if result.verdict:
+                        pieces.close()
+                elif isinstance(effect, Retrieve):
+                    result = steps.retrieve(effect)
+                elif isinstance(effect, ReadDocuments):
+                    result = steps.read_documents(effect)
+                else:
+                    steps.decided(effect)
+            except Exception as error:
+                if not _may_read_less(effect, error, steps):
+                    raise
+                effect = advance(flow.throw, error)
+                continue
+            if isinstance(effect, Decided):
+                yield effect
+            effect = advance(flow.send, result)
+        shown = [effect.text]
+        yield effect.text
+        if pieces is not None and effect.answerable:
+            for piece in pieces:
+                if piece:
+                    shown.append(piece)
+                    yield piece
+        yield replace(effect, text="".join(shown))
+    finally:
+        if pieces is not None:
+            pieces.close()
+
+
+async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:
+    """As `stream`, awaiting the steps."""
+    effect = advance(flow.send, None)
+    pieces: AsyncGenerator[str, None] | None = None
+    try:
+        while not isinstance(effect, Answer):
+            result: Any = None
+            try:
+                if isinstance(effect, Generate):
+                    pieces, reading = steps.agenerate(effect), _Reading(steps.refusal)
+                    async for piece in pieces:
+                        if reading.feed(piece):
+                            break
+                    else:
+                        reading.end()
+                    result = reading.reply()
+                    if result.verdict:
+                        await pieces.aclose()
+                elif isinstance(effect, Retrieve):
+                    result = await steps.aretrieve(effect)
+                elif isinstance(effect, ReadDocuments):
+                    result = await steps.aread_documents(effect)
+                else:
+                    await steps.adecided(effect)
+            except Exception as error:
+                if not _may_read_less(effect, error, steps):
+                    raise
+                effect = advance(flow.throw, error)
+                continue
+            if isinstance(effect, Decided):
+                yield effect
+            effect = advance(flow.send, result)
+        shown = [effect.text]
+        yield effect.text
+        if pieces is not None and effect.answerable:
+            async for piece in pieces:
+                if piece:
+                    shown.append(piece)
+                    yield piece
+        yield replace(effect, text="".join(shown))
+    finally:
+        if pieces is not None:
+            await pieces.aclose()
+
+
+def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:
+    return isinstance(effect, Generate) and effect.step == "long_context" and steps.is_too_long(error)
+
+
+def run(flow: Flow, steps: Steps) -> Answer:
+    """Exhaust `stream` and return its answer."""
+    item: Item | None = None
+    for item in stream(flow, steps):
+        pass
+    return cast("Answer", item)
+
+
+async def arun(flow: Flow, steps: AsyncSteps) -> Answer:
+    """Exhaust `astream` and return its answer."""
+    item: Item | None = None
+    async for item in astream(flow, steps):
+        pass
+    return cast("Answer", item)

@@ -1,0 +1,27 @@
+"""The default prompts, after the paper's (section 4.2 and Table 9).
+
+Both name `{context}`, `{question}` and `{refusal}`; an adapter renames them to its host's words. The
+question stands last, so that the documents of the second step are a prefix that providers can cache.
+"""
+
+RAG = """\
+Passages from a longer text:
+
+{context}
+
+Answer the question from these passages only, as briefly as a complete answer allows. Write {refusal} if \
+the question can not be answered based on the passages: exactly this word and nothing else.
+
+Question: {question}
+Answer:"""
+
+LONG_CONTEXT = """\
+Read the following text:
+
+{context}
+
+Answer the question from this text only, as briefly as a complete answer allows. Write {refusal} if the \
+question can not be answered based on the text: exactly this word and nothing else.
+
+Question: {question}
+Answer:"""
