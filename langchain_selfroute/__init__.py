@@ -1,0 +1,11 @@
+"""Self-Route for LangChain: answer from retrieved passages, read whole documents only when the model declines."""
+
+try:
+    import langchain_core  # noqa: F401
+except ModuleNotFoundError as error:
+    msg = 'langchain_selfroute needs langchain-core: pip install "selfroute[langchain]"'
+    raise ImportError(msg) from error
+
+from langchain_selfroute.chain import SelfRouteChain, SelfRouteInput, SelfRouteOutput
+
+__all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteOutput"]

@@ -1,0 +1,314 @@
+"""`SelfRouteChain`: its configuration and its entry points."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing, closing
+from typing import Any, Literal, TypeVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.documents import Document
+from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.graph import Graph
+from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
+from pydantic import ConfigDict, Field, field_validator
+from typing_extensions import TypedDict, override
+
+from langchain_selfroute.documents import Source
+from langchain_selfroute.steps import AsyncSteps, Steps
+from selfroute import prompts
+from selfroute.drivers import arun, astream, run, stream
+from selfroute.errors import ConfigurationError
+from selfroute.flow import Decided, Route
+from selfroute.usage import count_tokens
+
+
+class SelfRouteInput(TypedDict):
+    """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
+
+    input: str
+
+
+class SelfRouteOutput(TypedDict):
+    """What a chain returns, beside whatever else was passed in."""
+
+    input: str
+    retrieved: list[Document]
+    context: list[Document]
+    route: Literal["rag", "long_context"]
+    answer: str
+    answerable: bool
+    decision: dict[str, Any]
+    usage: dict[str, Any]
+
+
+def _prompt(template: str) -> ChatPromptTemplate:
+    return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
+
+
+class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]):
+    """Answer from the retrieved passages; read whole documents only when the model declines.
+
+    A drop-in for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024): the model
+    answers from the passages or writes the refusal word; only then is it given the documents.
+
+    Example:
+        ```python
+        from langchain_core.documents import Document
+        from langchain_core.embeddings import DeterministicFakeEmbedding
+        from langchain_core.language_models import FakeListChatModel
+        from langchain_core.vectorstores import InMemoryVectorStore
+        from langchain_selfroute import SelfRouteChain
+
+        minutes = Document("Ms Okafor chaired the meeting. ...", metadata={"source": "minutes"})
+        store = InMemoryVectorStore.from_documents([minutes], DeterministicFakeEmbedding(size=8))
+        chain = SelfRouteChain(
+            retriever=store.as_retriever(search_kwargs={"k": 5}),
+            llm=FakeListChatModel(responses=["unanswerable", "Ms Okafor"]),
+            documents=[minutes],
+        )
+        result = chain.invoke("Who chaired the meeting?")
+        assert (result["answer"], result["route"]) == ("Ms Okafor", "long_context")
+        ```
+
+    Attributes:
+        retriever: A retriever, or any runnable that returns documents. If its `InputType` is `str` it is
+            given the question, else all inputs.
+        llm: A chat model or any runnable over one that returns a message or a string. Give the model
+            itself rather than `model | parser`: only then does closing a sync stream stop it.
+        documents: The whole documents: a list, read in order; or a runnable or callable (sync or async)
+            that is given `{**inputs, "retrieved": [...]}` and returns a list of Documents.
+        long_context_llm: The model of the second step; `llm` if None.
+        rag_prompt: Prompt of the first step, over `context`, `input` and optionally `chat_history` and
+            `refusal`.
+        long_context_prompt: Prompt of the second step, likewise.
+        document_prompt: Formats each passage and document in the context; only their text if None.
+        refusal: The word by which the model declines.
+        max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
+            `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
+        token_counter: Counts the tokens of a text; a quarter of its characters if None.
+
+    Raises:
+        ValueError: The configuration can not work, or an argument is unknown (in the constructor).
+        InputError: A call was given no question.
+        ReplyError: The retriever, the documents or the model returned something of the wrong type.
+    """
+
+    retriever: Runnable[Any, Any]
+    llm: Runnable[Any, Any]
+    documents: Source = Field(repr=False, exclude=True)
+    long_context_llm: Runnable[Any, Any] | None = None
+    rag_prompt: BasePromptTemplate[Any] = _prompt(prompts.RAG)
+    long_context_prompt: BasePromptTemplate[Any] = _prompt(prompts.LONG_CONTEXT)
+    document_prompt: BasePromptTemplate[str] | None = None
+    refusal: str = "unanswerable"
+    max_context_tokens: int | None = Field(default=None, gt=0)
+    token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", hide_input_in_errors=True)
+
+    @field_validator("documents", mode="plain")
+    @classmethod
+    def _check_documents(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            if not value:
+                msg = "documents is empty: the second step would have nothing to read"
+                raise ConfigurationError(msg)
+            if all(isinstance(document, Document) for document in value):
+                return value
+        elif isinstance(value, Runnable) or callable(value):
+            return value
+        msg = (
+            "documents must be a list of Documents, or a runnable or callable that is given "
+            "{**inputs, 'retrieved': [...]} and returns one"
+        )
+        raise ConfigurationError(msg)
+
+    @field_validator("rag_prompt", "long_context_prompt")
+    @classmethod
+    def _check_prompt(cls, value: BasePromptTemplate[Any]) -> BasePromptTemplate[Any]:
+        if "context" not in value.input_variables:
+            msg = f"the prompt must have the variable {{context}}; it has {sorted(value.input_variables)}"
+            raise ConfigurationError(msg)
+        return value
+
+    @field_validator("refusal")
+    @classmethod
+    def _check_refusal(cls, value: str) -> str:
+        if not any(character.isalnum() for character in value):
+            msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"
+            raise ConfigurationError(msg)
+        return value.strip()
+
+    @property
+    @override
+    def InputType(self) -> Any:
+        # The dict form alone: a union has no schema that `as_tool` accepts.
+        return SelfRouteInput
+
+    @property
+    @override
+    def OutputType(self) -> Any:
+        return SelfRouteOutput
+
+    @property
+    @override
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        parts = (self.retriever, self.llm, self.long_context_llm, self.documents)
+        return get_unique_config_specs(
+            spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
+        )
+
+    @override
+    def get_graph(self, config: RunnableConfig | None = None) -> Graph:
+        graph = Graph()
+        start = graph.add_node(self.get_input_schema(config))
+        end = graph.add_node(self.get_output_schema(config))
+        source = self.documents if isinstance(self.documents, Runnable) else self.retriever
+        parts = {
+            "retrieve": self.retriever,
+            "rag": self.llm,
+            "read_documents": source,
+            "long_context": self.long_context_llm or self.llm,
+        }
+        nodes = [graph.add_node(part) for part in parts.values()]
+        for node, name in zip(nodes, parts, strict=True):
+            graph.nodes[node.id] = node.copy(name=name)
+        retrieve, rag, read_documents, long_context = nodes
+        graph.add_edge(start, retrieve)
+        graph.add_edge(retrieve, rag)
+        graph.add_edge(rag, end, data="answered", conditional=True)
+        graph.add_edge(rag, read_documents, data="declined", conditional=True)
+        graph.add_edge(read_documents, long_context)
+        graph.add_edge(long_context, end)
+        return graph
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text with `token_counter`, or estimate them."""
+        return self.token_counter(text) if self.token_counter else count_tokens(text)
+
+    def document_budget(self) -> int | None:
+        """The tokens that the documents of the second step may have together, None for no limit."""
+        if self.max_context_tokens is not None:
+            return self.max_context_tokens
+        profile = getattr(self.long_context_llm or self.llm, "profile", None)
+        window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+        # A tenth for what a rough count misses, and room for the instruction and the question.
+        return max(window * 9 // 10 - 1_000, window // 2) if isinstance(window, int) else None
+
+    @override
+    def invoke(
+        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> SelfRouteOutput:
+        """Answer a question; `kwargs` go to the models of both steps."""
+
+        @_performs
+        def answer(given: Any, run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Any:
+            steps = Steps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
+            return steps.whole(run(steps.flow(), steps))
+
+        return self._call_with_config(answer, input, config, **kwargs)
+
+    @override
+    async def ainvoke(
+        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> SelfRouteOutput:
+        """As `invoke`."""
+
+        @_performs
+        async def answer(given: Any, run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any) -> Any:
+            steps = AsyncSteps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
+            return steps.whole(await arun(steps.flow(), steps))
+
+        return await self._acall_with_config(answer, input, config, **kwargs)
+
+    @override
+    def stream(
+        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[SelfRouteOutput]:
+        """Answer a question in chunks that add up to the output of `invoke`; closing it stops the model."""
+        inner: list[Generator[AddableDict, None, None]] = []
+
+        @_performs
+        def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
+            steps = Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+            inner.append(_chunks(steps))
+            return inner[0]
+
+        outer: Any = self._transform_stream_with_config(iter([input]), transform, config, **kwargs)
+        try:
+            for chunk in outer:  # `yield from` would close the outer one first
+                yield chunk
+        finally:
+            for chunks in inner:  # the model's run has to end before the chain's
+                chunks.close()
+            outer.close()
+
+    @override
+    async def astream(
+        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[SelfRouteOutput]:
+        """As `stream`."""
+        inner: list[AsyncGenerator[AddableDict, None]] = []
+
+        async def once() -> AsyncIterator[Any]:
+            yield input
+
+        @_performs
+        def transform(
+            _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
+        ) -> AsyncIterator[Any]:
+            steps = AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+            inner.append(_achunks(steps))
+            return inner[0]
+
+        outer: Any = self._atransform_stream_with_config(once(), transform, config, **kwargs)
+        try:
+            async for chunk in outer:
+                yield chunk
+        finally:
+            for chunks in inner:
+                await chunks.aclose()
+            await outer.aclose()
+
+
+_PERFORMS = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _performs(function: Function) -> Function:
+    """Spare LangChain, which looks at the signature of what it runs, the inspection at every call."""
+    function.__signature__ = _PERFORMS  # type: ignore[attr-defined]
+    return function
+
+
+def _chunks(steps: Steps) -> Generator[AddableDict, None, None]:
+    route: Route | None = None
+    with closing(stream(steps.flow(), steps)) as items:
+        for item in items:
+            if isinstance(item, Decided):
+                route = item.route
+            elif not isinstance(item, str):
+                yield steps.rest(item)
+            elif route:
+                yield steps.head(route, item)
+                route = None
+            else:
+                yield AddableDict(answer=item)
+
+
+async def _achunks(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
+    route: Route | None = None
+    async with aclosing(astream(steps.flow(), steps)) as items:
+        async for item in items:
+            if isinstance(item, Decided):
+                route = item.route
+            elif not isinstance(item, str):
+                yield steps.rest(item)
+            elif route:
+                yield steps.head(route, item)
+                route = None
+            else:
+                yield AddableDict(answer=item)

@@ -1,0 +1,115 @@
+"""Reads the documents of the second step from whatever the chain was given, and fits them to the window."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import run_in_executor, set_config_context
+from langchain_core.runnables.utils import coro_with_context
+
+from selfroute.documents import Count, fit
+from selfroute.errors import ReplyError
+
+Given: TypeAlias = dict[str, Any]
+Source: TypeAlias = (
+    list[Document] | Runnable[Any, Any] | Callable[[Given], Iterable[Document] | Awaitable[Iterable[Document]]]
+)
+
+
+def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]:
+    """Read the documents.
+
+    Args:
+        source: A list of documents, or a runnable or callable that is given `given`.
+        given: The chain's inputs and the `retrieved` passages.
+        config: The config of the run that reads; what the source runs becomes its child.
+
+    Returns:
+        The documents, best first.
+
+    Raises:
+        ReplyError: The source returned something else, or has to be awaited.
+    """
+    if isinstance(source, list):
+        return source
+    if isinstance(source, Runnable):
+        return documents_of(source.invoke(given, config), "documents")
+    found = _within(config, source, given)
+    if inspect.isawaitable(found):
+        if inspect.iscoroutine(found):
+            found.close()
+        msg = "documents is async: call ainvoke or astream, or give the chain a sync callable"
+        raise ReplyError(msg)
+    return documents_of(found, "documents")
+
+
+async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Document]:
+    """As `read`; a sync callable runs in a thread, so that the event loop goes on."""
+    if isinstance(source, list):
+        return source
+    if isinstance(source, Runnable):
+        return documents_of(await source.ainvoke(given, config), "documents")
+    if _is_async(source):
+        found = _within(config, source, given)
+    else:
+        found = await run_in_executor(config, _within, config, source, given)
+    if inspect.isawaitable(found):
+        with set_config_context(config) as context:
+            found = await coro_with_context(_coroutine(found), context)
+    return documents_of(found, "documents")
+
+
+def _is_async(source: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__)
+
+
+def _within(config: RunnableConfig, source: Callable[[Given], Any], given: Given) -> Any:
+    """Call with the config in the context, so that runnables inside the source find their parent run."""
+    with set_config_context(config) as context:
+        return context.run(source, given)
+
+
+async def _coroutine(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def documents_of(found: Any, what: str) -> list[Document]:
+    """Check that a user's part returned documents.
+
+    Raises:
+        ReplyError: It did not; the message names the part.
+    """
+    if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, str | Document)):
+        documents = list(found)
+        strangers = [document for document in documents if not isinstance(document, Document)]
+        if not strangers:
+            return documents
+        found = strangers[0]
+    msg = f"{what} must return a list of Documents; got {type(found).__name__}"
+    raise ReplyError(msg)
+
+
+def fitted(
+    documents: Sequence[Document], *, retrieved: Sequence[Document], budget: int | None, count: Count
+) -> list[Document]:
+    """Take documents, best first, until the budget is full; trim the one that does not fit.
+
+    Returns:
+        The documents as they are, and a copy of the trimmed one with `metadata["selfroute"]["trimmed"]`
+        set; empty if there is no text at all.
+    """
+    texts = [document.page_content for document in documents]
+    passages = [passage.page_content for passage in retrieved]
+    taken = []
+    for part in fit(texts, passages=passages, budget=budget, count=count):
+        document = documents[part.index]
+        if part.trimmed:
+            how = {"method": "original", "chunks": 0, "gaps": [], **document.metadata.get("selfroute", {})}
+            metadata = {**document.metadata, "selfroute": {**how, "trimmed": True}}
+            document = Document(page_content=part.text, metadata=metadata, id=document.id)
+        taken.append(document)
+    return taken if any(text.page_content and not text.page_content.isspace() for text in taken) else []

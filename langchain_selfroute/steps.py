@@ -1,0 +1,243 @@
+"""Performs the flow's effects for one call of a chain, as runs of LangChain."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    CallbackManagerForChainRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
+from langchain_core.documents import Document
+from langchain_core.prompt_values import PromptValue
+from langchain_core.prompts import format_document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables.utils import AddableDict
+
+from langchain_selfroute import documents
+from langchain_selfroute.convert import Tally, inputs_of, is_too_long
+from selfroute.documents import read_less
+from selfroute.drivers import Flow
+from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
+from selfroute.usage import Usage
+
+if TYPE_CHECKING:
+    from langchain_selfroute.chain import SelfRouteChain
+
+Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
+EVENT = "selfroute_decision"
+
+
+class _Call(Generic[Manager]):
+    """One call of a chain: what both ways of performing it share."""
+
+    def __init__(
+        self,
+        chain: SelfRouteChain,
+        given: Any,
+        *,
+        manager: Manager,
+        config: RunnableConfig | None,
+        kwargs: dict[str, Any],
+        streaming: bool,
+    ) -> None:
+        self.chain, self.kwargs, self.streaming = chain, kwargs, streaming
+        self.manager: Manager = manager
+        self.config: RunnableConfig = {**config} if config else {}
+        for own in ("run_name", "run_id"):  # the chain's run took them
+            self.config.pop(own, None)  # type: ignore[misc]
+        self.inputs = inputs_of(given)
+        self.refusal = chain.refusal
+        self.passages: Sequence[Document] = ()
+        self.read: Sequence[Document] = ()  # whole documents, before they were fitted
+        self.context: Sequence[Document] = ()
+        self.usage = Usage()
+
+    def flow(self) -> Flow:
+        return self_route(self.inputs["input"], refusal=self.refusal)
+
+    def is_too_long(self, error: Exception) -> bool:
+        return is_too_long(error)
+
+    def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
+        """The config of a child run; what runs it merges it with the context's, so it is given only what differs."""
+        manager = self.manager.get_child()
+        if tag:
+            manager.add_tags([tag])  # inherited: the model may sit inside a retry or a fallback
+        return {**self.config, "callbacks": manager, "run_name": name}
+
+    def _query(self) -> Any:
+        return self.inputs["input"] if takes_string(self.chain.retriever) else self.inputs
+
+    def _retrieved(self, found: Any) -> Sequence[Document]:
+        self.passages = documents.documents_of(found, "retriever")
+        return self.passages
+
+    def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
+        self.context, chain = effect.context, self.chain
+        if chain.document_prompt is None:
+            texts = [document.page_content for document in effect.context]
+        else:
+            texts = [format_document(document, chain.document_prompt) for document in effect.context]
+        words = {**self.inputs, "context": "\n\n".join(texts), "refusal": self.refusal}
+        if effect.step == "rag":
+            model, prompt = chain.llm, chain.rag_prompt.format_prompt(**words)
+        else:
+            model, prompt = chain.long_context_llm or chain.llm, chain.long_context_prompt.format_prompt(**words)
+        return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
+
+    def _book(self, step: Route, tally: Tally, prompt: PromptValue) -> None:
+        counts = tally.usage(prompt, count=self.chain.count_tokens)
+        if counts:
+            self.usage += Usage.of(step, counts)
+
+    def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
+        asked = {"input": self.inputs["input"], "retrieved": len(effect.passages)}
+        return asked if effect.too_long is None else {**asked, "too_long": str(effect.too_long)[:500]}
+
+    def _given(self) -> dict[str, Any]:
+        return {**self.inputs, "retrieved": list(self.passages)}
+
+    def _budget(self, effect: ReadDocuments) -> int | None:
+        if effect.too_long is None:
+            return self.chain.document_budget()
+        sent = sum(self.chain.count_tokens(document.page_content) for document in self.context)
+        return read_less(effect.too_long, sent=sent)
+
+    def _fit(self, budget: int | None) -> list[Document]:
+        return documents.fitted(self.read, retrieved=self.passages, budget=budget, count=self.chain.count_tokens)
+
+    def _summary(self, taken: Sequence[Document]) -> dict[str, Any]:
+        """What the run of `read_documents` records: no text."""
+        return {
+            "documents": [
+                {
+                    "source": str(document.metadata.get("source", "")),
+                    "characters": len(document.page_content),
+                    **document.metadata.get("selfroute", {}),
+                }
+                for document in taken
+            ]
+        }
+
+    def head(self, route: Route, text: str) -> AddableDict:
+        """The first chunk of a stream: all that is known when the first text comes."""
+        return AddableDict(
+            {
+                **self.inputs,
+                "retrieved": list(self.passages),
+                "context": list(self.context),
+                "route": route,
+                "answer": text,
+            }
+        )
+
+    def rest(self, answer: Answer) -> AddableDict:
+        """The last chunk of a stream."""
+        return AddableDict(answerable=answer.answerable, decision=answer.decision.as_dict(), usage=self.usage.as_dict())
+
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        """The output of a call that does not stream: the sum of the chunks."""
+        return {**self.head(answer.route, answer.text), **self.rest(answer)}
+
+
+class Steps(_Call[CallbackManagerForChainRun]):
+    """Performs the effects for `invoke` and `stream`."""
+
+    def retrieve(self, effect: Retrieve) -> Sequence[Document]:
+        return self._retrieved(self.chain.retriever.invoke(self._query(), self._child("retrieve")))
+
+    def generate(self, effect: Generate) -> Generator[str, None, None]:
+        model, prompt, config = self._prompt(effect)
+        tally = Tally(whole=not self.streaming)
+        messages: Any = None
+        try:
+            if self.streaming:
+                messages = model.stream(prompt, config, **self.kwargs)
+                for message in messages:
+                    yield tally.add(message)
+                tally.whole = True
+            else:
+                yield tally.add(model.invoke(prompt, config, **self.kwargs))
+        finally:
+            if hasattr(messages, "close"):
+                messages.close()  # hangs up
+            self._book(effect.step, tally, prompt)
+
+    def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
+        try:
+            if effect.too_long is None:
+                config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
+                self.read = documents.read(self.chain.documents, self._given(), config)
+            self.context = taken = self._fit(self._budget(effect))
+        except BaseException as error:
+            run.on_chain_error(error)
+            raise
+        run.on_chain_end(self._summary(taken))
+        return taken
+
+    def decided(self, effect: Decided) -> None:
+        if self.manager.handlers:
+            data = {"route": effect.route, "decision": effect.decision.as_dict()}
+            dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
+
+
+class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
+    """Performs the effects for `ainvoke` and `astream`."""
+
+    async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
+        return self._retrieved(await self.chain.retriever.ainvoke(self._query(), self._child("retrieve")))
+
+    async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        model, prompt, config = self._prompt(effect)
+        tally = Tally(whole=not self.streaming)
+        messages: Any = None
+        try:
+            if self.streaming:
+                messages = model.astream(prompt, config, **self.kwargs)
+                async for message in messages:
+                    yield tally.add(message)
+                tally.whole = True
+            else:
+                yield tally.add(await model.ainvoke(prompt, config, **self.kwargs))
+        finally:
+            if hasattr(messages, "aclose"):
+                await messages.aclose()  # hangs up
+            self._book(effect.step, tally, prompt)
+
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
+        try:
+            if effect.too_long is None:
+                config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
+                self.read = await documents.aread(self.chain.documents, self._given(), config)
+            budget = self._budget(effect)
+            # Counting and trimming a long text may take a while: off the event loop.
+            taken = self._fit(None) if budget is None else await run_in_executor(None, self._fit, budget)
+            self.context = taken
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end(self._summary(taken))
+        return taken
+
+    async def adecided(self, effect: Decided) -> None:
+        if self.manager.handlers:
+            data = {"route": effect.route, "decision": effect.decision.as_dict()}
+            await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
+
+
+def takes_string(retriever: Runnable[Any, Any]) -> bool:
+    """Whether a retriever is asked with the bare question; any other runnable gets all inputs."""
+    if isinstance(retriever, BaseRetriever):
+        return True
+    try:
+        return retriever.InputType is str
+    except (TypeError, AttributeError):  # a runnable that can not tell
+        return False
