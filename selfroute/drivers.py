@@ -29,32 +29,32 @@ class _Common(Protocol):
 class Steps(_Common, Protocol):
     """Performs the effects of one question."""
 
-    def retrieve(self, effect: Retrieve) -> Sequence[Any]:
+    def retrieve(self, effect: Retrieve, /) -> Sequence[Any]:
         """Return the passages, best first."""
 
-    def read_documents(self, effect: ReadDocuments) -> Sequence[Any]:
+    def read_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
         """Return the documents behind the passages, as far as they fit."""
 
-    def generate(self, effect: Generate) -> Generator[str, None, None]:
+    def generate(self, effect: Generate, /) -> Generator[str, None, None]:
         """Yield the reply's text in pieces; closing it stops the model."""
 
-    def decided(self, effect: Decided) -> None:
+    def decided(self, effect: Decided, /) -> None:
         """Announce the route."""
 
 
 class AsyncSteps(_Common, Protocol):
     """Performs the effects of one question, awaiting."""
 
-    async def aretrieve(self, effect: Retrieve) -> Sequence[Any]:
+    async def aretrieve(self, effect: Retrieve, /) -> Sequence[Any]:
         """As `Steps.retrieve`."""
 
-    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Any]:
+    async def aread_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
         """As `Steps.read_documents`."""
 
-    def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+    def agenerate(self, effect: Generate, /) -> AsyncGenerator[str, None]:
         """As `Steps.generate`."""
 
-    async def adecided(self, effect: Decided) -> None:
+    async def adecided(self, effect: Decided, /) -> None:
         """As `Steps.decided`."""
 
 
@@ -86,14 +86,14 @@ class _Reading:
         self.text = self.gate.feed(piece)
         return self.gate.verdict is not None
 
-    def end(self) -> None:
-        self.text = self.gate.end()
-
     def reply(self) -> Reply:
+        """The reply, as far as it was read: to its end, if the verdict does not stand yet."""
+        if self.gate.verdict is None:
+            self.text = self.gate.end()
         return Reply(self.text, cast("Verdict", self.gate.verdict))
 
 
-def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:
+def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C901, PLR0912 - the loop, whole
     """Perform the flow's effects.
 
     Args:
@@ -112,77 +112,62 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:
     pieces: Generator[str, None, None] | None = None
     try:
         while not isinstance(effect, Answer):
-            result: Any = None
+            resume: Callable[[Any], Effect] = flow.send
             try:
                 if isinstance(effect, Generate):
                     pieces, reading = steps.generate(effect), _Reading(steps.refusal)
                     for piece in pieces:
                         if reading.feed(piece):
                             break
-                    else:
-                        reading.end()
-                    result = reading.reply()
+                    result: Any = reading.reply()
                     if result.verdict:
                         pieces.close()
-                elif isinstance(effect, Retrieve):
-                    result = steps.retrieve(effect)
-                elif isinstance(effect, ReadDocuments):
-                    result = steps.read_documents(effect)
                 else:
-                    steps.decided(effect)
+                    result = _perform(effect, steps)
             except Exception as error:
                 if not _may_read_less(effect, error, steps):
                     raise
-                effect = advance(flow.throw, error)
-                continue
+                resume, result = flow.throw, error
             if isinstance(effect, Decided):
                 yield effect
-            effect = advance(flow.send, result)
+            effect = advance(resume, result)
         shown = [effect.text]
         yield effect.text
         if pieces is not None and effect.answerable:
-            for piece in pieces:
-                if piece:
-                    shown.append(piece)
-                    yield piece
+            for piece in filter(None, pieces):
+                shown.append(piece)
+                yield piece
         yield replace(effect, text="".join(shown))
     finally:
         if pieces is not None:
             pieces.close()
 
 
-async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:
+async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:  # noqa: C901, PLR0912
     """As `stream`, awaiting the steps."""
     effect = advance(flow.send, None)
     pieces: AsyncGenerator[str, None] | None = None
     try:
         while not isinstance(effect, Answer):
-            result: Any = None
+            resume: Callable[[Any], Effect] = flow.send
             try:
                 if isinstance(effect, Generate):
                     pieces, reading = steps.agenerate(effect), _Reading(steps.refusal)
                     async for piece in pieces:
                         if reading.feed(piece):
                             break
-                    else:
-                        reading.end()
-                    result = reading.reply()
+                    result: Any = reading.reply()
                     if result.verdict:
                         await pieces.aclose()
-                elif isinstance(effect, Retrieve):
-                    result = await steps.aretrieve(effect)
-                elif isinstance(effect, ReadDocuments):
-                    result = await steps.aread_documents(effect)
                 else:
-                    await steps.adecided(effect)
+                    result = await _aperform(effect, steps)
             except Exception as error:
                 if not _may_read_less(effect, error, steps):
                     raise
-                effect = advance(flow.throw, error)
-                continue
+                resume, result = flow.throw, error
             if isinstance(effect, Decided):
                 yield effect
-            effect = advance(flow.send, result)
+            effect = advance(resume, result)
         shown = [effect.text]
         yield effect.text
         if pieces is not None and effect.answerable:
@@ -196,6 +181,24 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:
             await pieces.aclose()
 
 
+def _perform(effect: Retrieve | ReadDocuments | Decided, steps: Steps) -> Sequence[Any] | None:
+    if isinstance(effect, Retrieve):
+        return steps.retrieve(effect)
+    if isinstance(effect, ReadDocuments):
+        return steps.read_documents(effect)
+    steps.decided(effect)
+    return None
+
+
+async def _aperform(effect: Retrieve | ReadDocuments | Decided, steps: AsyncSteps) -> Sequence[Any] | None:
+    if isinstance(effect, Retrieve):
+        return await steps.aretrieve(effect)
+    if isinstance(effect, ReadDocuments):
+        return await steps.aread_documents(effect)
+    await steps.adecided(effect)
+    return None
+
+
 def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:
     return isinstance(effect, Generate) and effect.step == "long_context" and steps.is_too_long(error)
 
@@ -203,7 +206,7 @@ def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:
 def run(flow: Flow, steps: Steps) -> Answer:
     """Exhaust `stream` and return its answer."""
     item: Item | None = None
-    for item in stream(flow, steps):
+    for item in stream(flow, steps):  # noqa: B007 - the last one counts
         pass
     return cast("Answer", item)
 
@@ -211,6 +214,6 @@ def run(flow: Flow, steps: Steps) -> Answer:
 async def arun(flow: Flow, steps: AsyncSteps) -> Answer:
     """Exhaust `astream` and return its answer."""
     item: Item | None = None
-    async for item in astream(flow, steps):
+    async for item in astream(flow, steps):  # noqa: B007
         pass
     return cast("Answer", item)
