@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, closing
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
@@ -13,7 +13,7 @@ from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from typing_extensions import TypedDict, override
 
 from langchain_selfroute.documents import Source
@@ -91,7 +91,8 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
         token_counter: Counts the tokens of a text; a quarter of its characters if None.
 
     Raises:
-        ValueError: The configuration can not work, or an argument is unknown (in the constructor).
+        ConfigurationError: The parts can not work together (in the constructor; a `ValueError`).
+        ValidationError: A field is unknown or of the wrong type (in the constructor; pydantic's, a `ValueError`).
         InputError: A call was given no question.
         ReplyError: The retriever, the documents or the model returned something of the wrong type.
     """
@@ -100,14 +101,26 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
     llm: Runnable[Any, Any]
     documents: Source = Field(repr=False, exclude=True)
     long_context_llm: Runnable[Any, Any] | None = None
-    rag_prompt: BasePromptTemplate[Any] = _prompt(prompts.RAG)
-    long_context_prompt: BasePromptTemplate[Any] = _prompt(prompts.LONG_CONTEXT)
-    document_prompt: BasePromptTemplate[str] | None = None
+    rag_prompt: BasePromptTemplate = _prompt(prompts.RAG)  # type: ignore[type-arg]
+    long_context_prompt: BasePromptTemplate = _prompt(prompts.LONG_CONTEXT)  # type: ignore[type-arg]
+    document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     max_context_tokens: int | None = Field(default=None, gt=0)
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", hide_input_in_errors=True)
+
+    if not TYPE_CHECKING:  # checkers see the fields
+
+        def __init__(self, **fields: Any) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                for detail in error.errors():
+                    own = detail.get("ctx", {}).get("error")
+                    if isinstance(own, ConfigurationError):
+                        raise own from None
+                raise
 
     @field_validator("documents", mode="plain")
     @classmethod
@@ -128,9 +141,9 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @field_validator("rag_prompt", "long_context_prompt")
     @classmethod
-    def _check_prompt(cls, value: BasePromptTemplate[Any]) -> BasePromptTemplate[Any]:
+    def _check_prompt(cls, value: BasePromptTemplate[Any], info: ValidationInfo) -> BasePromptTemplate[Any]:
         if "context" not in value.input_variables:
-            msg = f"the prompt must have the variable {{context}}; it has {sorted(value.input_variables)}"
+            msg = f"{info.field_name} must have the variable {{context}}; it has {sorted(value.input_variables)}"
             raise ConfigurationError(msg)
         return value
 
@@ -233,13 +246,12 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
         @_performs
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
-            steps = Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
-            inner.append(_chunks(steps))
+            inner.append(_chunks(Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)))
             return inner[0]
 
         outer: Any = self._transform_stream_with_config(iter([input]), transform, config, **kwargs)
         try:
-            for chunk in outer:  # `yield from` would close the outer one first
+            for chunk in outer:  # noqa: UP028 - `yield from` would close the outer one first
                 yield chunk
         finally:
             for chunks in inner:  # the model's run has to end before the chain's
@@ -260,8 +272,9 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
         def transform(
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
-            steps = AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
-            inner.append(_achunks(steps))
+            inner.append(
+                _achunks(AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+            )
             return inner[0]
 
         outer: Any = self._atransform_stream_with_config(once(), transform, config, **kwargs)

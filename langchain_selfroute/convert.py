@@ -45,7 +45,7 @@ def text_of(message: Any) -> str:
     """
     if isinstance(message, BaseMessage):
         content = message.content
-        return content if type(content) is str else str(message.text)
+        return content if type(content) is str else str(message.text) if content else ""
     if isinstance(message, str):
         return str(message)
     msg = f"llm and long_context_llm must return a message or a string, not {type(message).__name__}"

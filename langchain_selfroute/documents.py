@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -36,9 +37,7 @@ def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]
     """
     if isinstance(source, list):
         return source
-    if isinstance(source, Runnable):
-        return documents_of(source.invoke(given, config), "documents")
-    found = _within(config, source, given)
+    found = _within(config, _call(source, config), given)
     if inspect.isawaitable(found):
         if inspect.iscoroutine(found):
             found.close()
@@ -52,25 +51,25 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
     if isinstance(source, list):
         return source
     if isinstance(source, Runnable):
-        return documents_of(await source.ainvoke(given, config), "documents")
-    if _is_async(source):
-        found = _within(config, source, given)
+        found: Any = source.ainvoke(given, config)
+    elif inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
+        found = source(given)
     else:
-        found = await run_in_executor(config, _within, config, source, given)
+        found = await run_in_executor(None, _within, config, source, given)
     if inspect.isawaitable(found):
         with set_config_context(config) as context:
             found = await coro_with_context(_coroutine(found), context)
     return documents_of(found, "documents")
 
 
-def _is_async(source: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__)
+def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:
+    return partial(source.invoke, config=config) if isinstance(source, Runnable) else cast("Any", source)
 
 
-def _within(config: RunnableConfig, source: Callable[[Given], Any], given: Given) -> Any:
-    """Call with the config in the context, so that runnables inside the source find their parent run."""
+def _within(config: RunnableConfig, call: Callable[[Given], Any], given: Given) -> Any:
+    """Call with the config in the context, where runnables inside look for their parent run."""
     with set_config_context(config) as context:
-        return context.run(source, given)
+        return context.run(call, given)
 
 
 async def _coroutine(awaitable: Awaitable[Any]) -> Any:
@@ -83,7 +82,7 @@ def documents_of(found: Any, what: str) -> list[Document]:
     Raises:
         ReplyError: It did not; the message names the part.
     """
-    if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, str | Document)):
+    if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, str | Document | Mapping)):
         documents = list(found)
         strangers = [document for document in documents if not isinstance(document, Document)]
         if not strangers:

@@ -36,7 +36,7 @@ EVENT = "selfroute_decision"
 class _Call(Generic[Manager]):
     """One call of a chain: what both ways of performing it share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         chain: SelfRouteChain,
         given: Any,
@@ -51,7 +51,8 @@ class _Call(Generic[Manager]):
         self.config: RunnableConfig = {**config} if config else {}
         for own in ("run_name", "run_id"):  # the chain's run took them
             self.config.pop(own, None)  # type: ignore[misc]
-        self.inputs = inputs_of(given)
+        self.given = given
+        self.inputs: dict[str, Any] = {}
         self.refusal = chain.refusal
         self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()  # whole documents, before they were fitted
@@ -59,6 +60,8 @@ class _Call(Generic[Manager]):
         self.usage = Usage()
 
     def flow(self) -> Flow:
+        """Start: look at the inputs (here, within the run, so that it records what is wrong with them)."""
+        self.inputs = inputs_of(self.given)
         return self_route(self.inputs["input"], refusal=self.refusal)
 
     def is_too_long(self, error: Exception) -> bool:
@@ -71,8 +74,8 @@ class _Call(Generic[Manager]):
             manager.add_tags([tag])  # inherited: the model may sit inside a retry or a fallback
         return {**self.config, "callbacks": manager, "run_name": name}
 
-    def _query(self) -> Any:
-        return self.inputs["input"] if takes_string(self.chain.retriever) else self.inputs
+    def _query(self, effect: Retrieve) -> Any:
+        return effect.question if takes_string(self.chain.retriever) else self.inputs
 
     def _retrieved(self, found: Any) -> Sequence[Document]:
         self.passages = documents.documents_of(found, "retriever")
@@ -150,9 +153,11 @@ class Steps(_Call[CallbackManagerForChainRun]):
     """Performs the effects for `invoke` and `stream`."""
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
-        return self._retrieved(self.chain.retriever.invoke(self._query(), self._child("retrieve")))
+        """Ask the retriever, in a run of its own."""
+        return self._retrieved(self.chain.retriever.invoke(self._query(effect), self._child("retrieve")))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
+        """Ask the step's model; closing this hangs up."""
         model, prompt, config = self._prompt(effect)
         tally = Tally(whole=not self.streaming)
         messages: Any = None
@@ -170,6 +175,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
             self._book(effect.step, tally, prompt)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Read the documents and fit them to the window, in a run that records no text."""
         run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.too_long is None:
@@ -183,6 +189,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
         return taken
 
     def decided(self, effect: Decided) -> None:
+        """Send the custom event `selfroute_decision`."""
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -192,9 +199,11 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
     """Performs the effects for `ainvoke` and `astream`."""
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
-        return self._retrieved(await self.chain.retriever.ainvoke(self._query(), self._child("retrieve")))
+        """As `Steps.retrieve`."""
+        return self._retrieved(await self.chain.retriever.ainvoke(self._query(effect), self._child("retrieve")))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        """As `Steps.generate`."""
         model, prompt, config = self._prompt(effect)
         tally = Tally(whole=not self.streaming)
         messages: Any = None
@@ -212,6 +221,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
             self._book(effect.step, tally, prompt)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        """As `Steps.read_documents`."""
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.too_long is None:
@@ -228,6 +238,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
         return taken
 
     async def adecided(self, effect: Decided) -> None:
+        """As `Steps.decided`."""
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -238,6 +249,6 @@ def takes_string(retriever: Runnable[Any, Any]) -> bool:
     if isinstance(retriever, BaseRetriever):
         return True
     try:
-        return retriever.InputType is str
+        return retriever.InputType in (str, "str")  # a name where annotations are postponed
     except (TypeError, AttributeError):  # a runnable that can not tell
         return False
