@@ -13,7 +13,13 @@ _TOO_LONG = re.compile(
     r"|maximum context|max_model_len|(?:prompt|input|request|message)s? (?:is |are )?too long"
     r"|token count[^.]{0,40}exceed|exceed[^.]{0,60}(?:number of|input|prompt) tokens|input tokens exceed"
     r"|too many (?:input |prompt )?tokens|reduce the length of the (?:messages|input|prompt)"
-    r"|`inputs` (?:tokens|must have)[^.]{0,60}(?:<=|less than)",
+    r"|`inputs` (?:tokens|must have)[^.]{0,60}(?:<=|less than)"
+    r"|token count is \d+ but|longer than the (?:model's |maximum )*(?:context|model|input|prompt) length"
+    r"|exceeds? the maximum (?:allowed )?(?:input|prompt|context|model) length",
+    re.IGNORECASE,
+)
+_RATE_LIMIT = re.compile(
+    r"rate.?limit|throttl|quota|per (?:minute|min|hour|day)\b|wait before trying|try again (?:later|in)\b",
     re.IGNORECASE,
 )
 _NUMBER = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d{3,})(?!\w)"
@@ -77,18 +83,19 @@ def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> st
 
     Returns:
         The stretch with the best passage in it and as many of the others as fit, from white space to
-        white space; empty if there is no room for anything.
+        white space; all of a text that fits; empty if there is no room for anything.
     """
-    hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0]
-    room, size = budget, count(text)
-    length = len(text) * room // max(size, 1) if size > room else len(text)
-    while length > 0:
-        part = _stretch(text, hits or [(0, 0)], length)
-        size = count(part)
-        if size <= budget:
-            return part
+    hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
+    best = text[slice(*hits[0])]
+    least = best if count(best) <= budget else ""
+    part, length, size = text, len(text), count(text)
+    while size > budget:  # the same tokens per character everywhere is a guess: look again
         length = min(length * budget // size, length - 1)
-    return ""
+        if length <= len(least):
+            return least
+        part = _stretch(text, hits, length)
+        size = count(part)
+    return part
 
 
 def _find(passage: str, text: str) -> int:
@@ -121,7 +128,8 @@ def is_too_long(error: Exception) -> bool:
     codes = {getattr(error, "code", None), getattr(error, "status_code", None)}
     if "context_length_exceeded" in codes:
         return True
-    return codes.isdisjoint(_OTHER_TROUBLE) and bool(_TOO_LONG.search(str(error)))
+    message = str(error)
+    return codes.isdisjoint(_OTHER_TROUBLE) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
 
 
 def read_less(error: Exception, *, sent: int) -> int:

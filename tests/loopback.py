@@ -1,0 +1,562 @@
+"""Loopback servers that speak the OpenAI and the Gemini protocol.
+
+The tests run the real client packages against a `LoopbackServer`: HTTP on a free port of 127.0.0.1, asyncio streams in
+one daemon thread. A function of the test chooses what to do with each request; the server keeps its own book of what
+was asked, sent and billed.
+
+    with LoopbackServer(lambda request: "Mr Lin.") as server:
+        model = ChatOpenAI(base_url=server.openai_url, api_key="k", model="m", max_retries=0, stream_usage=True)
+        assert model.invoke("Who chaired?").text == "Mr Lin."
+        server.settle()
+    assert server.book[0].request.prompt == "Who chaired?"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import responses
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+Json = dict[str, Any]
+
+OK = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asked of a model.
+
+    Attributes:
+        protocol: The protocol of the request.
+        model: The name of the model.
+        prompt: All text of all messages, the system's first, joined with newlines.
+        stream: Whether the answer is to be streamed.
+        body: The JSON body.
+        headers: The HTTP headers, their names in lower case.
+    """
+
+    protocol: Literal["openai", "gemini"]
+    model: str
+    prompt: str
+    stream: bool
+    body: Json
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server does with a request.
+
+    Attributes:
+        text: The whole reply.
+        pieces: How the reply is cut in a stream; by default at spaces, the space leading the next piece. If given,
+            they are the reply, whatever `text` is.
+        delay: Seconds before each piece. An answer that is not streamed comes after the delays of all its pieces.
+        first_delay: Seconds before anything is sent, headers included.
+        usage: Whether usage is reported at all.
+        cached_tokens: How many input tokens are reported as read from a cache.
+        status: The HTTP status; any but 200 makes an error answer.
+        error: The protocol's "error" object, for an error answer or an error event.
+        drop_after: Abort the connection after so many pieces; 0: right after the headers. A client that does not
+            stream gets no answer at all.
+        error_after: Send an error event in place of all that follows so many pieces of a stream.
+        content_null: OpenAI only: the message's content is null. A stream has a delta without content for each piece.
+    """
+
+    text: str = ""
+    pieces: Sequence[str] | None = None
+    delay: float = 0.0
+    first_delay: float = 0.0
+    usage: bool = True
+    cached_tokens: int = 0
+    status: int = OK
+    error: Json | None = None
+    drop_after: int | None = None
+    error_after: int | None = None
+    content_null: bool = False
+
+    def cut(self) -> list[str]:
+        """Return the pieces of the reply; an empty text has none."""
+        return re.findall(r"^[^ ]+| [^ ]*", self.text) if self.pieces is None else list(self.pieces)
+
+
+@dataclass
+class Entry:
+    """One request in the server's own book; final once the server has settled.
+
+    Attributes:
+        request: The request.
+        status: The HTTP status of the answer.
+        sent: How many pieces were sent or, if the answer is not streamed, made.
+        left: Whether the client hung up before the end.
+        done: Whether the answer, be it an error answer, was sent to its end. False if the client left or the server
+            was stopped, and for a reply with `drop_after` or `error_after`.
+        input_tokens: The words of the prompt; 0 for an error answer.
+        cached_tokens: How many of them were reported as cached.
+    """
+
+    request: Request
+    status: int = OK
+    sent: int = 0
+    left: bool = False
+    done: bool = False
+    input_tokens: int = 0
+    cached_tokens: int = 0
+
+    @property
+    def output_tokens(self) -> int:
+        """The output as billed: a token for each piece."""
+        return self.sent
+
+
+class _OpenAI:
+    """The words of the OpenAI protocol (chat completions)."""
+
+    newline = "\n"
+    end: str | None = "[DONE]"
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        return "\n".join(_text(message.get("content")) for message in body.get("messages", []))
+
+    @staticmethod
+    def error(status: int) -> Json:
+        return {"message": responses.get(status, "Error"), "type": "error", "param": None, "code": None}
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        message = {"role": "assistant", "content": None if reply.content_null else "".join(reply.cut())}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return cls._answer(entry, "chat.completion", [choice], usage=reply.usage)
+
+    @classmethod
+    def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._chunk(entry, {"role": "assistant"} | ({} if reply.content_null else {"content": ""}))]
+
+    @classmethod
+    def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
+        return cls._chunk(entry, {} if reply.content_null else {"content": text})
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        asked = (entry.request.body.get("stream_options") or {}).get("include_usage")
+        usage = [cls._answer(entry, "chat.completion.chunk", [], usage=True)] if asked and reply.usage else []
+        return [cls._chunk(entry, {}, finish="stop"), *usage]
+
+    @classmethod
+    def _chunk(cls, entry: Entry, delta: Json, *, finish: str | None = None) -> Json:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return cls._answer(entry, "chat.completion.chunk", [choice], usage=False)
+
+    @staticmethod
+    def _answer(entry: Entry, kind: str, choices: list[Json], *, usage: bool) -> Json:
+        tokens = {
+            "prompt_tokens": entry.input_tokens,
+            "completion_tokens": entry.output_tokens,
+            "total_tokens": entry.input_tokens + entry.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": entry.cached_tokens},
+        }
+        answer: Json = {"id": "chatcmpl-1", "object": kind, "created": 1, "model": entry.request.model}
+        return answer | {"choices": choices} | ({"usage": tokens} if usage else {})
+
+
+class _Gemini:
+    """The words of the Gemini protocol (generateContent)."""
+
+    newline = "\r\n"
+    end: str | None = None
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        contents = [body.get("systemInstruction"), *body.get("contents", [])]
+        return "\n".join(_text(content.get("parts")) for content in contents if content)
+
+    @staticmethod
+    def error(status: int) -> Json:
+        phrase = responses.get(status, "Error")
+        return {"code": status, "message": phrase, "status": phrase.upper().replace(" ", "_")}
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        return cls._answer(entry, reply, "".join(reply.cut()), finishReason="STOP")
+
+    @classmethod
+    def opening(cls, _entry: Entry, _reply: Reply) -> list[Json]:
+        return []
+
+    @classmethod
+    def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
+        return cls._answer(entry, reply, text)
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._answer(entry, reply, "", finishReason="STOP")]
+
+    @staticmethod
+    def _answer(entry: Entry, reply: Reply, text: str, **finish: str) -> Json:
+        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **finish}
+        tokens = {
+            "promptTokenCount": entry.input_tokens,
+            "candidatesTokenCount": entry.output_tokens,
+            "totalTokenCount": entry.input_tokens + entry.output_tokens,
+        }
+        if entry.cached_tokens:
+            tokens["cachedContentTokenCount"] = entry.cached_tokens
+        answer: Json = {"candidates": [candidate], "modelVersion": entry.request.model, "responseId": "r1"}
+        return answer | ({"usageMetadata": tokens} if reply.usage else {})
+
+
+_Protocol = type[_OpenAI] | type[_Gemini]
+
+
+def _text(content: str | list[Json] | None) -> str:
+    """Return the text of a message: it may come as such, in parts or not at all."""
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if "text" in part)
+    return content or ""
+
+
+class _Connection:
+    """One HTTP/1.1 connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, keep_alive: bool) -> None:
+        self._reader = reader
+        self._writer = writer
+        self.keep_alive = keep_alive
+        writer.transport.set_write_buffer_limits(0)  # so that drain() waits until all is out
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # pieces leave at once
+
+    async def read_head(self) -> tuple[str, dict[str, str]]:
+        """Return the call, such as "GET /v1/models", and the headers of the next request."""
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.rstrip().split("\r\n")
+        method, target, _ = first.split(" ")
+        pairs = (line.partition(":") for line in lines)
+        headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        self.keep_alive = self.keep_alive and headers.get("connection", "").lower() != "close"
+        return f"{method} {unquote(urlsplit(target).path)}", headers
+
+    async def read_body(self, headers: dict[str, str]) -> Json:
+        """Return the JSON body of the request that has these headers."""
+        body = await self._reader.readexactly(int(headers.get("content-length", 0)))
+        parsed: Json = json.loads(body or b"{}")
+        return parsed
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass.
+
+        Raises:
+            ConnectionResetError: The client has gone.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        await asyncio.sleep(0)
+        while not self._gone and (remaining := end - loop.time()) > 0:  # noqa: ASYNC110 (EOF sets no event)
+            await asyncio.sleep(min(remaining, 0.01))
+        if self._gone:
+            raise ConnectionResetError
+
+    @property
+    def _gone(self) -> bool:
+        return self._reader.at_eof() or self._reader.exception() is not None
+
+    async def send_json(self, status: int, answer: Json) -> None:
+        """Send a whole answer."""
+        body = json.dumps(answer).encode()
+        await self._send_head(status, f"Content-Type: application/json\r\nContent-Length: {len(body)}", body)
+
+    async def open_stream(self) -> None:
+        """Send the headers of a stream of events."""
+        await self._send_head(OK, "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked")
+
+    async def send_event(self, data: str, newline: str) -> None:
+        """Send one event of a stream."""
+        event = f"data: {data}{newline}{newline}".encode()
+        await self._send(b"%x\r\n%b\r\n" % (len(event), event))
+
+    async def close_stream(self) -> None:
+        """End a stream."""
+        await self._send(b"0\r\n\r\n")
+
+    def abort(self) -> None:
+        """Cut the connection off; whoever waits for the client wakes up."""
+        self._writer.transport.abort()
+
+    async def closed(self) -> None:
+        """Wait until the connection is closed."""
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+    async def _send_head(self, status: int, headers: str, body: bytes = b"") -> None:
+        connection = "keep-alive" if self.keep_alive else "close"
+        head = f"HTTP/1.1 {status} {responses.get(status, 'Error')}\r\nConnection: {connection}\r\n{headers}\r\n\r\n"
+        await self._send(head.encode() + body)
+
+    async def _send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+
+class LoopbackServer:
+    """A server on a free loopback port; a context manager.
+
+    Attributes:
+        answer: Chooses what to do with a request; a string means `Reply(text=...)`. It runs in the server's thread, so
+            it must not block; it may be replaced at any time. If it raises, the answer is a status 500 that says so.
+        book: An entry for each request to a model, in order of arrival.
+        calls: Every request, such as "GET /v1/models", also those that are not in the book.
+        models: The names that are listed as models.
+        keep_alive: Whether connections are kept for further requests. Not by default: chat models pool connections
+            and do not close them, so a second event loop would meet those of the first, and they would be reported as
+            unclosed.
+    """
+
+    def __init__(self, answer: Callable[[Request], Reply | str], *, keep_alive: bool = False) -> None:
+        self.answer = answer
+        self.keep_alive = keep_alive
+        self.book: list[Entry] = []
+        self.calls: list[str] = []
+        self.models = ["loopback"]
+        self._port = 0
+        self._thread: threading.Thread | None = None
+        self._connections: set[_Connection] = set()
+        self._in_progress = 0
+        self._changed = threading.Condition()
+
+    @property
+    def openai_url(self) -> str:
+        """The base URL for OpenAI clients; it outlives a stop."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def gemini_url(self) -> str:
+        """The base URL for Gemini clients; it outlives a stop."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> LoopbackServer:
+        """Listen on a free port; return the server."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._port = listener.getsockname()[1]
+        self._loop = asyncio.new_event_loop()
+        self._stopped = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, args=(listener,), name="loopback", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Cut off all connections and end the thread."""
+        if self._thread is not None:
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join()
+            self._thread = None
+
+    def __enter__(self) -> LoopbackServer:  # noqa: PYI034 (typing.Self is of Python 3.11)
+        return self.start()
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    def settle(self, timeout: float = 2.0) -> None:
+        """Wait until no request is in progress, so that the entries of the book are final.
+
+        This blocks. In a coroutine, whose client may need the event loop to hang up, use
+        `await asyncio.to_thread(server.settle)`.
+
+        Args:
+            timeout: For how many seconds to wait at most.
+
+        Raises:
+            TimeoutError: Requests are still in progress.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._in_progress == 0, timeout):
+                message = f"still in progress after {timeout} s: {self._in_progress}"
+                raise TimeoutError(message)
+
+    def _run(self, listener: socket.socket) -> None:
+        try:
+            self._loop.run_until_complete(self._listen(listener))
+        finally:
+            self._loop.close()
+
+    async def _listen(self, listener: socket.socket) -> None:
+        server = await asyncio.start_server(self._serve, sock=listener)
+        await self._stopped.wait()
+        server.close()
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in self._connections:
+                connection.abort()
+            await asyncio.wait(tasks, timeout=0.01)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
+        connection = _Connection(reader, writer, keep_alive=self.keep_alive)
+        self._connections.add(connection)
+        try:
+            while True:
+                call, headers = await connection.read_head()
+                with self._progress():
+                    await self._respond(connection, call, headers)
+                if not connection.keep_alive:
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client has gone
+        finally:
+            connection.abort()
+            await connection.closed()
+            self._connections.discard(connection)
+
+    @contextmanager
+    def _progress(self) -> Iterator[None]:
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with self._changed:
+            self._in_progress += step
+            self._changed.notify_all()
+
+    async def _respond(self, connection: _Connection, call: str, headers: dict[str, str]) -> None:
+        self.calls.append(call)
+        body = await connection.read_body(headers)
+        if call == "POST /v1/chat/completions":
+            prompt, stream = _OpenAI.prompt(body), bool(body.get("stream"))
+            request = Request("openai", body.get("model", ""), prompt, stream, body, headers)
+            await self._generate(connection, request, protocol=_OpenAI)
+        elif found := re.fullmatch(r"POST /v1beta/models/([^:]+):(generateContent|streamGenerateContent)", call):
+            prompt, stream = _Gemini.prompt(body), found[2] == "streamGenerateContent"
+            request = Request("gemini", found[1], prompt, stream, body, headers)
+            await self._generate(connection, request, protocol=_Gemini)
+        elif re.fullmatch(r"POST /v1beta/models/[^:]+:countTokens", call):
+            await connection.send_json(OK, {"totalTokens": len(_Gemini.prompt(body).split())})
+        elif found := re.fullmatch(r"GET /v1beta/(models/[^:]+)", call):
+            limits = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
+            await connection.send_json(OK, {"name": found[1], "version": "1", **limits})
+        elif call == "GET /v1/models":
+            models = [{"id": name, "object": "model", "created": 1, "owned_by": "loopback"} for name in self.models]
+            await connection.send_json(OK, {"object": "list", "data": models})
+        else:
+            await connection.send_json(404, {"error": _Gemini.error(404)})
+
+    async def _generate(self, connection: _Connection, request: Request, *, protocol: _Protocol) -> None:
+        """Answer a request to a model and book it."""
+        entry = Entry(request)
+        self.book.append(entry)
+        try:
+            chosen = self.answer(request)
+        except Exception as error:  # noqa: BLE001 (whatever it is, the test must see it)
+            message = f"the test's answer function raised {error!r}"
+            chosen = Reply(status=500, error={"code": 500, "message": message})
+        reply = Reply(text=chosen) if isinstance(chosen, str) else chosen
+        entry.status = reply.status
+        try:
+            await connection.pause(reply.first_delay)
+            if reply.status == OK:
+                entry.input_tokens = len(request.prompt.split())
+                entry.cached_tokens = reply.cached_tokens
+                send = _send_stream if request.stream else _send_whole
+                entry.done = await send(connection, entry, reply=reply, protocol=protocol)
+            else:
+                await connection.send_json(reply.status, {"error": reply.error or protocol.error(reply.status)})
+                entry.done = True
+        except ConnectionError:
+            entry.left = not self._stopped.is_set()
+            raise
+
+
+async def _send_whole(connection: _Connection, entry: Entry, *, reply: Reply, protocol: _Protocol) -> bool:
+    """Make all pieces of a reply and send it; return whether it came to its end."""
+    for _ in reply.cut()[: reply.drop_after]:
+        await connection.pause(reply.delay)
+        entry.sent += 1
+    if reply.drop_after is not None:
+        connection.abort()
+        return False
+    await connection.send_json(OK, protocol.whole(entry, reply))
+    return True
+
+
+async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, protocol: _Protocol) -> bool:
+    """Send a reply piece by piece; return whether it came to its end."""
+
+    async def send(*events: Json) -> None:
+        for event in events:
+            await connection.send_event(json.dumps(event), protocol.newline)
+
+    await connection.open_stream()
+    if reply.drop_after != 0:
+        await send(*protocol.opening(entry, reply))
+    for piece in reply.cut()[: reply.drop_after][: reply.error_after]:
+        await connection.pause(reply.delay)
+        entry.sent += 1
+        await send(protocol.piece(entry, reply, piece))
+    if reply.drop_after is not None:
+        connection.abort()
+        return False
+    if reply.error_after is not None:
+        await send({"error": reply.error or protocol.error(500)})
+    else:
+        await send(*protocol.closing(entry, reply))
+        if protocol.end:
+            await connection.send_event(protocol.end, protocol.newline)
+    await connection.close_stream()
+    return reply.error_after is None
+
+
+def _openai_error(status: int, message: str, **more: str | int | None) -> Reply:
+    return Reply(status=status, error={"message": message, "type": "error", "param": None, "code": None, **more})
+
+
+def _gemini_error(status: int, message: str, name: str) -> Reply:
+    return Reply(status=status, error={"code": status, "message": message, "status": name})
+
+
+def too_long_typed(limit: int = 272_000, asked: int = 300_000) -> Reply:
+    """Return OpenAI's answer to a prompt that is too long."""
+    message = (
+        f"Input tokens exceed the configured limit of {limit} tokens. Your messages resulted in {asked} tokens. "
+        "Please reduce the length of the messages."
+    )
+    code = "context_length_exceeded"
+    return _openai_error(400, message, type="invalid_request_error", param="messages", code=code)
+
+
+def too_long_in_words(limit: int = 8192, asked: int = 9000) -> Reply:
+    """Return the answer of servers that say only in words that a prompt is too long, such as vLLM."""
+    message = (
+        f"This model's maximum context length is {limit} tokens. However, you requested {asked} tokens ({asked} in the "
+        "messages, 0 in the completion). Please reduce the length of the messages or completion."
+    )
+    return _openai_error(400, message, type="BadRequestError", code=400)
+
+
+def gemini_too_long(limit: int = 1_048_576, asked: int = 1_200_000) -> Reply:
+    """Return Gemini's answer to a prompt that is too long."""
+    message = f"The input token count ({asked}) exceeds the maximum number of tokens allowed ({limit})."
+    return _gemini_error(400, message, "INVALID_ARGUMENT")
+
+
+RATE_LIMITED = _openai_error(
+    429, "Rate limit reached for requests. Please try again in 20s.", type="requests", code="rate_limit_exceeded"
+)
+SERVER_ERROR = _openai_error(
+    500, "The server had an error while processing your request. Sorry about that!", type="server_error"
+)
+TOO_LONG_TYPED = too_long_typed()
+TOO_LONG_IN_WORDS = too_long_in_words()
+GEMINI_RATE_LIMITED = _gemini_error(
+    429, "You exceeded your current quota, please check your plan and billing details.", "RESOURCE_EXHAUSTED"
+)
+GEMINI_SERVER_ERROR = _gemini_error(500, "An internal error has occurred. Please retry.", "INTERNAL")
+GEMINI_TOO_LONG = gemini_too_long()

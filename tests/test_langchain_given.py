@@ -1,0 +1,271 @@
+"""What retrievers, documents and models are given, what they may return, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
+from langchain_selfroute import SelfRouteChain
+from scenarios import FINAL, FOUND
+from selfroute.errors import InputError, ReplyError
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+GIVEN = {"input": QUESTION, "year": 1907, "retrieved": PASSAGES}
+
+
+def _asked_with_text(question: str) -> list[Document]:
+    return PASSAGES if question == QUESTION else []
+
+
+STRING_RETRIEVERS = {
+    "plain": lambda plain: plain,
+    "with_retry": lambda plain: plain.with_retry(),
+    "with_config": lambda plain: plain.with_config(tags=["t"]),
+    "with_fallbacks": lambda plain: plain.with_fallbacks([ListRetriever()]),
+    "bind": lambda plain: plain.bind(),
+    "configurable": lambda plain: plain.configurable_fields(k=ConfigurableField(id="k")),
+    "alternatives": lambda plain: plain.configurable_alternatives(ConfigurableField(id="r"), default_key="one"),
+    "retry over config": lambda plain: plain.with_config(tags=["t"]).with_retry(),
+    "with_types": lambda plain: plain.with_types(input_type=str),
+    "reranked": lambda plain: plain | RunnableLambda(lambda found: found),
+}
+
+
+@every_mode
+@pytest.mark.parametrize("name", STRING_RETRIEVERS)
+async def test_a_retriever_in_any_dress_is_given_the_question(name: str, mode: str) -> None:
+    retriever = ListRetriever()
+    chain = a_chain(retriever=STRING_RETRIEVERS[name](retriever))
+    assert (await ask(chain, {"input": QUESTION, "year": 1907}, mode))["retrieved"] == PASSAGES
+    assert retriever.queries == [QUESTION]
+
+
+@every_mode
+async def test_a_runnable_over_text_is_given_the_question(mode: str) -> None:
+    result = await ask(a_chain(retriever=RunnableLambda(_asked_with_text)), {"input": QUESTION, "year": 1907}, mode)
+    assert result["retrieved"] == PASSAGES
+
+
+DICT_RETRIEVERS = {
+    "lambda": RunnableLambda,
+    "lambda with retry": lambda note: RunnableLambda(note).with_retry(),
+    "passthrough": lambda note: RunnablePassthrough() | note,
+    "assign": lambda note: RunnablePassthrough.assign(more=lambda _: 1) | itemgetter("input") | (lambda _: PASSAGES),
+}
+
+
+@every_mode
+@pytest.mark.parametrize("name", DICT_RETRIEVERS)
+async def test_any_other_runnable_is_given_all_inputs(name: str, mode: str) -> None:
+    seen: list[Any] = []
+    chain = a_chain(retriever=DICT_RETRIEVERS[name](lambda given: seen.append(given) or PASSAGES))
+    given = {"input": QUESTION, "year": 1907}
+    assert (await ask(chain, given, mode))["retrieved"] == PASSAGES
+    assert seen in ([given], [])
+
+
+async def _afound(_: Any) -> list[Document]:
+    return DOCUMENTS
+
+
+class _Loader:
+    def __init__(self, seen: list[Any]) -> None:
+        self.seen = seen
+
+    def load(self, given: Any) -> list[Document]:
+        self.seen.append(given)
+        return DOCUMENTS
+
+    async def aload(self, given: Any) -> list[Document]:
+        return self.load(given)
+
+    def later(self, given: Any) -> Awaitable[list[Document]]:
+        return self.aload(given)
+
+
+class _Callable(_Loader):
+    def __call__(self, given: Any) -> list[Document]:
+        return self.load(given)
+
+
+class _AsyncCallable(_Loader):
+    async def __call__(self, given: Any) -> list[Document]:
+        return self.load(given)
+
+
+SOURCES: dict[str, Any] = {
+    "function": lambda loader: lambda given: list(loader.load(given)),
+    "method": lambda loader: loader.load,
+    "partial": lambda loader: functools.partial(_Loader.load, loader),
+    "object": lambda loader: _Callable(loader.seen),
+    "runnable": lambda loader: RunnableLambda(loader.load),
+    "runnable with both": lambda loader: RunnableLambda(loader.load, afunc=loader.aload),
+    "sequence": lambda loader: RunnablePassthrough() | loader.load,
+    "runnable with retry": lambda loader: RunnableLambda(loader.load).with_retry(),
+}
+ASYNC_SOURCES: dict[str, Any] = {
+    "coroutine function": lambda loader: loader.aload,
+    "async partial": lambda loader: functools.partial(_Loader.aload, loader),
+    "async object": lambda loader: _AsyncCallable(loader.seen),
+    "function that returns a coroutine": lambda loader: lambda given: loader.aload({**given}),
+    "method that returns a coroutine": lambda loader: loader.later,
+}
+
+
+def _sources() -> list[Any]:
+    both = [(name, mode) for name in SOURCES for mode in MODES]
+    return both + [(name, mode) for name in ASYNC_SOURCES for mode in ("ainvoke", "astream")]
+
+
+@pytest.mark.parametrize(("name", "mode"), _sources())
+async def test_documents_in_any_shape_are_given_inputs_and_passages(name: str, mode: str) -> None:
+    seen: list[Any] = []
+    chain = a_chain(documents={**SOURCES, **ASYNC_SOURCES}[name](_Loader(seen)))
+    result = await ask(chain, {"input": QUESTION, "year": 1907}, mode)
+    assert (result["answer"], result["context"]) == (FOUND, DOCUMENTS)
+    assert seen == [GIVEN]
+
+
+@pytest.mark.parametrize("mode", ["invoke", "stream"])
+@pytest.mark.parametrize("name", ASYNC_SOURCES)
+async def test_documents_that_must_be_awaited_say_so_in_a_sync_call(name: str, mode: str) -> None:
+    chain = a_chain(documents=ASYNC_SOURCES[name](_Loader([])))
+    with pytest.raises(ReplyError, match=r"ainvoke.*astream"):
+        await ask(chain, QUESTION, mode)
+
+
+@every_mode
+async def test_a_list_of_documents_is_read_whole_and_in_order(mode: str) -> None:
+    documents = [Document(f"The whole minutes, volume {n}") for n in (3, 1, 2)]
+    chain = a_chain(documents=documents)
+    result = await ask(chain, QUESTION, mode)
+    assert result["context"] == documents
+    prompt = chain.llm.calls[1].prompt
+    assert sorted(documents, key=lambda document: prompt.index(document.page_content)) == documents
+
+
+@every_mode
+async def test_another_chain_can_find_the_documents(mode: str) -> None:
+    inner = a_chain(("Mr Lin.",), retriever=RunnableLambda(lambda _: DOCUMENTS)) | itemgetter("retrieved")
+    assert (await ask(a_chain(documents=inner), QUESTION, mode))["context"] == DOCUMENTS
+
+
+@every_mode
+async def test_what_the_documents_are_given_is_theirs_to_change(mode: str) -> None:
+    def documents(given: dict[str, Any]) -> list[Document]:
+        given["retrieved"].clear()
+        given.clear()
+        return DOCUMENTS
+
+    result = await ask(a_chain(documents=documents), QUESTION, mode)
+    assert (result["input"], result["retrieved"]) == (QUESTION, PASSAGES)
+
+
+def _said(prompt: Any) -> str:
+    return FOUND if "The whole minutes" in prompt.to_string() else "unanswerable"
+
+
+MODELS: dict[str, Any] = {
+    "with_retry": lambda model: model.with_retry(),
+    "with_fallbacks": lambda model: model.with_fallbacks([ScriptedModel()]),
+    "bind": lambda model: model.bind(stop=["\n"]),
+    "with_config": lambda model: model.with_config(tags=["mine"]),
+    "configurable": lambda model: model.configurable_fields(label=ConfigurableField(id="label")),
+    "piped to a parser": lambda model: model | StrOutputParser(),
+    "lambda that returns a string": lambda _: RunnableLambda(_said),
+    "lambda that returns a message": lambda _: RunnableLambda(lambda prompt: AIMessage(_said(prompt))),
+    "fallback that takes over": lambda model: ScriptedModel(
+        failures={"rag": [OSError()], "long_context": [OSError()]}
+    ).with_fallbacks([model]),
+}
+
+
+@every_mode
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_model_in_any_dress_answers(name: str, mode: str) -> None:
+    chain = a_chain(llm=MODELS[name](ScriptedModel(draft=("un", "answerable"), final=FINAL)))
+    result = await ask(chain, QUESTION, mode)
+    assert (result["answer"], result["route"], type(result["answer"])) == (FOUND, "long_context", str)
+    assert result["usage"]["total_tokens"] > 0
+
+
+@every_mode
+async def test_a_second_model_is_asked_for_the_second_step_only(mode: str) -> None:
+    first, second = ScriptedModel(draft=("unanswerable",)), ScriptedModel(final=FINAL)
+    result = await ask(a_chain(llm=first, long_context_llm=second), QUESTION, mode)
+    assert (result["answer"], first.steps, second.steps) == (FOUND, ["rag"], ["long_context"])
+
+
+@every_mode
+@pytest.mark.parametrize("content", [None, [], "", [{"type": "text", "text": ""}]], ids=repr)
+async def test_a_message_without_text_declines(content: Any, mode: str) -> None:
+    def reply(prompt: Any) -> AIMessage:
+        if "The whole minutes" in prompt.to_string():
+            return AIMessage(FOUND)
+        return AIMessage.model_construct(content=content, type="ai", tool_calls=[], invalid_tool_calls=[])
+
+    result = await ask(a_chain(llm=RunnableLambda(reply)), QUESTION, mode)
+    assert (result["answer"], result["decision"]["signal"]) == (FOUND, "empty")
+
+
+@every_mode
+async def test_text_in_content_blocks_is_text(mode: str) -> None:
+    message = AIMessage([{"type": "text", "text": "Mr "}, {"type": "text", "text": "Lin."}])
+    result = await ask(a_chain(llm=RunnableLambda(lambda _: message)), QUESTION, mode)
+    assert (result["answer"], result["route"]) == ("Mr Lin.", "rag")
+
+
+WRONG = [None, 7, "secret text", ["secret text"], {"secret text": 1}, Document("secret text"), [*PASSAGES, None]]
+
+
+@every_mode
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize("part", ["retriever", "documents"])
+async def test_what_is_no_list_of_documents_is_refused_by_name(part: str, wrong: Any, mode: str) -> None:
+    chain = a_chain(**{part: RunnableLambda(lambda _: wrong) if part == "retriever" else lambda _: wrong})
+    with pytest.raises(ReplyError, match=f"{part} must return a list of Documents; got ") as refused:
+        await ask(chain, QUESTION, mode)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_dict_is_named_as_what_it_is() -> None:
+    with pytest.raises(ReplyError, match="got dict"):
+        a_chain(documents=lambda _: {"text": 1}).invoke(QUESTION)
+
+
+@every_mode
+@pytest.mark.parametrize("wrong", [None, 7, {"text": "secret"}], ids=repr)
+async def test_a_model_that_returns_no_text_is_refused(wrong: Any, mode: str) -> None:
+    with pytest.raises(ReplyError, match="message or a string") as refused:
+        await ask(a_chain(llm=RunnableLambda(lambda _: wrong)), QUESTION, mode)
+    assert "secret" not in str(refused.value)
+
+
+@every_mode
+@pytest.mark.parametrize(
+    "wrong", [None, 7, [], {}, {"question": QUESTION}, {"input": None}, {"input": ["x"]}], ids=repr
+)
+async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode: str) -> None:
+    with pytest.raises(InputError, match="'input'"):
+        await ask(a_chain(), wrong, mode)
+
+
+def test_a_vector_store_works_as_it_is() -> None:
+    store = InMemoryVectorStore.from_documents(PASSAGES, DeterministicFakeEmbedding(size=8))
+    chain = SelfRouteChain(
+        retriever=store.as_retriever(search_kwargs={"k": 1}),
+        llm=ScriptedModel(draft=("unanswerable",), final=FINAL),
+        documents=DOCUMENTS,
+    )
+    assert len(chain.invoke(QUESTION)["retrieved"]) == 1

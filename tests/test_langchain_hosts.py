@@ -1,0 +1,173 @@
+"""A chain is at home where people have one: in a LangGraph, and in the place of `create_retrieval_chain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+from langchain_classic.chains.combine_documents import create_stuff_documents_chain
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
+
+from langchain_parts import (
+    DOCUMENTS,
+    MODES,
+    PASSAGES,
+    QUESTION,
+    STREAMS,
+    ListRetriever,
+    ScriptedModel,
+    a_chain,
+    ask,
+    chunks,
+)
+from scenarios import FOUND
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+every_stream = pytest.mark.parametrize("mode", STREAMS)
+HISTORY = [HumanMessage("Was there a meeting?"), AIMessage("There was.")]
+
+
+class State(TypedDict, total=False):
+    """A state that names all that the chain returns."""
+
+    input: str
+    retrieved: list[Document]
+    context: list[Document]
+    answer: str
+    route: str
+    answerable: bool
+    decision: dict[str, Any]
+    usage: dict[str, Any]
+
+
+def a_graph(chain: Any, **options: Any) -> Any:
+    graph = StateGraph(State)
+    graph.add_node("ask", chain)
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", END)
+    return graph.compile(**options)
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_a_chain_is_a_node_of_a_graph(mode: str) -> None:
+    graph, given = a_graph(a_chain()), {"input": QUESTION}
+    state = await graph.ainvoke(given) if mode == "ainvoke" else graph.invoke(given)
+    assert state == {**await ask(a_chain(), QUESTION, "invoke"), "usage": state["usage"]}
+    assert (type(state["answer"]), state["context"]) == (str, DOCUMENTS)
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_a_state_that_is_fed_back_is_answered_anew(mode: str) -> None:
+    def draft(prompt: str) -> tuple[str, ...]:
+        return ("Mr Lin", " did.") if "June" in prompt else ("unanswerable",)
+
+    graph = a_graph(a_chain(draft), checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    for question, answer, context in ((QUESTION, FOUND, DOCUMENTS), ("And in June?", "Mr Lin did.", PASSAGES)):
+        given = {"input": question}
+        state = await graph.ainvoke(given, config) if mode == "ainvoke" else graph.invoke(given, config)
+        assert (state["input"], state["answer"], state["context"]) == (question, answer, context)
+
+
+@every_mode
+async def test_keys_of_the_output_in_the_input_are_replaced_and_reach_nobody(mode: str) -> None:
+    before = await ask(a_chain(), QUESTION, "invoke")
+    seen: list[Any] = []
+    chain = a_chain(
+        retriever=RunnableLambda(lambda given: seen.append(given) or PASSAGES),
+        documents=lambda given: seen.append(given) or DOCUMENTS,
+    )
+    result = await ask(chain, {**before, "answer": "an old answer", "route": "rag"}, mode)
+    assert seen == [{"input": QUESTION}, {"input": QUESTION, "retrieved": PASSAGES}]
+    assert {**result, "usage": None} == {**before, "usage": None}
+    assert not any("an old answer" in call.prompt for call in chain.llm.calls)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_messages_of_a_graph_can_be_filtered_by_the_tag_of_the_step(mode: str) -> None:
+    graph, given = a_graph(a_chain(("unans", "werable"))), {"input": QUESTION}
+    if mode == "sync":
+        messages = list(graph.stream(given, stream_mode="messages"))
+    else:
+        messages = [item async for item in graph.astream(given, stream_mode="messages")]
+    said = {
+        step: "".join(str(message.text) for message, about in messages if f"selfroute:{step}" in (about["tags"] or []))
+        for step in ("rag", "long_context")
+    }
+    assert said == {"rag": "unanswerable", "long_context": FOUND}
+
+
+def a_retrieval_chain(retriever: Any, model: Any) -> Any:
+    prompt = ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", "{context}\n{input} {year}")])
+    return create_retrieval_chain(retriever, create_stuff_documents_chain(model, prompt))
+
+
+INPUTS = {"input": QUESTION, "chat_history": HISTORY, "year": 1907}
+
+
+@every_mode
+async def test_it_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> None:
+    theirs = await ask(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=("Mr", " Lin."))), INPUTS, mode)
+    ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
+    assert {key: ours[key] for key in theirs} == theirs
+    assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "decision", "usage"}
+
+
+@every_stream
+async def test_its_chunks_come_as_those_of_a_retrieval_chain_do(mode: str) -> None:
+    draft = ("Mr", " Lin", " took", " the", " chair", " in", " May", " and", " in", " June", ".")
+    parts = await chunks(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=draft)), INPUTS, mode)
+    theirs = [key for part in parts for key in part]
+    ours = [key for part in await chunks(a_chain(draft), INPUTS, mode) for key in part]
+    assert list(dict.fromkeys(key for key in ours if key in theirs)) == list(dict.fromkeys(theirs))
+    assert ours.count("answer") >= 4  # it is read piece by piece
+
+
+@every_mode
+async def test_a_history_aware_retriever_is_given_all_inputs(mode: str) -> None:
+    rewriter = ScriptedModel(draft=("Who chaired", " the May meeting?"))
+    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
+    retriever = ListRetriever()
+    chain = a_chain(("Mr Lin.",), retriever=create_history_aware_retriever(rewriter, retriever, prompt))
+    result = await ask(chain, INPUTS, mode)
+    assert retriever.queries == ["Who chaired the May meeting?"]
+    assert "There was." in rewriter.calls[0].prompt
+    assert (result["retrieved"], result["chat_history"], result["year"]) == (PASSAGES, HISTORY, 1907)
+
+
+@every_mode
+async def test_a_history_aware_retriever_without_a_history_asks_the_question_itself(mode: str) -> None:
+    retriever = ListRetriever()
+    prompt = ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", "{input}")])
+    chain = a_chain(retriever=create_history_aware_retriever(ScriptedModel(), retriever, prompt))
+    assert (await ask(chain, QUESTION, mode))["answer"] == FOUND
+    assert retriever.queries == [QUESTION]
+
+
+@every_mode
+async def test_the_history_stands_before_the_question_in_both_prompts(mode: str) -> None:
+    chain = a_chain()
+    await ask(chain, INPUTS, mode)
+    for call in chain.llm.calls:
+        assert call.messages[:2] == HISTORY
+        assert QUESTION in str(call.messages[-1].text)
+
+
+@every_mode
+async def test_extra_inputs_reach_prompts_documents_and_output(mode: str) -> None:
+    seen: list[Any] = []
+    prompt = ChatPromptTemplate.from_template("{context}\n{input} In {year}?")
+    chain = a_chain(
+        rag_prompt=prompt, long_context_prompt=prompt, documents=lambda given: seen.append(given) or DOCUMENTS
+    )
+    result = await ask(chain, INPUTS, mode)
+    assert all(call.prompt.endswith("In 1907?") for call in chain.llm.calls)
+    assert seen == [{**INPUTS, "retrieved": PASSAGES}]
+    assert {key: result[key] for key in INPUTS} == INPUTS
