@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -10,7 +11,6 @@ from typing import Any, TypeAlias, cast
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
-from langchain_core.runnables.utils import coro_with_context
 
 from selfroute.documents import Count, fit
 from selfroute.errors import ReplyError
@@ -58,7 +58,7 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
         found = await run_in_executor(None, _within, config, source, given)
     if inspect.isawaitable(found):
         with set_config_context(config) as context:
-            found = await coro_with_context(_coroutine(found), context)
+            found = await context.run(asyncio.ensure_future, found)
     return documents_of(found, "documents")
 
 
@@ -70,10 +70,6 @@ def _within(config: RunnableConfig, call: Callable[[Given], Any], given: Given) 
     """Call with the config in the context, where runnables inside look for their parent run."""
     with set_config_context(config) as context:
         return context.run(call, given)
-
-
-async def _coroutine(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 def documents_of(found: Any, what: str) -> list[Document]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.exceptions import ModelRateLimitError
+from langchain_core.exceptions import LangChainException
 from langchain_core.runnables import RunnableLambda
 
 from langchain_parts import (
@@ -80,7 +80,7 @@ class WireError(Exception):
 
 ERRORS = [
     WireError("cut"),
-    ModelRateLimitError("Rate limit: 30000 tokens per minute"),
+    LangChainException("Rate limit: 30000 tokens per minute"),
     TimeoutError("slow"),
     ValueError("odd"),
 ]
