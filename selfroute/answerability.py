@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from selfroute.wording import SOFTENED, Reader, amends, clause, explanation
+from selfroute.wording import SOFTENED, Reader, amends, clause, explanation, may_decline
 
 __all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "declines"]
 
@@ -197,6 +197,10 @@ class Gate:
             start = visible.start()
             if end := (yield from self._refusal(start)):
                 return Verdict(declined=True, signal="sentinel", evidence=self._opening[start:end])
+            while (first := _WORD.match(self._opening, start)) and not (self._final or self._whole(first.end())):
+                yield
+            if first and not may_decline(first[0].lower()):
+                return ANSWERED
             declined, at = yield from self._read(clause(), start)
             if declined:
                 evidence = self._opening[start:at]

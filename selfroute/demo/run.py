@@ -1,0 +1,238 @@
+"""Puts models, index and chain together, asks the questions and adds the results up; prints nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+
+from langchain_selfroute import SelfRouteChain
+from selfroute.demo.corpus import Question
+from selfroute.demo.library import Library
+from selfroute.demo.models import load_model
+from selfroute.demo.reader import ExtractiveReader
+from selfroute.errors import ConfigurationError
+from selfroute.usage import count_tokens
+
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Who answers.
+
+    Attributes:
+        llm: The model of the first step, and of the second if there is no other.
+        long_context_llm: The model of the second step.
+        name: What to call them.
+    """
+
+    llm: BaseChatModel
+    long_context_llm: BaseChatModel | None
+    name: str
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether it is more than the extractive reader."""
+        return not isinstance(self.llm, ExtractiveReader)
+
+    @property
+    def at_once(self) -> int:
+        """How many questions to ask them at a time: the extractive reader works here, a provider elsewhere."""
+        return _AT_ONCE if self.is_language_model else 1
+
+
+def load_models(model: str | None, long_context: str | None, *, base_url: str | None) -> Models | None:
+    """Make the models that were asked for; None if none were, for then the extractive reader answers.
+
+    Raises:
+        ConfigurationError: They can not be made, or options are given that need `--model`.
+        MissingPackageError: The provider's package is not installed.
+    """
+    if model is None:
+        for option, value in (("--long-context-model", long_context), ("--base-url", base_url)):
+            if value is not None:
+                msg = f"{option} needs --model too, for example --model openai:gpt-4o-mini"
+                raise ConfigurationError(msg)
+        return None
+    llm = load_model(model, base_url=base_url)
+    if long_context is None:
+        return Models(llm, None, model)
+    same_server = long_context.partition(":")[0] == model.partition(":")[0]
+    second = load_model(long_context, base_url=base_url if same_server else None)
+    return Models(llm, second, f"{model}, and {long_context} for whole documents")
+
+
+def extractive_reader(embeddings: Embeddings) -> Models:
+    """Return the reader that answers where no model was asked for."""
+    return Models(ExtractiveReader(embeddings=embeddings), None, "the extractive reader")
+
+
+def make_chain(library: Library, models: Models, *, k: int) -> SelfRouteChain:
+    """Put the chain together: this is all that a pipeline of your own needs."""
+    return SelfRouteChain(
+        retriever=library.retriever(k),
+        llm=models.llm,
+        documents=library.whole_documents,
+        long_context_llm=models.long_context_llm,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one question.
+
+    Attributes:
+        question: The question.
+        route: The step that produced the answer.
+        answerable: Whether there is one.
+        answer: The answer.
+        match: Whether it contains a reference answer, or declines where there is none: a hint, no grading.
+        tokens: Those of all steps.
+        estimated: Whether they are not the provider's own count.
+        tokens_had_everything_been_read: With every document given to the model, a quarter of the characters.
+    """
+
+    question: Question
+    route: str
+    answerable: bool
+    answer: str
+    match: bool
+    tokens: int
+    estimated: bool
+    tokens_had_everything_been_read: int
+
+    @property
+    def saving(self) -> float:
+        """The part of the tokens that was saved."""
+        return 1 - self.tokens / self.tokens_had_everything_been_read
+
+
+def answer_all(chain: SelfRouteChain, questions: Sequence[Question], *, everything: int, at_once: int) -> Iterator[Row]:
+    """Ask the questions, a few at a time, and yield what became of them in their order.
+
+    Args:
+        chain: Answers them.
+        questions: The questions.
+        everything: The tokens of all documents together.
+        at_once: How many are asked at a time.
+    """
+    for start in range(0, len(questions), at_once):
+        some = questions[start : start + at_once]
+        outputs = chain.batch([question.question for question in some])
+        for question, output in zip(some, outputs, strict=True):
+            yield _row(question, output, everything)
+
+
+def _row(question: Question, output: Mapping[str, Any], everything: int) -> Row:
+    answer, answerable, usage = output["answer"], output["answerable"], output["usage"]
+    return Row(
+        question=question,
+        route=output["route"],
+        answerable=answerable,
+        answer=answer,
+        match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
+        tokens=usage["total_tokens"],
+        estimated=usage["estimated"],
+        tokens_had_everything_been_read=everything + count_tokens(question.question) + count_tokens(answer),
+    )
+
+
+def _matches(answer: str, references: Sequence[str]) -> bool:
+    """Whether the answer contains a reference, of which the parts between commas may stand apart."""
+    words = f" {_plain(answer)} "
+    return any(all(f" {_plain(part)} " in words for part in reference.split(", ")) for reference in references)
+
+
+def _plain(text: str) -> str:
+    """Case, punctuation and articles do not count."""
+    words = re.findall(r"\w+", re.sub(r"(?<=\d),(?=\d)|['’]", "", text.lower()))  # noqa: RUF001
+    return " ".join(word for word in words if word not in {"a", "an", "the"})
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The rows added up.
+
+    Attributes:
+        questions: How many.
+        answered_by_rag: Answered from the passages.
+        escalated: Passed on to the whole documents, answered there or not.
+        unanswerable: Those of the escalated that the whole documents did not answer either.
+        matches: Rows whose `match` holds.
+        tokens: Those of all steps.
+        estimated: Whether some of them are not the provider's own count.
+        tokens_had_everything_been_read: With every document given to the model for every question.
+    """
+
+    questions: int
+    answered_by_rag: int
+    escalated: int
+    unanswerable: int
+    matches: int
+    tokens: int
+    estimated: bool
+    tokens_had_everything_been_read: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Totals:
+        """Add rows up."""
+        escalated = sum(row.route == "long_context" for row in rows)
+        return cls(
+            questions=len(rows),
+            answered_by_rag=len(rows) - escalated,
+            escalated=escalated,
+            unanswerable=sum(not row.answerable for row in rows),
+            matches=sum(row.match for row in rows),
+            tokens=sum(row.tokens for row in rows),
+            estimated=any(row.estimated for row in rows),
+            tokens_had_everything_been_read=sum(row.tokens_had_everything_been_read for row in rows),
+        )
+
+    @property
+    def saving(self) -> float:
+        """The part of the tokens that was saved."""
+        return 1 - self.tokens / self.tokens_had_everything_been_read if self.questions else 0.0
+
+
+def report(rows: Sequence[Row], totals: Totals, *, models: Models, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Turn a run of the demo into plain JSON."""
+    return {
+        "reader": models.name,
+        "language_model": models.is_language_model,
+        "questions": [_row_as_json(row) for row in rows],
+        "totals": {**asdict(totals), "saving": round(totals.saving, 4)},
+        "seconds": {name: round(time, 3) for name, time in seconds.items()},
+    }
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    record = asdict(row)
+    return {**record.pop("question"), **record, "saving": round(row.saving, 4)}
+
+
+def answer_as_json(output: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Turn an output of the chain into plain JSON.
+
+    Args:
+        output: The output.
+        names: What to call each source.
+    """
+    record = {key: output[key] for key in ("answer", "route", "answerable", "decision", "usage")}
+    return {"question": output["input"], **record, "passages": passages_of(output, names)}
+
+
+def passages_of(output: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """List what was retrieved: the name of its source, where it starts in it (in characters), its text."""
+    return [
+        {
+            "source": names[passage.metadata["source"]],
+            "start": passage.metadata["start_index"],
+            "text": passage.page_content,
+        }
+        for passage in output["retrieved"]
+    ]

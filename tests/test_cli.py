@@ -1,0 +1,312 @@
+"""The `selfroute` command: what it prints, where, and how it ends."""
+# ruff: noqa: S603
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
+from selfroute import __version__, cli
+from selfroute.demo import commands, models
+
+FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
+QUESTION = "When does the ferry leave Haldon pier?"
+ANSWER = "The ferry leaves Haldon pier at seven in the morning."
+
+
+class WordEmbeddings(Embeddings):
+    """Texts are near that share long words. The real embeddings take seconds to load: one test does that."""
+
+    def __init__(self) -> None:
+        self.embedded = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.embedded += len(texts)
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        vector = [0.0] * 512
+        for word in re.findall(r"\w{4,}", text.lower()):
+            vector[crc32(word[:4].encode()) % 512] += 1.0
+        return vector if any(vector) else [1.0] * 512
+
+
+@pytest.fixture
+def embeddings() -> WordEmbeddings:
+    return WordEmbeddings()
+
+
+@dataclass
+class Result:
+    """How a call of the command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(
+    embeddings: WordEmbeddings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
+    """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
+    monkeypatch.setattr(commands, "load_embeddings", lambda _name: embeddings)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("ferry.md").write_text(FERRY)
+
+    def call(*args: str) -> Result:
+        code = cli.main(args)
+        printed = capsys.readouterr()
+        return Result(code, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _request: "unanswerable") as started:
+        yield started
+
+
+def model(server: LoopbackServer) -> list[str]:
+    return ["--model", "openai:test", "--base-url", server.openai_url]
+
+
+def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
+    result = run("demo", "--limit", "4")
+    assert result.code == 0
+    assert "no language model" in result.out.splitlines()[-1]
+    assert "extractive reader" in result.out.split("question and answer")[0]
+    for name in ("answered by RAG", "escalated", "unanswerable", "tokens", "all read", "wall time"):
+        assert re.search(rf"^{name} +[\d.,]+", result.out, re.MULTILINE), name
+    assert "\x1b" not in result.out + result.err
+    assert max(map(len, result.out.splitlines())) <= 110
+
+
+def test_the_demo_prints_one_json_object(run: Run) -> None:
+    result = run("demo", "--limit", "3", "--json")
+    report = json.loads(result.out)
+    rows, totals = report["questions"], report["totals"]
+    assert (result.code, report["language_model"], len(rows), totals["questions"]) == (0, False, 3, 3)
+    assert "no language model" in result.err
+    assert totals["answered_by_rag"] + totals["escalated"] == 3
+    assert totals["tokens"] == sum(row["tokens"] for row in rows)
+    assert {row["route"] for row in rows} <= {"rag", "long_context"}
+
+
+def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackServer) -> None:
+    def answer(request: Request) -> str:
+        return "unanswerable" if request.prompt.startswith("Passages") else "It was in May."
+
+    server.answer = answer
+    result = run("demo", "--limit", "2", "--json", *model(server))
+    report = json.loads(result.out)
+    assert result.code == 0, result.err
+    assert [(row["route"], row["answer"]) for row in report["questions"]] == [("long_context", "It was in May.")] * 2
+    assert (report["language_model"], report["totals"]["estimated"]) == (True, False)
+    assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
+
+
+def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
+    result = run("ask", "ferry.md", "-q", QUESTION)
+    assert result.code == 0
+    for line in (
+        r"Route +rag$",
+        rf"Answer +{ANSWER}$",
+        r"Why +the retrieved passages",
+        r" 1  ferry.md at character 0$",
+    ):
+        assert re.search(line, result.out, re.MULTILINE), line
+    assert "no language model" in result.out
+    assert "character 0" not in run("ask", "ferry.md", "-q", QUESTION, "--no-passages").out
+
+
+def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "load_embeddings", models.load_embeddings)
+    result = run("ask", "ferry.md", "-q", "At what time does the boat depart from Haldon?")
+    assert (result.code, ANSWER in result.out) == (0, True), result
+
+
+def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
+    result = run("ask", "ferry.md", "-q", QUESTION, "-q", "What is the price of a ticket to the moon?", "--json")
+    first, second = map(json.loads, result.out.splitlines())
+    assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "passages"]
+    assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
+    assert first["passages"] == [{"source": "ferry.md", "start": 0, "text": FERRY.strip()}]
+    assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
+
+
+def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run, server: LoopbackServer) -> None:
+    Path("crew.txt").write_text("Captain Orla Venn sails it. " + "The boat has two masts and a stove. " * 60)
+    server.answer = lambda request: "unanswerable" if request.prompt.startswith("Passages") else "Two masts."
+    result = run("ask", "ferry.md", "crew.txt", "-q", "How many masts has the boat?", *model(server))
+    assert result.code == 0, result.err
+    assert re.search(r"^Answer +Two masts\.$", result.out, re.MULTILINE)
+    assert "read the whole of crew.txt, the whole of ferry.md" in " ".join(result.out.split())
+    assert [entry.request.stream for entry in server.book] == [True, True]
+    assert Path("crew.txt").read_text() in server.book[1].request.prompt
+    total = sum(entry.input_tokens + entry.output_tokens for entry in server.book)
+    assert f"{total:,}" in result.out
+    assert "estimated" not in result.out
+
+
+def test_another_model_reads_the_whole_documents(run: Run, server: LoopbackServer) -> None:
+    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), "--long-context-model", "openai:large")
+    assert result.code == 0
+    assert [entry.request.model for entry in server.book] == ["test", "large"]
+
+
+def test_an_index_is_kept_and_a_changed_file_is_indexed_again(run: Run, embeddings: WordEmbeddings) -> None:
+    def indexed() -> int:
+        before = embeddings.embedded
+        assert run("ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--json").code == 0
+        return embeddings.embedded - before
+
+    sentences = 1 + len(FERRY.split("\n\n")[1].split(". "))  # what the reader embeds, with the question
+    assert [indexed(), indexed()] == [1 + sentences, sentences]
+    Path("ferry.md").write_text(FERRY.replace("seven", "nine"))
+    assert indexed() == 1 + sentences
+    again = run("ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--json")
+    assert [passage["text"] for passage in json.loads(again.out)["passages"]] == [
+        FERRY.replace("seven", "nine").strip()
+    ]
+
+
+def test_a_kept_index_hides_the_other_files_in_it(run: Run) -> None:
+    Path("other.md").write_text("The ferry to Orrin leaves Haldon pier at noon.")
+    run("ask", "ferry.md", "other.md", "-q", QUESTION)
+    passages = json.loads(run("ask", "ferry.md", "-q", QUESTION, "--json").out)["passages"]
+    assert {passage["source"] for passage in passages} == {"ferry.md"}
+
+
+def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -> None:
+    text = "The [bold]key[/bold] is {a} {{ b }} {% c %} :smile: [/] \\[x]."
+    Path("{odd} [red].md").write_text(text)
+    server.answer = lambda _request: f"{text}\x1b[31m"
+    result = run("ask", "{odd} [red].md", "-q", f"What is {text}?", *model(server))
+    assert result.code == 0, result.err
+    assert f"Answer    {text}" in result.out
+    assert f"What is {text}?" in result.out
+    assert "1  {odd} [red].md at" in result.out
+    assert text in server.book[0].request.prompt
+    assert "\x1b" not in result.out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["ask", "none.md", "-q", "?"], 2, "none.md: there is no such file"),
+        (["ask", "empty.md", "-q", "?"], 2, "empty.md: the file is empty"),
+        (["ask", "binary.md", "-q", "?"], 2, "binary.md: this is not UTF-8 text"),
+        (["ask", "latin.md", "-q", "?"], 2, "latin.md: this is not UTF-8 text"),
+        (["ask", ".", "-q", "?"], 2, ".: this is a folder"),
+        (["ask", "ferry.md", "-q", " "], 2, "a question is empty"),
+        (["ask", "ferry.md"], 2, "Missing option '--question'"),
+        (["ask", "ferry.md", "-q", "?", "--store", "ferry.md"], 2, "--store ferry.md: the index can not be kept there"),
+        (["demo", "--model", "gpt"], 2, "'gpt' is no model: write provider:name"),
+        (["demo", "--model", ":gpt"], 2, "':gpt' is no model"),
+        (["demo", "--model", "nobody:gpt"], 2, "there is no provider 'nobody'"),
+        (["demo", "--model", "openai:gpt"], 2, "set the environment variable OPENAI_API_KEY"),
+        (["demo", "--model", "google_genai:gemini"], 2, "set the environment variable GOOGLE_API_KEY"),
+        (["demo", "--model", "openai:gpt", "--base-url", "localhost"], 2, "--base-url localhost is no address"),
+        (["demo", "--base-url", "http://localhost"], 2, "--base-url needs --model"),
+        (["demo", "--long-context-model", "openai:gpt"], 2, "--long-context-model needs --model"),
+        (["demo", "--limit", "0"], 2, "--limit"),
+        (["demo", "--bogus"], 2, "--bogus"),
+        (["bogus"], 2, "bogus"),
+    ],
+)
+def test_what_can_not_work_is_one_line_and_an_exit_code(run: Run, args: list[str], code: int, message: str) -> None:
+    Path("empty.md").write_text(" \n")
+    Path("binary.md").write_bytes(b"\x7fELF\0\0\1")
+    Path("latin.md").write_bytes("Fähre".encode("latin-1"))
+    result = run(*args)
+    assert (result.code, result.out) == (code, "")
+    line = result.err.splitlines()[-1]
+    assert line.startswith("selfroute: ")
+    assert message in line
+    assert [other for other in result.err.splitlines()[:-1] if not other.endswith(" ...")] == []
+
+
+def test_a_missing_provider_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
+    result = run("demo", "--model", "anthropic:claude")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        "selfroute: anthropic:claude needs a package that is not installed: pip install langchain-anthropic\n"
+    )
+
+
+KEY = "sk-secret-1234567890abc"
+PROVIDER_ERRORS = {
+    "The model `test` does not exist.": Reply(status=404, error={"message": "The model `test` does not exist."}),
+    "Incorrect API key provided: ***.": Reply(status=401, error={"message": f"Incorrect API key provided: {KEY}."}),
+    "Rate limit reached for requests.": RATE_LIMITED,
+}
+
+
+@pytest.mark.parametrize("message", PROVIDER_ERRORS)
+@pytest.mark.parametrize("command", [["demo", "--limit", "1"], ["ask", "ferry.md", "-q", "?"]])
+def test_an_error_of_the_provider_is_one_line_without_the_key(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, command: list[str], message: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.answer = lambda _request: PROVIDER_ERRORS[message]
+    result = run(*command, *model(server))
+    assert result.code == 1
+    assert result.err.splitlines()[-1].startswith(f"selfroute: {message}")
+    assert "Traceback" not in result.err
+    assert "secret" not in result.out + result.err
+
+
+def test_a_server_that_does_not_answer_is_one_line(run: Run, server: LoopbackServer) -> None:
+    server.stop()
+    result = run("ask", "ferry.md", "-q", QUESTION, *model(server))
+    assert result.code == 1
+    assert "Connection refused" in result.err.splitlines()[-1]
+
+
+def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_name: str | None) -> Embeddings:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "load_embeddings", interrupted)
+    result = run("ask", "ferry.md", "-q", QUESTION)
+    assert (result.code, result.out) == (130, "")
+    assert result.err.splitlines()[-1] == "selfroute: interrupted"
+
+
+def test_the_version_and_the_help_are_printed(run: Run) -> None:
+    assert run("--version") == Result(0, f"selfroute {__version__}\n", "")
+    assert "no language model" in run("demo", "--help").out
+
+
+@pytest.mark.parametrize("package", ["typer", "langchain_chroma"])
+def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; from selfroute.cli import main; sys.exit(main(['demo']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute[cli]"\n'
+
+
+def test_importing_the_command_is_light() -> None:
+    code = "import sys, selfroute.cli; print([n for n in ('langchain_core', 'chromadb', 'numpy') if n in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
