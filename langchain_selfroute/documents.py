@@ -80,7 +80,7 @@ def documents_of(found: Any, what: str) -> list[Document]:
     """
     if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, str | Document | Mapping)):
         documents = list(found)
-        strangers = [document for document in documents if not isinstance(document, Document)]
+        strangers = [item for item in documents if type(item) is not Document and not isinstance(item, Document)]
         if not strangers:
             return documents
         found = strangers[0]

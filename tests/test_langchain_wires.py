@@ -31,12 +31,6 @@ from langchain_selfroute import SelfRouteChain
 from loopback import Entry, LoopbackServer, Reply, Request
 from selfroute.errors import SelfRouteError
 
-# google-genai subclasses aiohttp's session, of which aiohttp warns, and forgets to await an async error's JSON.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession from ClientSession:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:coroutine 'ClientResponse.json' was never awaited:RuntimeWarning"),
-]
-
 Json = dict[str, Any]
 Ask = Callable[..., Any]
 Leave = Callable[[SelfRouteChain, int, Callable[[], None]], None]

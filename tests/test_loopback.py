@@ -35,13 +35,6 @@ from langchain_openai import ChatOpenAI
 import loopback
 from loopback import Entry, LoopbackServer, Reply, Request
 
-# Both from Gemini's async client: google-genai subclasses aiohttp's session, of which aiohttp warns, and
-# langchain-google-genai does not await the body of an error answer.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession from ClientSession:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:coroutine 'ClientResponse.json' was never awaited:RuntimeWarning"),
-]
-
 PROMPT = "Who chaired the meeting?"
 TEXT = "Mr Lin did."
 SLOW = Reply(text="word " * 300, delay=0.01)
@@ -56,6 +49,7 @@ Ask = Callable[[BaseChatModel], AIMessage]
 def running() -> Iterator[LoopbackServer]:
     with LoopbackServer(lambda _: TEXT) as started:
         yield started
+        chat_model.cache_clear()
 
 
 @pytest.fixture
