@@ -28,7 +28,7 @@ bench: $(VENV)/.test ## Measure the overhead over the framework
 	$(BIN)/python benchmarks/overhead_langchain.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
-	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
+	$(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
