@@ -6,6 +6,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
 
+define RUN_NOTEBOOK
+import sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], as_version=4)
+nbclient.NotebookClient(book, record_timing=False).execute()
+nbformat.write(book, sys.argv[1])
+endef
+export RUN_NOTEBOOK
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench notebooks clean
 
@@ -28,7 +36,7 @@ bench: $(VENV)/.test ## Measure the overhead over the framework
 	$(BIN)/python benchmarks/overhead_langchain.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
-	$(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False notebooks/*.ipynb
+	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
