@@ -6,6 +6,7 @@ except ModuleNotFoundError as error:
     msg = 'langchain_selfroute needs langchain-core: pip install "selfroute[langchain]"'
     raise ImportError(msg) from error
 
-from langchain_selfroute.chain import SelfRouteChain, SelfRouteInput, SelfRouteOutput
+from langchain_selfroute.chain import SelfRouteChain
+from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 
 __all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteOutput"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
@@ -14,9 +14,10 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializa
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from typing_extensions import TypedDict, override
+from typing_extensions import override
 
 from langchain_selfroute.documents import Source
+from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute import prompts
 from selfroute.drivers import arun, astream, run, stream
@@ -25,30 +26,11 @@ from selfroute.flow import Decided, Route
 from selfroute.usage import count_tokens
 
 
-class SelfRouteInput(TypedDict):
-    """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
-
-    input: str
-
-
-class SelfRouteOutput(TypedDict):
-    """What a chain returns, beside whatever else was passed in."""
-
-    input: str
-    retrieved: list[Document]
-    context: list[Document]
-    route: Literal["rag", "long_context"]
-    answer: str
-    answerable: bool
-    decision: dict[str, Any]
-    usage: dict[str, Any]
-
-
 def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
 
 
-class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]):
+class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024): the model
@@ -176,27 +158,15 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @override
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
-        graph = Graph()
-        start = graph.add_node(self.get_input_schema(config))
-        end = graph.add_node(self.get_output_schema(config))
+        start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        parts = {
+        steps: dict[str, Runnable[Any, Any]] = {
             "retrieve": self.retriever,
             "rag": self.llm,
             "read_documents": source,
             "long_context": self.long_context_llm or self.llm,
         }
-        nodes = [graph.add_node(part) for part in parts.values()]
-        for node, name in zip(nodes, parts, strict=True):
-            graph.nodes[node.id] = node.copy(name=name)
-        retrieve, rag, read_documents, long_context = nodes
-        graph.add_edge(start, retrieve)
-        graph.add_edge(retrieve, rag)
-        graph.add_edge(rag, end, data="answered", conditional=True)
-        graph.add_edge(rag, read_documents, data="declined", conditional=True)
-        graph.add_edge(read_documents, long_context)
-        graph.add_edge(long_context, end)
-        return graph
+        return graph_of(steps, start=start, end=end)
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text with `token_counter`, or estimate them."""
@@ -213,7 +183,7 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @override
     def invoke(
-        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` go to the models of both steps."""
 
@@ -226,7 +196,7 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @override
     async def ainvoke(
-        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """As `invoke`."""
 
@@ -239,7 +209,7 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @override
     def stream(
-        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
         """Answer a question in chunks that add up to the output of `invoke`; closing it stops the model."""
         inner: list[Generator[AddableDict, None, None]] = []
@@ -260,7 +230,7 @@ class SelfRouteChain(RunnableSerializable[str | SelfRouteInput, SelfRouteOutput]
 
     @override
     async def astream(
-        self, input: str | SelfRouteInput, config: RunnableConfig | None = None, **kwargs: Any
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """As `stream`."""
         inner: list[AsyncGenerator[AddableDict, None]] = []

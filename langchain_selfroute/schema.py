@@ -1,0 +1,53 @@
+"""What a chain looks like from outside: the types of its input and output, and its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.graph import Graph
+from typing_extensions import TypedDict
+
+
+class SelfRouteInput(TypedDict):
+    """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
+
+    input: str
+
+
+class SelfRouteOutput(TypedDict):
+    """What a chain returns, beside whatever else was passed in."""
+
+    input: str
+    retrieved: list[Document]
+    context: list[Document]
+    route: Literal["rag", "long_context"]
+    answer: str
+    answerable: bool
+    decision: dict[str, Any]
+    usage: dict[str, Any]
+
+
+def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any]) -> Graph:
+    """Draw the two steps and the way between them.
+
+    Args:
+        steps: What performs `retrieve`, `rag`, `read_documents` and `long_context`.
+        start: The schema of the input.
+        end: The schema of the output.
+    """
+    graph = Graph()
+    first, last = graph.add_node(start), graph.add_node(end)
+    nodes = {}
+    for name, step in steps.items():
+        node = graph.add_node(step)
+        nodes[name] = graph.nodes[node.id] = node.copy(name=name)
+    graph.add_edge(first, nodes["retrieve"])
+    graph.add_edge(nodes["retrieve"], nodes["rag"])
+    graph.add_edge(nodes["rag"], last, data="answered", conditional=True)
+    graph.add_edge(nodes["rag"], nodes["read_documents"], data="declined", conditional=True)
+    graph.add_edge(nodes["read_documents"], nodes["long_context"])
+    graph.add_edge(nodes["long_context"], last)
+    return graph
