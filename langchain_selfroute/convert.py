@@ -11,7 +11,7 @@ from langchain_core.prompt_values import PromptValue
 
 from selfroute import documents
 from selfroute.errors import InputError, ReplyError
-from selfroute.usage import StepUsage
+from selfroute.usage import NOTHING, StepUsage
 
 OUTPUT_KEYS = frozenset({"retrieved", "context", "answer", "route", "answerable", "decision", "usage"})
 
@@ -26,7 +26,7 @@ def inputs_of(given: Any) -> dict[str, Any]:
     """
     if isinstance(given, str):
         return {"input": given}
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         msg = f"SelfRouteChain takes a string or a dict with the key 'input', not {type(given).__name__}"
         raise InputError(msg)
     question = given.get("input")
@@ -87,7 +87,7 @@ class Tally:
             return None
         if self.whole and self.counts:
             return self.counts
-        known = self.counts or StepUsage(0, 0)
+        known = self.counts or NOTHING
         return known.filled_in(prompt=prompt.to_string(), reply="".join(self.text), count=count)
 
 

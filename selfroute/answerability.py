@@ -188,7 +188,7 @@ class Gate:
 
     def _judge(self) -> Generator[None, None, Verdict]:
         """Judge the opening; yield to wait for more of it."""
-        at = (yield from self._fence()) if "".join(self._noise).endswith("```") else 0
+        at = (yield from self._fence()) if self._noise and "".join(self._noise).endswith("```") else 0
         for _ in range(2):  # once more after a label
             while not (visible := self._visible.search(self._opening, at)):
                 if self._final:

@@ -73,26 +73,6 @@ def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
         return cast("Answer", stop.value)
 
 
-class _Reading:
-    """A reply that is read until its verdict stands."""
-
-    __slots__ = ("gate", "text")
-
-    def __init__(self, refusal: str) -> None:
-        self.gate, self.text = Gate(refusal), ""
-
-    def feed(self, piece: str) -> bool:
-        """Take a piece; whether the verdict stands."""
-        self.text = self.gate.feed(piece)
-        return self.gate.verdict is not None
-
-    def reply(self) -> Reply:
-        """The reply, as far as it was read: to its end, if the verdict does not stand yet."""
-        if self.gate.verdict is None:
-            self.text = self.gate.end()
-        return Reply(self.text, cast("Verdict", self.gate.verdict))
-
-
 def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C901, PLR0912 - the loop, whole
     """Perform the flow's effects.
 
@@ -115,11 +95,14 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
             resume: Callable[[Any], Effect] = flow.send
             try:
                 if isinstance(effect, Generate):
-                    pieces, reading = steps.generate(effect), _Reading(steps.refusal)
+                    pieces, gate = steps.generate(effect), Gate(steps.refusal)
                     for piece in pieces:
-                        if reading.feed(piece):
+                        text = gate.feed(piece)
+                        if gate.verdict is not None:
                             break
-                    result: Any = reading.reply()
+                    else:
+                        text = gate.end()
+                    result: Any = Reply(text, cast("Verdict", gate.verdict))
                     if result.verdict:
                         pieces.close()
                 else:
@@ -152,11 +135,14 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
             resume: Callable[[Any], Effect] = flow.send
             try:
                 if isinstance(effect, Generate):
-                    pieces, reading = steps.agenerate(effect), _Reading(steps.refusal)
+                    pieces, gate = steps.agenerate(effect), Gate(steps.refusal)
                     async for piece in pieces:
-                        if reading.feed(piece):
+                        text = gate.feed(piece)
+                        if gate.verdict is not None:
                             break
-                    result: Any = reading.reply()
+                    else:
+                        text = gate.end()
+                    result: Any = Reply(text, cast("Verdict", gate.verdict))
                     if result.verdict:
                         await pieces.aclose()
                 else:

@@ -64,7 +64,7 @@ class StepUsage:
         }
 
 
-NOTHING_COUNTED = StepUsage(0, 0)
+NOTHING = StepUsage(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +90,19 @@ class Usage:
     @property
     def total_tokens(self) -> int:
         """Input and output tokens of all steps that ran."""
-        return sum(step.total_tokens for step in (self.rag, self.long_context) if step)
+        return (self.rag or NOTHING).total_tokens + (self.long_context or NOTHING).total_tokens
 
     @property
     def estimated(self) -> bool:
         """Whether any count is not the provider's own."""
-        return any(step.estimated for step in (self.rag, self.long_context) if step)
+        return (self.rag or NOTHING).estimated or (self.long_context or NOTHING).estimated
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON: `rag`, `long_context` (counts or None), `total_tokens`, `estimated`."""
+        rag, long_context = self.rag, self.long_context
         return {
-            "rag": self.rag.as_dict() if self.rag else None,
-            "long_context": self.long_context.as_dict() if self.long_context else None,
+            "rag": rag and rag.as_dict(),
+            "long_context": long_context and long_context.as_dict(),
             "total_tokens": self.total_tokens,
             "estimated": self.estimated,
         }
