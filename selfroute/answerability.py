@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from selfroute.wording import SOFTENED, Reader, amends, clause, explanation, may_decline
+from selfroute.vocabulary import SOFTENED
+from selfroute.wording import Reader, amends, clause, explanation, may_decline
 
 __all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "declines"]
 
