@@ -274,9 +274,9 @@ def _chunks(steps: Steps) -> Generator[AddableDict, None, None]:
             if isinstance(item, Decided):
                 route = item.route
             elif not isinstance(item, str):
-                yield steps.rest(item)
+                yield AddableDict(steps.rest(item))
             elif route:
-                yield steps.head(route, item)
+                yield AddableDict(steps.head(route, item))
                 route = None
             else:
                 yield AddableDict(answer=item)
@@ -289,9 +289,9 @@ async def _achunks(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
             if isinstance(item, Decided):
                 route = item.route
             elif not isinstance(item, str):
-                yield steps.rest(item)
+                yield AddableDict(steps.rest(item))
             elif route:
-                yield steps.head(route, item)
+                yield AddableDict(steps.head(route, item))
                 route = None
             else:
                 yield AddableDict(answer=item)

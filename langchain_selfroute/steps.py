@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
@@ -17,7 +17,6 @@ from langchain_core.prompts import format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
-from langchain_core.runnables.utils import AddableDict
 
 from langchain_selfroute import documents
 from langchain_selfroute.convert import Tally, inputs_of, is_too_long
@@ -48,9 +47,7 @@ class _Call(Generic[Manager]):
     ) -> None:
         self.chain, self.kwargs, self.streaming = chain, kwargs, streaming
         self.manager: Manager = manager
-        self.config: RunnableConfig = {**config} if config else {}
-        for own in ("run_name", "run_id"):  # the chain's run took them
-            self.config.pop(own, None)  # type: ignore[misc]
+        self.config = _for_children(config) if config else RunnableConfig()
         self.given = given
         self.inputs: dict[str, Any] = {}
         self.refusal = chain.refusal
@@ -128,21 +125,23 @@ class _Call(Generic[Manager]):
             ]
         }
 
-    def head(self, route: Route, text: str) -> AddableDict:
+    def head(self, route: Route, text: str) -> dict[str, Any]:
         """The first chunk of a stream: all that is known when the first text comes."""
-        return AddableDict(
-            {
-                **self.inputs,
-                "retrieved": list(self.passages),
-                "context": list(self.context),
-                "route": route,
-                "answer": text,
-            }
-        )
+        return {
+            **self.inputs,
+            "retrieved": list(self.passages),
+            "context": list(self.context),
+            "route": route,
+            "answer": text,
+        }
 
-    def rest(self, answer: Answer) -> AddableDict:
+    def rest(self, answer: Answer) -> dict[str, Any]:
         """The last chunk of a stream."""
-        return AddableDict(answerable=answer.answerable, decision=answer.decision.as_dict(), usage=self.usage.as_dict())
+        return {
+            "answerable": answer.answerable,
+            "decision": answer.decision.as_dict(),
+            "usage": self.usage.as_dict(),
+        }
 
     def whole(self, answer: Answer) -> dict[str, Any]:
         """The output of a call that does not stream: the sum of the chunks."""
@@ -242,6 +241,12 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
+
+
+def _for_children(config: RunnableConfig) -> RunnableConfig:
+    """The config without what the chain's own run took of it."""
+    rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
+    return cast("RunnableConfig", rest)
 
 
 def takes_string(retriever: Runnable[Any, Any]) -> bool:
