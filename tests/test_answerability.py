@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -363,15 +361,14 @@ def test_a_declined_stream_shows_nothing_and_ends_twice_alike() -> None:
     assert gate.verdict == declines("The text does not mention it. It is short.")
 
 
-@pytest.mark.parametrize("unit", ["word ", " ", "unanswerable ", "The passages, ", "'", "**", "\n"])
-def test_a_huge_reply_and_a_long_stream_take_no_time(unit: str) -> None:
-    started = time.perf_counter()
-    declines(unit * (2_000_000 // len(unit)))
+@pytest.mark.parametrize("unit", ["word ", "unanswerable ", "The passages, ", "I do not know. ", "'", "**", "\n"])
+def test_a_huge_reply_is_judged_by_its_opening(unit: str) -> None:
+    huge = unit * (2_000_000 // len(unit))
     gate = Gate()
-    for _ in range(50_000):
-        gate.feed(unit)
+    for at in range(0, 200_000, 4):
+        gate.feed(huge[at : at + 4])
     gate.end()
-    assert time.perf_counter() - started < 5
+    assert declines(huge) == gate.verdict == declines(huge[:1_000])
 
 
 @given(st.from_regex(r"[A-Za-z]{1,12}", fullmatch=True))
