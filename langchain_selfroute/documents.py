@@ -103,8 +103,14 @@ def fitted(
     for part in fit(texts, passages=passages, budget=budget, count=count):
         document = documents[part.index]
         if part.trimmed:
-            how = {"method": "original", "chunks": 0, "gaps": [], **document.metadata.get("selfroute", {})}
+            how = {"method": "original", "chunks": 0, "gaps": [], **label_of(document)}
             metadata = {**document.metadata, "selfroute": {**how, "trimmed": True}}
             document = Document(page_content=part.text, metadata=metadata, id=document.id)
         taken.append(document)
-    return taken if any(text.page_content and not text.page_content.isspace() for text in taken) else []
+    return taken if any(item.page_content and not item.page_content.isspace() for item in taken) else []
+
+
+def label_of(document: Document) -> Mapping[str, Any]:
+    """What `metadata["selfroute"]` says of how a document was come by; empty if the key is somebody else's."""
+    label = document.metadata.get("selfroute")
+    return label if isinstance(label, Mapping) else {}

@@ -119,7 +119,7 @@ class _Call(Generic[Manager]):
                 {
                     "source": str(document.metadata.get("source", "")),
                     "characters": len(document.page_content),
-                    **document.metadata.get("selfroute", {}),
+                    **documents.label_of(document),
                 }
                 for document in taken
             ]

@@ -102,7 +102,7 @@ def _find(text: str, at: int, core: str) -> int | None:
 def _mark(gap: str, last: str, following: str, *, final: bool) -> str:
     """Return the mark in the gap after the word `last`, or nothing; only one that more text cannot change."""
     first = gap.lstrip(" \"'*_`”’)]")[:1]
-    if (first and first in ",;—–([") or gap.startswith((" - ", " -- ")):
+    if (first and first in ",;—–([，；、（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
     if first and first in ":：":
         return ":"

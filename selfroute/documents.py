@@ -56,7 +56,7 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
         count: Counts the tokens of a text.
 
     Returns:
-        The parts, together at most `budget` tokens; empty documents and those that did not fit are left out.
+        The parts, together at most `budget` tokens; what comes after the trimmed one is left out.
     """
     if budget is None:
         return [Part(index, text, False) for index, text in enumerate(texts)]

@@ -92,6 +92,8 @@ BECAUSE = (
     NONE
     | FILLERS
     | _set("the this these those that your because since as given based due per according without there not i we :")
+    | _set("weil da denn car parce puisque porque pues perché poiché omdat want ponieważ eftersom fordi")
     | {""}
 )
+LAST_LATIN = "\u024f"
 LINKS = _set("from in with by on using for under within through")

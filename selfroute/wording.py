@@ -33,6 +33,7 @@ from selfroute.vocabulary import (
     INFORMATION,
     KNOWLEDGE,
     LACKING,
+    LAST_LATIN,
     LEADING,
     LEADS,
     LINKS,
@@ -297,4 +298,5 @@ def explanation(core: str) -> Reader:
         return (yield) == ""
     if word in LINKS:
         return (yield) in SUBJECTS | {"", "what"}
-    return word in BECAUSE or core.startswith(word)
+    # No English sentence goes on in another script: such a word explains.
+    return word in BECAUSE or core.startswith(word) or word[0] > LAST_LATIN

@@ -394,3 +394,24 @@ def _read(words: list[str]) -> bool | None:
     except StopIteration as stop:
         return stop.value
     return None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "unanswerable weil der Text nichts sagt",
+        "Unanswerable car le texte ne le dit pas",
+        "unanswerable porque el texto no lo dice",
+        "unanswerable（文中未提及）",
+        "unanswerable，文中未提及",
+        "unanswerable 文中没有提到",
+        "unanswerable потому что в тексте этого нет",
+    ],
+)
+def test_a_refusal_may_be_explained_in_another_language(reply: str) -> None:
+    assert declines(reply) == Verdict(True, "sentinel", reply[:12])
+
+
+@pytest.mark.parametrize("reply", ["Unanswerable Fragen gehen an den Vorsitz.", "Unanswerable déjà vu is its title."])
+def test_a_refusal_that_is_a_word_of_a_sentence_in_another_language_is_none(reply: str) -> None:
+    assert not declines(reply)

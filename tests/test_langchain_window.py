@@ -246,3 +246,11 @@ def test_without_a_counter_a_token_is_a_quarter_of_its_characters() -> None:
 def test_the_passages_of_the_first_step_are_never_trimmed() -> None:
     chain = a_chain(("Mr Lin.",), max_context_tokens=1, documents=DOCUMENTS)
     assert chain.invoke(QUESTION)["context"] == PASSAGES
+
+
+@every_mode
+async def test_a_key_of_somebody_elses_under_our_name_does_no_harm(mode: str) -> None:
+    document = Document("word " * 400, metadata={"source": "minutes", "selfroute": "mine"})
+    result = await ask(a_chain(documents=[document], max_context_tokens=50), QUESTION, mode)
+    assert result["context"][0].metadata["selfroute"]["trimmed"] is True
+    assert document.metadata["selfroute"] == "mine"
