@@ -20,6 +20,7 @@ from langchain_selfroute.documents import Source
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute import prompts
+from selfroute.documents import room_in
 from selfroute.drivers import arun, astream, run, stream
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Decided, Route
@@ -132,10 +133,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @field_validator("refusal")
     @classmethod
     def _check_refusal(cls, value: str) -> str:
-        if not any(character.isalnum() for character in value):
-            msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"
-            raise ConfigurationError(msg)
-        return value.strip()
+        return prompts.refusal_of(value)
 
     @property
     @override
@@ -178,8 +176,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             return self.max_context_tokens
         profile = getattr(self.long_context_llm or self.llm, "profile", None)
         window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
-        # A tenth for what a rough count misses, and room for the instruction and the question.
-        return max(window * 9 // 10 - 1_000, window // 2) if isinstance(window, int) else None
+        return room_in(window) if isinstance(window, int) else None
 
     @override
     def invoke(

@@ -1,10 +1,11 @@
-"""Documents -> one context within a token budget, and how much less to read when a model refused."""
+"""Chunks -> whole documents; documents -> one context within a token budget; how much less to read after a refusal."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 Count = Callable[[str], int]
 
@@ -28,6 +29,8 @@ _LIMIT_AFTER = re.compile(
     re.IGNORECASE,
 )
 _LIMIT_BEFORE = re.compile(_NUMBER + r"\D{0,20}(?:maximum|limit)", re.IGNORECASE)
+_STRIPPED = 4  # a gap up to so many characters counts as white space between two chunks
+_LEAST_OVERLAP = 8  # shorter ones may be chance
 _OTHER_TROUBLE = frozenset({401, 403, 404, 408, 429})
 
 
@@ -44,6 +47,73 @@ class Part:
     index: int
     text: str
     trimmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a document, as a splitter made it.
+
+    Attributes:
+        text: Its text.
+        start: Where it begins in the document, in characters; None if that is not known.
+    """
+
+    text: str
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A document put together from its chunks.
+
+    Attributes:
+        text: Its text.
+        method: By what the chunks were put together: their offsets, or only the order in which they came.
+        gaps: Stretches of the document, in characters, that no chunk holds.
+    """
+
+    text: str
+    method: Literal["offsets", "order"]
+    gaps: tuple[tuple[int, int], ...] = ()
+
+
+def rebuild(chunks: Sequence[Chunk]) -> Whole:
+    """Put a document together from all of its chunks.
+
+    Offsets that contradict the texts are not trusted: then the chunks are joined in the order in which they are
+    given, what two neighbours share between them written once.
+    """
+    whole = _by_offsets(chunks)
+    if whole:
+        return whole
+    text = chunks[0].text if chunks else ""
+    for chunk in chunks[1:]:
+        shared = _overlap(text, chunk.text)
+        text += chunk.text[shared:] if shared else "\n" + chunk.text
+    return Whole(text, "order")
+
+
+def _by_offsets(chunks: Sequence[Chunk]) -> Whole | None:
+    pieces: list[str] = []
+    gaps: list[tuple[int, int]] = []
+    end, last = 0, ""
+    for start, text in sorted((chunk.start, chunk.text) for chunk in chunks if chunk.start is not None):
+        shared = end - start
+        if shared > 0 and (shared > len(last) or shared * 2 > len(text) or not last.endswith(text[:shared])):
+            return None
+        if shared < 0:
+            pieces.append("\n" if pieces else "")  # white space that the splitter stripped
+            if -shared > _STRIPPED:
+                gaps.append((end, start))
+        pieces.append(text[max(shared, 0) :])
+        end, last = start + len(text), text
+    complete = chunks and all(chunk.start is not None for chunk in chunks)
+    return Whole("".join(pieces), "offsets", tuple(gaps)) if complete else None
+
+
+def _overlap(left: str, right: str) -> int:
+    most = min(len(left), len(right))
+    return next((size for size in range(most, _LEAST_OVERLAP, -1) if left.endswith(right[:size])), 0)
 
 
 def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, count: Count) -> list[Part]:
@@ -70,6 +140,14 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
         parts.append(Part(index, text, False))
         room -= size
     return parts
+
+
+def room_in(window: int) -> int:
+    """How many tokens of documents a model takes that says its window to be `window` tokens.
+
+    A tenth is kept for what a rough count misses, and room for the instruction, the question and the answer.
+    """
+    return max(window * 9 // 10 - 1_000, window // 2)
 
 
 def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:

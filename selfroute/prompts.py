@@ -4,6 +4,10 @@ Both name `{context}`, `{question}` and `{refusal}`; an adapter renames them to 
 question stands last, so that the documents of the second step are a prefix that providers can cache.
 """
 
+from __future__ import annotations
+
+from selfroute.errors import ConfigurationError
+
 RAG = """\
 Passages from a longer text:
 
@@ -25,3 +29,15 @@ question can not be answered based on the text: exactly this word and nothing el
 
 Question: {question}
 Answer:"""
+
+
+def refusal_of(value: str) -> str:
+    """The refusal as a model is asked to write it.
+
+    Raises:
+        ConfigurationError: There is nothing in it that a model could write.
+    """
+    if not any(character.isalnum() for character in value):
+        msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"
+        raise ConfigurationError(msg)
+    return value.strip()

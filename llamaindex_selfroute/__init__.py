@@ -1,0 +1,13 @@
+"""Self-Route for LlamaIndex: answer from retrieved nodes, read whole documents only when the model declines."""
+
+try:
+    import llama_index.core  # noqa: F401
+except ModuleNotFoundError as error:
+    msg = 'llamaindex_selfroute needs llama-index-core: pip install "selfroute[llamaindex]"'
+    raise ImportError(msg) from error
+
+from llamaindex_selfroute.events import SelfRouteDecisionEvent
+from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+
+__all__ = ["SelfRouteDecisionEvent", "SelfRouteQueryEngine", "SelfRouteSynthesizer"]

@@ -1,0 +1,38 @@
+"""The event by which an engine tells its route."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.instrumentation.events import BaseEvent
+
+
+class SelfRouteDecisionEvent(BaseEvent):
+    """The route of a query is decided; nothing of the documents is read yet, and no text shown.
+
+    Example:
+        ```python
+        from llama_index.core.instrumentation import get_dispatcher
+        from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+        from llamaindex_selfroute import SelfRouteDecisionEvent
+
+        class Routes(BaseEventHandler):
+            def handle(self, event, **kwargs):
+                if isinstance(event, SelfRouteDecisionEvent):
+                    print(event.route, event.decision["signal"])
+
+        get_dispatcher().add_event_handler(Routes())
+        ```
+
+    Attributes:
+        route: `"rag"` or `"long_context"`.
+        decision: Why, as in the response's metadata: `declined`, `signal`, `evidence`.
+    """
+
+    route: str
+    decision: dict[str, Any]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name by which handlers know the event."""
+        return "SelfRouteDecisionEvent"

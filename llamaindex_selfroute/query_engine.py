@@ -1,0 +1,177 @@
+"""`SelfRouteQueryEngine`: a `RetrieverQueryEngine` around the synthesizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.llms import LLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.query_engine import RetrieverQueryEngine
+from typing_extensions import Self, Unpack, override
+
+from llamaindex_selfroute.documents import DocstoreDocuments, Source
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+from selfroute.errors import ConfigurationError
+
+_NOT_GIVEN = (None, False, "unanswerable")
+
+
+class Fields(TypedDict, total=False):
+    """More keyword arguments of `SelfRouteQueryEngine`; see there."""
+
+    long_context_llm: LLM | None
+    rag_prompt: BasePromptTemplate | None
+    long_context_prompt: BasePromptTemplate | None
+    document_prompt: BasePromptTemplate | None
+    refusal: str
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
+    streaming: bool
+    node_postprocessors: list[BaseNodePostprocessor] | None
+    callback_manager: CallbackManager | None
+
+
+class SelfRouteQueryEngine(RetrieverQueryEngine):
+    """Answer from the retrieved nodes; read whole documents only when the model declines.
+
+    A `RetrieverQueryEngine` around a `SelfRouteSynthesizer`, which see for what a response holds and for the fields.
+
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteQueryEngine
+
+        minutes = Document(text="Ms Okafor chaired the meeting. ...")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        engine = SelfRouteQueryEngine(
+            retriever=index.as_retriever(similarity_top_k=5), documents=[minutes], llm=MockLLM(max_tokens=3)
+        )
+        response = engine.query("Who chaired the meeting?")
+        assert response.metadata["route"] == "rag"
+        ```
+    """
+
+    def __init__(  # noqa: PLR0913 - the fields of the contract
+        self,
+        retriever: BaseRetriever,
+        response_synthesizer: SelfRouteSynthesizer | None = None,
+        *,
+        node_postprocessors: list[BaseNodePostprocessor] | None = None,
+        callback_manager: CallbackManager | None = None,
+        documents: Source | None = None,
+        llm: LLM | None = None,
+        long_context_llm: LLM | None = None,
+        rag_prompt: BasePromptTemplate | None = None,
+        long_context_prompt: BasePromptTemplate | None = None,
+        document_prompt: BasePromptTemplate | None = None,
+        refusal: str = "unanswerable",
+        max_context_tokens: int | None = None,
+        token_counter: Callable[[str], int] | None = None,
+        streaming: bool = False,
+    ) -> None:
+        """Configure.
+
+        Args:
+            retriever: Finds the nodes of the first step.
+            response_synthesizer: Holds the fields below, in place of them.
+            node_postprocessors: Applied to what was retrieved.
+            callback_manager: Set on both models too, unless a synthesizer is given.
+            documents: As in `SelfRouteSynthesizer`, like all that follow.
+            llm: The model; `Settings.llm` if None.
+            long_context_llm: The model of the second step.
+            rag_prompt: Prompt of the first step.
+            long_context_prompt: Prompt of the second step.
+            document_prompt: Formats each node and document.
+            refusal: The word by which the model declines.
+            max_context_tokens: Bounds the documents' text.
+            token_counter: Counts the tokens of a text.
+            streaming: Whether to answer in pieces.
+
+        Raises:
+            ConfigurationError: The parts can not work together (a `ValueError`).
+        """
+        fields = {
+            "documents": documents,
+            "llm": llm,
+            "long_context_llm": long_context_llm,
+            "rag_prompt": rag_prompt,
+            "long_context_prompt": long_context_prompt,
+            "document_prompt": document_prompt,
+            "refusal": refusal,
+            "max_context_tokens": max_context_tokens,
+            "token_counter": token_counter,
+            "streaming": streaming,
+        }
+        synthesizer = response_synthesizer or SelfRouteSynthesizer(**fields, callback_manager=callback_manager)  # type: ignore[arg-type]
+        if not isinstance(synthesizer, SelfRouteSynthesizer):
+            msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
+            raise ConfigurationError(msg)
+        twice = [name for name, value in fields.items() if response_synthesizer and value not in _NOT_GIVEN]
+        if twice:
+            msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"
+            raise ConfigurationError(msg)
+        super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
+
+    @classmethod
+    @override
+    def from_args(  # type: ignore[override]
+        cls,
+        retriever: BaseRetriever,
+        llm: LLM | None = None,
+        response_synthesizer: SelfRouteSynthesizer | None = None,
+        documents: Source | None = None,
+        **fields: Unpack[Fields],
+    ) -> Self:
+        """Do as the constructor does."""
+        return cls(retriever, response_synthesizer, documents=documents, llm=llm, **fields)
+
+    @classmethod
+    def from_index(
+        cls,
+        index: BaseIndex[Any],
+        *,
+        similarity_top_k: int = 5,
+        documents: Source | None = None,
+        llm: LLM | None = None,
+        **fields: Unpack[Fields],
+    ) -> Self:
+        """Put an engine on an index, in place of `index.as_query_engine()`.
+
+        Args:
+            index: The index.
+            similarity_top_k: How many nodes are retrieved.
+            documents: As in the constructor; None takes those that were hit out of the index's docstore: the
+                originals, or put together from their nodes.
+            llm: The model; `Settings.llm` if None.
+            **fields: As in the constructor.
+
+        Raises:
+            ConfigurationError: The docstore is empty, since the vector store keeps the text: give `documents`.
+        """
+        retriever = index.as_retriever(similarity_top_k=similarity_top_k)
+        stored = DocstoreDocuments.of(index) if documents is None else documents
+        return cls(retriever, documents=stored, llm=llm, **fields)
+
+    @override
+    def with_retriever(self, retriever: BaseRetriever) -> Self:
+        """The same engine over another retriever."""
+        return type(self)(
+            retriever,
+            self._response_synthesizer,  # type: ignore[arg-type]
+            node_postprocessors=self._node_postprocessors,
+            callback_manager=self.callback_manager,
+        )
+
+    @override
+    def _get_prompts(self) -> dict[str, Any]:
+        return self._response_synthesizer._get_prompts()  # noqa: SLF001 - the host's way
+
+    @override
+    def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
+        self._response_synthesizer._update_prompts(prompts_dict)  # noqa: SLF001

@@ -1,0 +1,163 @@
+"""Performs the flow's effects for one query, with LlamaIndex's models and events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.llms import LLM
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llamaindex_selfroute import convert, documents
+from llamaindex_selfroute.convert import Prompt, Tally
+from llamaindex_selfroute.events import SelfRouteDecisionEvent
+from selfroute.documents import is_too_long, read_less
+from selfroute.drivers import Flow
+from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, self_route
+from selfroute.usage import Usage
+
+if TYPE_CHECKING:
+    from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+
+dispatcher = get_dispatcher(__name__)
+
+
+class Steps:
+    """Performs the effects of one query, for both loops.
+
+    Retrieval has been done when a synthesizer is called: `Retrieve` is answered with the nodes it was given.
+    """
+
+    def __init__(
+        self,
+        synthesizer: SelfRouteSynthesizer,
+        query: QueryBundle,
+        *,
+        nodes: Sequence[NodeWithScore],
+        words: Mapping[str, Any],
+    ) -> None:
+        """Start.
+
+        Args:
+            synthesizer: Whose models, prompts and documents are used.
+            query: The query.
+            nodes: What was retrieved, best first.
+            words: More variables for the prompts.
+        """
+        self.synthesizer, self.query, self.nodes, self.words = synthesizer, query, list(nodes), words
+        self.refusal = synthesizer.refusal
+        self.streaming = synthesizer.streaming  # now: chat engines switch it back before a stream is read
+        self.span = active_span_id.get()
+        self.read: Sequence[NodeWithScore] = ()  # whole documents, before they were fitted
+        self.context: Sequence[NodeWithScore] = ()
+        self.usage = Usage()
+
+    def flow(self) -> Flow:
+        """A fresh flow for the query."""
+        return self_route(self.query.query_str, refusal=self.refusal)
+
+    def is_too_long(self, error: Exception) -> bool:
+        """Whether the model refused its prompt as too long."""
+        return is_too_long(error)
+
+    def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
+        """Return the nodes."""
+        return self.nodes
+
+    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
+        """As `retrieve`."""
+        return self.retrieve(effect)
+
+    def decided(self, effect: Decided) -> None:
+        """Send the `SelfRouteDecisionEvent`."""
+        decision = effect.decision.as_dict()
+        dispatcher.event(SelfRouteDecisionEvent(route=effect.route, decision=decision, span_id=self.span))
+
+    async def adecided(self, effect: Decided) -> None:
+        """As `decided`."""
+        self.decided(effect)
+
+    def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
+        """Read the documents and fit them to the window."""
+        if effect.too_long is None:
+            self.read = documents.read(self.synthesizer.documents, self.nodes, self.query)
+        self.context = self._fit(self._budget(effect))
+        return self.context
+
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
+        """As `read_documents`."""
+        if effect.too_long is None:
+            self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
+        budget = self._budget(effect)
+        # Counting and trimming a long text may take a while: off the event loop.
+        self.context = self._fit(None) if budget is None else await asyncio.to_thread(self._fit, budget)
+        return self.context
+
+    def _budget(self, effect: ReadDocuments) -> int | None:
+        if effect.too_long is None:
+            return self.synthesizer.document_budget()
+        sent = sum(self.synthesizer.count_tokens(item.node.get_content()) for item in self.context)
+        return read_less(effect.too_long, sent=sent)
+
+    def _fit(self, budget: int | None) -> list[NodeWithScore]:
+        count = self.synthesizer.count_tokens
+        return documents.fitted(self.read, retrieved=self.nodes, budget=budget, count=count)
+
+    def generate(self, effect: Generate) -> Generator[str, None, None]:
+        """Ask the step's model; closing this hangs up, as far as its package allows."""
+        llm, prompt, tally = self._prompt(effect)
+        asked = convert.text_of(prompt)
+        chunks: Any = None
+        try:
+            if self.streaming:
+                chunks = convert.ask_stream(llm, prompt)
+                for chunk in chunks:
+                    yield tally.add_piece(chunk)
+                tally.whole = True
+            else:
+                yield tally.add(convert.ask(llm, prompt))
+        except GeneratorExit:
+            if chunks is not None:
+                convert.hang_up(chunks)
+            raise
+        finally:
+            self._book(effect, tally, asked)
+
+    async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        """As `generate`; closing this stops the model."""
+        llm, prompt, tally = self._prompt(effect)
+        asked = convert.text_of(prompt)
+        chunks: Any = None
+        try:
+            if self.streaming:
+                chunks = await convert.aask_stream(llm, prompt)
+                async for chunk in chunks:
+                    yield tally.add_piece(chunk)
+                tally.whole = True
+            else:
+                yield tally.add(await convert.aask(llm, prompt))
+        except GeneratorExit:
+            if chunks is not None:
+                await convert.ahang_up(chunks)
+            raise
+        finally:
+            self._book(effect, tally, asked)
+
+    def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, Tally]:
+        self.context, synthesizer = effect.context, self.synthesizer
+        llm, template = synthesizer.model_of(effect.step)
+        words = {
+            **self.words,
+            "context_str": convert.context_of(effect.context, synthesizer.document_prompt),
+            "query_str": self.query.query_str,
+            "refusal": self.refusal,
+        }
+        return llm, convert.formatted(llm, template, words), Tally(whole=not self.streaming)
+
+    def _book(self, effect: Generate, tally: Tally, asked: str) -> None:
+        counts = tally.usage(asked, count=self.synthesizer.count_tokens)
+        if counts:
+            self.usage += Usage.of(effect.step, counts)

@@ -1,0 +1,231 @@
+"""`SelfRouteSynthesizer`: its configuration and its entry points."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from typing import Any
+
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
+from llama_index.core.llms import LLM
+from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
+from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from typing_extensions import override
+
+from llamaindex_selfroute import responses
+from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.documents import Source, checked_documents
+from llamaindex_selfroute.steps import Steps
+from selfroute import prompts
+from selfroute.documents import room_in
+from selfroute.errors import ConfigurationError
+from selfroute.flow import Route
+from selfroute.usage import count_tokens
+
+dispatcher = get_dispatcher(__name__)
+
+
+def _prompt(template: str) -> PromptTemplate:
+    return PromptTemplate(template.replace("{context}", "{context_str}").replace("{question}", "{query_str}"))
+
+
+class SelfRouteSynthesizer(BaseSynthesizer):
+    """Answer from the retrieved nodes; read whole documents only when the model declines.
+
+    A response synthesizer that follows section 4.2 of Li et al. (2024): the model answers from the nodes or writes
+    the refusal word; only then is it given the documents, whole and in one call.
+
+    A response's `metadata` holds `route` (`"rag"` or `"long_context"`), `answerable` (False if every step declined),
+    `decision` (`declined`, `signal`, `evidence`), `usage` (tokens of both steps) and `retrieved` (ids of the retrieved
+    nodes), its `source_nodes` what the answer was read from. A sync stream knows route and sources when it is
+    returned, an awaited one with its first text; `usage` is complete at the end of a stream.
+
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteSynthesizer
+
+        minutes = Document(text="Ms Okafor chaired the meeting. ...")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        llm = MockLLM(max_tokens=3)
+        synthesizer = SelfRouteSynthesizer(documents=[minutes], llm=llm)
+        engine = index.as_query_engine(response_synthesizer=synthesizer, llm=llm)
+        assert engine.query("Who chaired the meeting?").metadata["route"] == "rag"
+        ```
+    """
+
+    def __init__(  # noqa: PLR0913 - the fields of the contract
+        self,
+        *,
+        documents: Source,
+        llm: LLM | None = None,
+        long_context_llm: LLM | None = None,
+        rag_prompt: BasePromptTemplate | None = None,
+        long_context_prompt: BasePromptTemplate | None = None,
+        document_prompt: BasePromptTemplate | None = None,
+        refusal: str = "unanswerable",
+        max_context_tokens: int | None = None,
+        token_counter: Callable[[str], int] | None = None,
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        """Configure.
+
+        Args:
+            documents: The whole documents: a list, read in order; or a callable, sync or async, that is given
+                `(nodes, query_bundle)` and returns them, best first.
+            llm: The model, chat or completion; `Settings.llm` if None.
+            long_context_llm: The model of the second step; `llm` if None.
+            rag_prompt: Prompt of the first step, over `context_str`, `query_str` and optionally `refusal`.
+            long_context_prompt: Prompt of the second step, likewise.
+            document_prompt: Formats each node and document in the context, over `content`, `metadata_str` and the
+                keys of its metadata; as the node itself shows to a model if None.
+            refusal: The word by which the model declines.
+            max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
+                `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where
+                that is LlamaIndex's default.
+            token_counter: Counts the tokens of a text; a quarter of its characters if None.
+            streaming: Whether to answer in pieces.
+            callback_manager: Set on both models too.
+
+        Raises:
+            ConfigurationError: The parts can not work together (a `ValueError`).
+        """
+        super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
+        self._long_context_llm = long_context_llm or self._llm
+        for name, model in (("llm", self._llm), ("long_context_llm", self._long_context_llm)):
+            if isinstance(model, StructuredLLM):
+                msg = f"{name} is a StructuredLLM, which can not write the refusal: give the model itself"
+                raise ConfigurationError(msg)
+        if max_context_tokens is not None and max_context_tokens <= 0:
+            msg = f"max_context_tokens must be positive; it is {max_context_tokens}"
+            raise ConfigurationError(msg)
+        if callback_manager:
+            self._long_context_llm.callback_manager = callback_manager
+        self.documents = checked_documents(documents)
+        self.document_prompt = document_prompt
+        self.refusal = prompts.refusal_of(refusal)
+        self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
+        self._prompts: dict[str, BasePromptTemplate] = {
+            "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
+            "long_context_prompt": checked_prompt(
+                "long_context_prompt", long_context_prompt or _prompt(prompts.LONG_CONTEXT)
+            ),
+        }
+
+    @property
+    def streaming(self) -> bool:
+        """Whether to answer in pieces; LlamaIndex's chat engines switch it for the time of one call."""
+        return self._streaming
+
+    @property
+    def callback_manager(self) -> CallbackManager:
+        """The callback manager; setting it sets it on both models."""
+        return self._callback_manager
+
+    @callback_manager.setter
+    def callback_manager(self, callback_manager: CallbackManager) -> None:
+        self._callback_manager = callback_manager
+        self._llm.callback_manager = callback_manager
+        self._long_context_llm.callback_manager = callback_manager
+
+    def model_of(self, step: Route) -> tuple[LLM, BasePromptTemplate]:
+        """The model and the prompt of a step."""
+        if step == "rag":
+            return self._llm, self._prompts["rag_prompt"]
+        return self._long_context_llm, self._prompts["long_context_prompt"]
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text with `token_counter`, or estimate them."""
+        return self.token_counter(text) if self.token_counter else count_tokens(text)
+
+    def document_budget(self) -> int | None:
+        """The tokens that the documents of the second step may have together, None for no limit."""
+        if self.max_context_tokens is not None:
+            return self.max_context_tokens
+        window = self._long_context_llm.metadata.context_window
+        return None if window == DEFAULT_CONTEXT_WINDOW else room_in(window)
+
+    @override
+    def _get_prompts(self) -> dict[str, Any]:
+        return dict(self._prompts)
+
+    @override
+    def _update_prompts(self, prompts: dict[str, Any]) -> None:
+        own = {name: prompt for name, prompt in prompts.items() if ":" not in name}  # the others are modules'
+        unknown = sorted(own.keys() - self._prompts.keys())
+        if unknown:
+            msg = f"there is no prompt {', '.join(unknown)}; the prompts are {', '.join(self._prompts)}"
+            raise ConfigurationError(msg)
+        self._prompts.update({name: checked_prompt(name, prompt) for name, prompt in own.items()})
+
+    @override
+    @dispatcher.span
+    def synthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: Any,
+    ) -> RESPONSE_TYPE:
+        """Answer a query from nodes; `response_kwargs` are variables of the prompts."""
+        dispatcher.event(SynthesizeStartEvent(query=query))
+        steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
+        with self._callback_manager.event(
+            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
+        ) as event:
+            response = responses.streamed(steps, more) if steps.streaming else responses.whole(steps, more)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        dispatcher.event(SynthesizeEndEvent(query=steps.query, response=response))
+        return response
+
+    @override
+    @dispatcher.span
+    async def asynthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: Any,
+    ) -> RESPONSE_TYPE:
+        """As `synthesize`."""
+        dispatcher.event(SynthesizeStartEvent(query=query))
+        steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
+        with self._callback_manager.event(
+            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
+        ) as event:
+            response = responses.astreamed(steps, more) if steps.streaming else await responses.awhole(steps, more)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        dispatcher.event(SynthesizeEndEvent(query=steps.query, response=response))
+        return response
+
+    @override
+    def get_response(
+        self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
+    ) -> str | Generator[str, None, None]:
+        """Answer a query from bare texts: the text, or a generator of it."""
+        steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
+        return responses.streamed(steps, ()).response_gen if steps.streaming else str(responses.whole(steps, ()))
+
+    @override
+    async def aget_response(
+        self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
+    ) -> str | AsyncGenerator[str, None]:
+        """As `get_response`."""
+        steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
+        return (
+            responses.astreamed(steps, ()).response_gen if steps.streaming else str(await responses.awhole(steps, ()))
+        )
+
+    def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
+        return Steps(self, QueryBundle(query) if isinstance(query, str) else query, nodes=nodes, words=words)
+
+
+def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=TextNode(text=text)) for text in texts]
