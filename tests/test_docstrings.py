@@ -9,11 +9,13 @@ import pytest
 
 import selfroute.demo.reader
 from langchain_selfroute import SelfRouteChain
+from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine, SelfRouteSynthesizer
 from selfroute import answerability
 
 
-def test_the_example_of_the_chain_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", str(SelfRouteChain.__doc__), re.DOTALL)
+@pytest.mark.parametrize("public", [SelfRouteChain, SelfRouteQueryEngine, SelfRouteSynthesizer, SelfRouteDecisionEvent])
+def test_the_example_of_a_public_class_runs(public: type) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", str(public.__doc__), re.DOTALL)
     assert blocks
     for block in blocks:
         exec(dedent(block), {})  # noqa: S102

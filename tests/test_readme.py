@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import llama_index.core
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import MockEmbedding, VectorStoreIndex
 
 from loopback import LoopbackServer, Request
 
@@ -23,26 +25,33 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
     with LoopbackServer(answer) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)  # the variable of the client and of LangChain
+        monkeypatch.setenv("OPENAI_API_BASE", server.openai_url)  # that of LlamaIndex
         yield server
 
 
-def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
-    minutes = Document("In April the treasurer was away. Ms Okafor took the chair.", metadata={"source": "minutes"})
+async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
+    minutes = "In April the treasurer was away. Ms Okafor took the chair."
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     store.add_documents([Document("In April the treasurer was away.", metadata={"source": "minutes"})])
-    names = {"vectorstore": store, "documents": [minutes]}
-    assert len(BLOCKS) == 4
+    index = VectorStoreIndex.from_documents([llama_index.core.Document(text=minutes)], embed_model=MockEmbedding(8))
+    names = {"vectorstore": store, "documents": [Document(minutes, metadata={"source": "minutes"})], "index": index}
+    assert len(BLOCKS) == 5
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102
-    assert "Ms Okafor long_context\n" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Ms Okafor long_context\n" in shown
+    assert "Ms Okafor rag\n" in shown
     answers = names["chain"].invoke("Who chaired?")
     assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
+    result = await names["Ask"]().run(question="Who chaired?")
+    assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
 
 
-def test_the_readme_shows_a_newcomer_the_chain_by_line_25() -> None:
+def test_the_readme_shows_a_newcomer_both_frameworks_by_line_40() -> None:
     lines = README.splitlines()
     assert lines.index('result = chain.invoke("Who chaired the meeting in April?")') < 25
+    assert lines.index('response = engine.query("Who chaired the meeting in April?")') < 40
 
 
 def test_every_file_that_the_readme_links_to_is_there() -> None:
@@ -53,5 +62,5 @@ def test_every_file_that_the_readme_links_to_is_there() -> None:
 
 def test_every_make_target_that_the_documents_name_is_there() -> None:
     texts = README + (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    assert set(re.findall(r"\bmake ([a-z]+)\b", texts)) <= targets
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)\b", texts)) <= targets
