@@ -11,9 +11,10 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llamaindex_selfroute import convert, documents
-from llamaindex_selfroute.convert import Prompt, Tally
+from llamaindex_selfroute import convert, documents, models
+from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent
+from llamaindex_selfroute.models import Tally
 from selfroute.documents import is_too_long, read_less
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, self_route
@@ -113,15 +114,15 @@ class Steps:
         chunks: Any = None
         try:
             if self.streaming:
-                chunks = convert.ask_stream(llm, prompt)
+                chunks = models.ask_stream(llm, prompt)
                 for chunk in chunks:
                     yield tally.add_piece(chunk)
                 tally.whole = True
             else:
-                yield tally.add(convert.ask(llm, prompt))
+                yield tally.add(models.ask(llm, prompt))
         except GeneratorExit:
             if chunks is not None:
-                convert.hang_up(chunks)
+                models.hang_up(chunks)
             raise
         finally:
             self._book(effect, tally, asked)
@@ -133,15 +134,15 @@ class Steps:
         chunks: Any = None
         try:
             if self.streaming:
-                chunks = await convert.aask_stream(llm, prompt)
+                chunks = await models.aask_stream(llm, prompt)
                 async for chunk in chunks:
                     yield tally.add_piece(chunk)
                 tally.whole = True
             else:
-                yield tally.add(await convert.aask(llm, prompt))
+                yield tally.add(await models.aask(llm, prompt))
         except GeneratorExit:
             if chunks is not None:
-                await convert.ahang_up(chunks)
+                await models.ahang_up(chunks)
             raise
         finally:
             self._book(effect, tally, asked)

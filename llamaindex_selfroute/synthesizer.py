@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any
 
+from llama_index.core import Settings
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 from llama_index.core.llms import LLM
-from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import responses
-from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.steps import Steps
 from selfroute import prompts
@@ -97,19 +97,20 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         Raises:
             ConfigurationError: The parts can not work together (a `ValueError`).
         """
-        super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
-        self._long_context_llm = long_context_llm or self._llm
-        for name, model in (("llm", self._llm), ("long_context_llm", self._long_context_llm)):
-            if isinstance(model, StructuredLLM):
-                msg = f"{name} is a StructuredLLM, which can not write the refusal: give the model itself"
-                raise ConfigurationError(msg)
+        llm = llm or Settings.llm
+        self._long_context_llm = long_context_llm or llm
+        checked_model("llm", llm)
+        checked_model("long_context_llm", self._long_context_llm)
         if max_context_tokens is not None and max_context_tokens <= 0:
             msg = f"max_context_tokens must be positive; it is {max_context_tokens}"
             raise ConfigurationError(msg)
+        super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
         if callback_manager:
             self._long_context_llm.callback_manager = callback_manager
         self.documents = checked_documents(documents)
-        self.document_prompt = document_prompt
+        self.document_prompt = document_prompt and checked_prompt(
+            "document_prompt", document_prompt, variables={"content"}
+        )
         self.refusal = prompts.refusal_of(refusal)
         self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
         self._prompts: dict[str, BasePromptTemplate] = {

@@ -96,17 +96,18 @@ def rebuild(chunks: Sequence[Chunk]) -> Whole:
 def _by_offsets(chunks: Sequence[Chunk]) -> Whole | None:
     pieces: list[str] = []
     gaps: list[tuple[int, int]] = []
-    end, last = 0, ""
+    begin, end, last = 0, 0, ""
     for start, text in sorted((chunk.start, chunk.text) for chunk in chunks if chunk.start is not None):
         shared = end - start
-        if shared > 0 and (shared > len(last) or shared * 2 > len(text) or not last.endswith(text[:shared])):
-            return None
         if shared < 0:
             pieces.append("\n" if pieces else "")  # white space that the splitter stripped
             if -shared > _STRIPPED:
                 gaps.append((end, start))
+        elif not last.startswith(text[:shared], start - begin) or shared * 2 > max(len(last), len(text)):
+            return None
         pieces.append(text[max(shared, 0) :])
-        end, last = start + len(text), text
+        if start + len(text) > end:
+            begin, end, last = start, start + len(text), text
     complete = chunks and all(chunk.start is not None for chunk in chunks)
     return Whole("".join(pieces), "offsets", tuple(gaps)) if complete else None
 

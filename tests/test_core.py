@@ -347,33 +347,47 @@ def test_no_module_of_the_core_names_another_package(name: str) -> None:
         assert all(module.split(".")[0] in {*sys.stdlib_module_names, "selfroute"} for module in modules)
 
 
+HEAVY = {
+    "langchain",
+    "langchain_openai",
+    "langchain_google_genai",
+    "langchain_chroma",
+    "langchain_huggingface",
+    "langchain_classic",
+    "langchain_text_splitters",
+    "langgraph",
+    "openai",
+    "google",
+    "chromadb",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "typer",
+    "rich",
+}
+
+
 def test_the_langchain_package_imports_no_provider_and_nothing_heavy() -> None:
     fresh = imported("import langchain_selfroute")
     assert "langchain_core" in fresh
-    assert not fresh & {
-        "langchain",
-        "langchain_openai",
-        "langchain_google_genai",
-        "langchain_chroma",
-        "langchain_huggingface",
-        "langchain_classic",
-        "langchain_text_splitters",
-        "langgraph",
-        "openai",
-        "google",
-        "chromadb",
-        "torch",
-        "transformers",
-        "sentence_transformers",
-        "numpy",
-        "llama_index",
-        "llamaindex_selfroute",
-        "typer",
-        "rich",
-    }
+    assert not fresh & {*HEAVY, "numpy", "llama_index", "llamaindex_selfroute"}
 
 
-def test_a_missing_framework_is_named_with_what_to_install() -> None:
-    code = "import sys\nsys.modules['langchain_core'] = None\nimport langchain_selfroute"
+def test_the_llamaindex_package_imports_no_provider_and_nothing_beside_its_framework() -> None:
+    fresh = imported("import llamaindex_selfroute")
+    assert not fresh & {*HEAVY, "langchain_core", "langchain_selfroute"}
+    more = fresh - imported("import llama_index.core") - sys.stdlib_module_names
+    assert more == {"selfroute", "llamaindex_selfroute"}
+
+
+@pytest.mark.parametrize(
+    ("package", "framework", "name", "extra"),
+    [
+        ("langchain_selfroute", "langchain_core", "langchain-core", "langchain"),
+        ("llamaindex_selfroute", "llama_index", "llama-index-core", "llamaindex"),
+    ],
+)
+def test_a_missing_framework_is_named_with_what_to_install(package: str, framework: str, name: str, extra: str) -> None:
+    code = f"import sys\nsys.modules[{framework!r}] = None\nimport {package}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
-    assert 'ImportError: langchain_selfroute needs langchain-core: pip install "selfroute[langchain]"' in done.stderr
+    assert f'ImportError: {package} needs {name}: pip install "selfroute[{extra}]"' in done.stderr

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from selfroute.documents import fit, is_too_long, read_less, trim
+from selfroute.documents import Chunk, Whole, fit, is_too_long, read_less, rebuild, trim
 from selfroute.usage import count_tokens
 
 COUNTERS: dict[str, Callable[[str], int]] = {
@@ -23,6 +24,50 @@ counters = st.sampled_from(sorted(COUNTERS)).map(COUNTERS.__getitem__)
 words = st.text(st.sampled_from("abcdeé是 \n"), min_size=1, max_size=9)
 texts = st.lists(words, max_size=40).map(" ".join)
 every_counter = pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
+
+
+@given(st.text(max_size=300), st.integers(1, 40), st.integers(0, 20), st.randoms())
+def test_windows_over_a_text_give_it_back(text: str, step: int, overlap: int, random: Random) -> None:
+    size = step + min(overlap, step)
+    chunks = [Chunk(text[start : start + size], start) for start in range(0, len(text), step)]
+    random.shuffle(chunks)
+    whole = rebuild(chunks)
+    assert whole.text == text
+    assert whole == Whole(text, "offsets" if chunks else "order")
+
+
+@given(st.lists(st.text("abé是.", min_size=1, max_size=30), min_size=1, max_size=12), st.integers(1, 4))
+def test_stripped_white_space_is_white_space_again(lines: list[str], width: int) -> None:
+    starts = [sum(len(line) + width for line in lines[:index]) for index in range(len(lines))]
+    whole = rebuild([Chunk(line, start) for line, start in zip(lines, starts, strict=True)])
+    assert whole == Whole("\n".join(lines), "offsets")
+
+
+def test_what_no_chunk_holds_is_reported() -> None:
+    whole = rebuild([Chunk("The minutes.", 20), Chunk("Tea was served.", 50)])
+    assert whole == Whole("The minutes.\nTea was served.", "offsets", ((0, 20), (32, 50)))
+
+
+REFRAIN = ["Row the boat. Row the boat. Row", "boat. Row the boat. Row the boat."]
+UNTRUSTED = {
+    "a repetitive text, where each chunk was found at the first place": [Chunk(text, 0) for text in REFRAIN],
+    "an overlap that the texts do not share": [Chunk("Ms Okafor chaired it.", 0), Chunk("Tea was served.", 15)],
+    "a chunk without an offset": [Chunk("Tea was served.", 30), Chunk("Ms Okafor chaired it.")],
+}
+
+
+@pytest.mark.parametrize("chunks", UNTRUSTED.values(), ids=UNTRUSTED)
+def test_offsets_that_contradict_the_texts_give_way_to_the_order(chunks: list[Chunk]) -> None:
+    whole = rebuild(chunks)
+    assert whole.method == "order"
+    assert all(chunk.text in whole.text for chunk in chunks)
+
+
+def test_what_neighbours_share_is_written_once() -> None:
+    chunks = ["The crane was old. Tea was served.", "Tea was served. Ms Okafor chaired it.", "Nobody came."]
+    assert rebuild([Chunk(text) for text in chunks]) == Whole(
+        "The crane was old. Tea was served. Ms Okafor chaired it.\nNobody came.", "order"
+    )
 
 
 @given(st.lists(texts, max_size=5), st.lists(texts, max_size=3), st.integers(0, 120), counters)
