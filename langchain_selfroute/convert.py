@@ -88,7 +88,8 @@ class Tally:
         if self.whole and self.counts:
             return self.counts
         known = self.counts or NOTHING
-        return known.filled_in(prompt=prompt.to_string(), reply="".join(self.text), count=count)
+        asked = "\n".join(str(message.text) for message in prompt.to_messages())
+        return known.filled_in(prompt=asked, reply="".join(self.text), count=count)
 
 
 def is_too_long(error: Exception) -> bool:

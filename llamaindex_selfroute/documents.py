@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
@@ -18,6 +18,7 @@ from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import Chunk, Count, fit, rebuild
 from selfroute.errors import ConfigurationError, ReplyError
 
+Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
 Source: TypeAlias = "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBundle], Found | Awaitable[Found]]"
 
@@ -72,8 +73,21 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
     if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
         found: Any = source(list(nodes), query)
     else:
-        found = await asyncio.to_thread(source, list(nodes), query)
+        found = await in_thread(source, list(nodes), query)
     return _copies(await found if inspect.isawaitable(found) else found)
+
+
+async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
+    """Call in a thread; a `StopIteration`, which no future can carry, is a `RuntimeError` there as in a generator."""
+
+    def guarded() -> Result:
+        try:
+            return call(*args)
+        except StopIteration as stop:
+            msg = f"{call} raised StopIteration"
+            raise RuntimeError(msg) from stop
+
+    return await asyncio.to_thread(guarded)
 
 
 async def _await(found: Awaitable[Found]) -> Found:

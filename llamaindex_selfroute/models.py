@@ -52,15 +52,30 @@ def hang_up(chunks: Generator[Any, None, None]) -> None:
 async def ahang_up(chunks: AsyncGenerator[Any, None]) -> None:
     """Stop a model's async stream, and the request behind it.
 
-    Closing the stream does not end the request. Cancelling what waits for its next piece does, for that reaches the
-    innermost `await`. Pieces that have already come are read over until something waits.
+    It stops even if whoever waits for this is cancelled meanwhile.
     """
     if getattr(asyncio.get_running_loop(), "_asyncgens_shutdown_called", False):
         return  # the loop is closing every generator itself
+    leaving = asyncio.ensure_future(_stop(chunks))
+    _LEAVING.add(leaving)
+    leaving.add_done_callback(_LEAVING.discard)
+    await asyncio.shield(leaving)
+
+
+_LEAVING: set[asyncio.Future[None]] = set()  # a loop alone would not keep them alive
+
+
+async def _stop(chunks: AsyncGenerator[Any, None]) -> None:
+    """Cancel what waits for the next piece, for that reaches the innermost `await`; closing the stream does not.
+
+    Pieces that have already come are read over until something waits.
+    """
     for _ in range(1_000):
         piece = asyncio.ensure_future(anext(chunks))
-        await asyncio.sleep(0)
-        piece.cancel()
+        try:
+            await asyncio.sleep(0)
+        finally:
+            piece.cancel()
         await asyncio.wait([piece])
         if piece.cancelled() or piece.exception():
             break

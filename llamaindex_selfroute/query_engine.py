@@ -125,6 +125,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         retriever: BaseRetriever,
         llm: LLM | None = None,
         response_synthesizer: SelfRouteSynthesizer | None = None,
+        *,
         documents: Source | None = None,
         **fields: Unpack[Fields],
     ) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,7 @@ class Steps:
             self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
         budget = self._budget(effect)
         # Counting and trimming a long text may take a while: off the event loop.
-        self.context = self._fit(None) if budget is None else await asyncio.to_thread(self._fit, budget)
+        self.context = self._fit(None) if budget is None else await documents.in_thread(self._fit, budget)
         return self.context
 
     def _budget(self, effect: ReadDocuments) -> int | None:
