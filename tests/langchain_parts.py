@@ -23,17 +23,21 @@ from langchain_core.tracers.schemas import Run
 from pydantic import Field
 
 from langchain_selfroute import SelfRouteChain
-from scenarios import FINAL, Pieces, Scenario, text_of
+from scenarios import (
+    DOCUMENT_TEXTS,
+    FINAL,
+    PASSAGE_TEXTS,
+    QUESTION,  # noqa: F401 - the tests take it from here, with the rest
+    WHOLE,
+    Pieces,
+    Scenario,
+    text_of,
+)
 from selfroute.flow import Route
 
-QUESTION = "Who chaired the meeting?"
-WHOLE = "The whole minutes"  # every whole document opens with it, no passage holds it
-PASSAGES = [Document("The meeting was long.", metadata={"n": 1}), Document("Tea was served.", metadata={"n": 2})]
+PASSAGES = [Document(text, metadata={"n": n}) for n, text in enumerate(PASSAGE_TEXTS, 1)]
 DOCUMENTS = [
-    Document(
-        f"{WHOLE} of May. The meeting was long. Tea was served. Ms Okafor chaired it.", metadata={"source": "May"}
-    ),
-    Document(f"{WHOLE} of June. Nobody came.", metadata={"source": "June"}),
+    Document(text, metadata={"source": source}) for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
 MODES = ("invoke", "ainvoke", "stream", "astream")
 STREAMS = ("stream", "astream")

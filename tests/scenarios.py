@@ -10,6 +10,14 @@ from selfroute.flow import Route
 
 Pieces = tuple[str | None, ...]
 
+QUESTION = "Who chaired the meeting?"
+WHOLE = "The whole minutes"  # every whole document opens with it, no passage holds it
+PASSAGE_TEXTS = ("The meeting was long.", "Tea was served.")
+DOCUMENT_TEXTS = (
+    f"{WHOLE} of May. The meeting was long. Tea was served. Ms Okafor chaired it.",
+    f"{WHOLE} of June. Nobody came.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
