@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from selfroute import __version__
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
@@ -27,6 +27,7 @@ except ModuleNotFoundError:
 
 app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
+Framework = Annotated[Literal["langchain", "llamaindex"], typer.Option(help="What routes the questions")]
 Model = Annotated[
     str | None,
     typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini [default: no language model]"),
@@ -62,6 +63,7 @@ def _selfroute(
 
 @app.command()
 def demo(
+    framework: Framework = "langchain",
     model: Model = None,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
@@ -73,8 +75,10 @@ def demo(
     """Route the questions that come with selfroute over the documents that come with it."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.demo import commands
-        options = commands.Options(model, long_context_model, base_url, k, embeddings, as_json)
+            from selfroute.demo import commands, frameworks
+
+            host = frameworks.load(framework)
+        options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
         commands.demo(options, limit=limit)
 
 
@@ -82,6 +86,7 @@ def demo(
 def ask(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="UTF-8 text files")],
     question: Annotated[list[str], typer.Option("--question", "-q", help="A question; give it again for more")],
+    framework: Framework = "langchain",
     model: Model = None,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
@@ -96,8 +101,10 @@ def ask(
     """Route questions over your own text files."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.demo import commands
-        options = commands.Options(model, long_context_model, base_url, k, embeddings, as_json)
+            from selfroute.demo import commands, frameworks
+
+            host = frameworks.load(framework)
+        options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
         commands.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 

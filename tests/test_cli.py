@@ -11,40 +11,78 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
 from langchain_core.embeddings import Embeddings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from typing_extensions import override
 
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__, cli
-from selfroute.demo import commands, models
+from selfroute.demo import frameworks, with_langchain, with_llamaindex
 
 FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 QUESTION = "When does the ferry leave Haldon pier?"
 ANSWER = "The ferry leaves Haldon pier at seven in the morning."
 
 
-class WordEmbeddings(Embeddings):
+LLAMAINDEX = ["--framework", "llamaindex"]
+REAL = {"langchain": with_langchain.load_embeddings, "llamaindex": with_llamaindex.load_embeddings}
+
+both = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
+
+
+class Words:
     """Texts are near that share long words. The real embeddings take seconds to load: one test does that."""
 
     def __init__(self) -> None:
         self.embedded = 0
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.embedded += len(texts)
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
+    def embed(self, text: str) -> list[float]:
         vector = [0.0] * 512
         for word in re.findall(r"\w{4,}", text.lower()):
             vector[crc32(word[:4].encode()) % 512] += 1.0
         return vector if any(vector) else [1.0] * 512
 
+    def count(self, text: str) -> list[float]:
+        self.embedded += 1
+        return self.embed(text)
+
+
+class LangChainWords(Embeddings):
+    def __init__(self, words: Words) -> None:
+        self.words = words
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.words.count(text) for text in texts]
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return self.words.embed(text)
+
+
+class LlamaIndexWords(BaseEmbedding):
+    words: Any
+
+    @override
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return list(self.words.count(text))
+
+    @override
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return list(self.words.embed(query))
+
+    @override
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
 
 @pytest.fixture
-def embeddings() -> WordEmbeddings:
-    return WordEmbeddings()
+def words() -> Words:
+    return Words()
 
 
 @dataclass
@@ -60,11 +98,10 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(
-    embeddings: WordEmbeddings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Run:
+def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
-    monkeypatch.setattr(commands, "load_embeddings", lambda _name: embeddings)
+    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords(words))
+    monkeypatch.setattr(with_llamaindex, "load_embeddings", lambda _name: LlamaIndexWords(words=words))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
@@ -90,8 +127,9 @@ def model(server: LoopbackServer) -> list[str]:
     return ["--model", "openai:test", "--base-url", server.openai_url]
 
 
-def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
-    result = run("demo", "--limit", "4")
+@both
+def test_the_demo_routes_questions_and_ends_with_totals(run: Run, framework: str) -> None:
+    result = run("demo", "--limit", "4", "--framework", framework)
     assert result.code == 0
     assert "no language model" in result.out.splitlines()[-1]
     assert "extractive reader" in result.out.split("question and answer")[0]
@@ -112,12 +150,20 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
 
 
-def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackServer) -> None:
+def test_both_frameworks_give_the_same_answers_by_the_same_routes_for_the_same_tokens(run: Run) -> None:
+    first, second = (json.loads(run("demo", "--json", *chosen).out) for chosen in ([], LLAMAINDEX))
+    assert (first["framework"], second["framework"]) == ("LangChain", "LlamaIndex")
+    assert {row["route"] for row in first["questions"]} == {"rag", "long_context"}
+    assert (first["questions"], first["totals"]) == (second["questions"], second["totals"])
+
+
+@both
+def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackServer, framework: str) -> None:
     def answer(request: Request) -> str:
         return "unanswerable" if request.prompt.startswith("Passages") else "It was in May."
 
     server.answer = answer
-    result = run("demo", "--limit", "2", "--json", *model(server))
+    result = run("demo", "--limit", "2", "--json", *model(server), "--framework", framework)
     report = json.loads(result.out)
     assert result.code == 0, result.err
     assert [(row["route"], row["answer"]) for row in report["questions"]] == [("long_context", "It was in May.")] * 2
@@ -125,8 +171,9 @@ def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackSe
     assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
 
 
-def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
-    result = run("ask", "ferry.md", "-q", QUESTION)
+@both
+def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: str) -> None:
+    result = run("ask", "ferry.md", "-q", QUESTION, "--framework", framework)
     assert result.code == 0
     for line in (
         r"Route +rag$",
@@ -136,17 +183,20 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     ):
         assert re.search(line, result.out, re.MULTILINE), line
     assert "no language model" in result.out
-    assert "character 0" not in run("ask", "ferry.md", "-q", QUESTION, "--no-passages").out
+    assert "character 0" not in run("ask", "ferry.md", "-q", QUESTION, "--no-passages", "--framework", framework).out
 
 
-def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "load_embeddings", models.load_embeddings)
-    result = run("ask", "ferry.md", "-q", "At what time does the boat depart from Haldon?")
+@both
+def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch, framework: str) -> None:
+    monkeypatch.setattr(f"selfroute.demo.with_{framework}.load_embeddings", REAL[framework])
+    result = run("ask", "ferry.md", "-q", "At what time does the boat depart from Haldon?", "--framework", framework)
     assert (result.code, ANSWER in result.out) == (0, True), result
 
 
-def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> None:
-    result = run("ask", "ferry.md", "-q", QUESTION, "-q", "What is the price of a ticket to the moon?", "--json")
+@both
+def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run, framework: str) -> None:
+    moon = "What is the price of a ticket to the moon?"
+    result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json", "--framework", framework)
     first, second = map(json.loads, result.out.splitlines())
     assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "passages"]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
@@ -154,10 +204,14 @@ def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run) -> N
     assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
 
 
-def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run, server: LoopbackServer) -> None:
+@both
+def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(
+    run: Run, server: LoopbackServer, framework: str
+) -> None:
     Path("crew.txt").write_text("Captain Orla Venn sails it. " + "The boat has two masts and a stove. " * 60)
     server.answer = lambda request: "unanswerable" if request.prompt.startswith("Passages") else "Two masts."
-    result = run("ask", "ferry.md", "crew.txt", "-q", "How many masts has the boat?", *model(server))
+    files = ["ferry.md", "crew.txt"]
+    result = run("ask", *files, "-q", "How many masts has the boat?", *model(server), "--framework", framework)
     assert result.code == 0, result.err
     assert re.search(r"^Answer +Two masts\.$", result.out, re.MULTILINE)
     assert "read the whole of crew.txt, the whole of ferry.md" in " ".join(result.out.split())
@@ -168,40 +222,78 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     assert "estimated" not in result.out
 
 
-def test_another_model_reads_the_whole_documents(run: Run, server: LoopbackServer) -> None:
-    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), "--long-context-model", "openai:large")
+def test_both_frameworks_send_the_same_prompts(run: Run, server: LoopbackServer) -> None:
+    for chosen in ([], LLAMAINDEX):
+        assert run("ask", "ferry.md", "-q", QUESTION, *model(server), *chosen).code == 0
+    prompts = [entry.request.prompt for entry in server.book]
+    assert prompts[:2] == prompts[2:]
+    assert "ferry.md" not in "".join(prompts)
+
+
+@both
+def test_gemini_is_asked_with_the_key_of_the_environment(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    gemini = ["--model", "google_genai:gemini-2.5-flash", "--base-url", server.gemini_url]
+    result = run("ask", "ferry.md", "-q", QUESTION, *gemini, "--framework", framework)
+    assert result.code == 0, result.err
+    assert re.search(r"^Answer +unanswerable$", result.out, re.MULTILINE)
+    assert [(entry.request.protocol, entry.request.headers["x-goog-api-key"]) for entry in server.book] == [
+        ("gemini", KEY)
+    ] * 2
+
+
+@both
+def test_what_the_provider_does_not_count_is_shown_as_estimated(
+    run: Run, server: LoopbackServer, framework: str
+) -> None:
+    server.answer = lambda _request: Reply("At seven.", usage=False)
+    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), "--framework", framework)
+    assert "partly estimated" in result.out
+
+
+@both
+def test_another_model_reads_the_whole_documents(run: Run, server: LoopbackServer, framework: str) -> None:
+    large = ["--long-context-model", "openai:large"]
+    result = run("ask", "ferry.md", "-q", QUESTION, *model(server), *large, "--framework", framework)
     assert result.code == 0
     assert [entry.request.model for entry in server.book] == ["test", "large"]
 
 
-def test_an_index_is_kept_and_a_changed_file_is_indexed_again(run: Run, embeddings: WordEmbeddings) -> None:
+@both
+def test_an_index_is_kept_and_a_changed_file_is_indexed_again(run: Run, words: Words, framework: str) -> None:
+    call = ["ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--json", "--framework", framework]
+
     def indexed() -> int:
-        before = embeddings.embedded
-        assert run("ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--json").code == 0
-        return embeddings.embedded - before
+        before = words.embedded
+        assert run(*call).code == 0
+        return words.embedded - before
 
     sentences = 1 + len(FERRY.split("\n\n")[1].split(". "))  # what the reader embeds, with the question
     assert [indexed(), indexed()] == [1 + sentences, sentences]
     Path("ferry.md").write_text(FERRY.replace("seven", "nine"))
     assert indexed() == 1 + sentences
-    again = run("ask", "ferry.md", "-q", QUESTION, "--store", "kept", "--json")
+    again = run(*call)
     assert [passage["text"] for passage in json.loads(again.out)["passages"]] == [
         FERRY.replace("seven", "nine").strip()
     ]
 
 
-def test_a_kept_index_hides_the_other_files_in_it(run: Run) -> None:
+@both
+def test_a_kept_index_hides_the_other_files_in_it(run: Run, framework: str) -> None:
     Path("other.md").write_text("The ferry to Orrin leaves Haldon pier at noon.")
-    run("ask", "ferry.md", "other.md", "-q", QUESTION)
-    passages = json.loads(run("ask", "ferry.md", "-q", QUESTION, "--json").out)["passages"]
-    assert {passage["source"] for passage in passages} == {"ferry.md"}
+    run("ask", "ferry.md", "other.md", "-q", QUESTION, "--framework", framework)
+    alone = run("ask", "ferry.md", "-q", QUESTION, "--json", "--framework", framework)
+    assert {passage["source"] for passage in json.loads(alone.out)["passages"]} == {"ferry.md"}
 
 
-def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -> None:
+@both
+def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, framework: str) -> None:
     text = "The [bold]key[/bold] is {a} {{ b }} {% c %} :smile: [/] \\[x]."
     Path("{odd} [red].md").write_text(text)
     server.answer = lambda _request: f"{text}\x1b[31m"
-    result = run("ask", "{odd} [red].md", "-q", f"What is {text}?", *model(server))
+    result = run("ask", "{odd} [red].md", "-q", f"What is {text}?", *model(server), "--framework", framework)
     assert result.code == 0, result.err
     assert f"Answer    {text}" in result.out
     assert f"What is {text}?" in result.out
@@ -229,6 +321,10 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -
         (["demo", "--model", "openai:gpt", "--base-url", "localhost"], 2, "--base-url localhost is no address"),
         (["demo", "--base-url", "http://localhost"], 2, "--base-url needs --model"),
         (["demo", "--long-context-model", "openai:gpt"], 2, "--long-context-model needs --model"),
+        (["demo", *LLAMAINDEX, "--model", "nobody:gpt"], 2, "there is no provider 'nobody'"),
+        (["demo", *LLAMAINDEX, "--model", "openai:gpt"], 2, "set the environment variable OPENAI_API"),
+        (["demo", *LLAMAINDEX, "--model", "google_genai:gemini"], 2, "environment variable GOOGLE_API"),
+        (["demo", "--framework", "haystack"], 2, "--framework"),
         (["demo", "--limit", "0"], 2, "--limit"),
         (["demo", "--bogus"], 2, "--bogus"),
         (["bogus"], 2, "bogus"),
@@ -246,13 +342,22 @@ def test_what_can_not_work_is_one_line_and_an_exit_code(run: Run, args: list[str
     assert [other for other in result.err.splitlines()[:-1] if not other.endswith(" ...")] == []
 
 
-def test_a_missing_provider_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
-    result = run("demo", "--model", "anthropic:claude")
+@pytest.mark.parametrize(
+    ("framework", "name", "module"),
+    [
+        ("langchain", "anthropic:claude", "langchain_anthropic"),
+        ("llamaindex", "openai:gpt", "llama_index.llms.openai_like"),
+        ("llamaindex", "google_genai:gemini", "llama_index.llms.google_genai"),
+    ],
+)
+def test_a_missing_provider_package_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, framework: str, name: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    result = run("demo", "--model", name, "--framework", framework)
     assert (result.code, result.out) == (1, "")
-    assert result.err == (
-        "selfroute: anthropic:claude needs a package that is not installed: pip install langchain-anthropic\n"
-    )
+    package = re.sub(r"[._]", "-", module)
+    assert result.err == f"selfroute: {name} needs a package that is not installed: pip install {package}\n"
 
 
 KEY = "sk-secret-1234567890abc"
@@ -263,23 +368,32 @@ PROVIDER_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("message", PROVIDER_ERRORS)
+@pytest.mark.parametrize("chosen", [[], LLAMAINDEX], ids=["langchain", "llamaindex"])
 @pytest.mark.parametrize("command", [["demo", "--limit", "1"], ["ask", "ferry.md", "-q", "?"]])
 def test_an_error_of_the_provider_is_one_line_without_the_key(
-    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, command: list[str], message: str
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, command: list[str], chosen: list[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    server.answer = lambda _request: PROVIDER_ERRORS[message]
-    result = run(*command, *model(server))
-    assert result.code == 1
-    assert result.err.splitlines()[-1].startswith(f"selfroute: {message}")
-    assert "Traceback" not in result.err
-    assert "secret" not in result.out + result.err
+    for message, reply in PROVIDER_ERRORS.items():
+        server.answer = lambda _request, reply=reply: reply  # type: ignore[misc]
+        result = run(*command, *chosen, *model(server))
+        assert result.code == 1
+        assert result.err.splitlines()[-1].startswith(f"selfroute: {message}")
+        assert not re.search(r"Traceback|Retrying", result.err)
+        assert "secret" not in result.out + result.err
 
 
-def test_a_server_that_does_not_answer_is_one_line(run: Run, server: LoopbackServer) -> None:
+@pytest.mark.parametrize(
+    ("framework", "name"),
+    [("langchain", "openai:test"), ("llamaindex", "openai:test"), ("llamaindex", "google_genai:gemini")],
+)
+def test_a_server_that_does_not_answer_is_one_line(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, framework: str, name: str
+) -> None:
     server.stop()
-    result = run("ask", "ferry.md", "-q", QUESTION, *model(server))
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    options = ["--model", name, "--base-url", server.openai_url, "--framework", framework]
+    result = run("ask", "ferry.md", "-q", QUESTION, *options)
     assert result.code == 1
     assert "Connection refused" in result.err.splitlines()[-1]
 
@@ -288,7 +402,7 @@ def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.M
     def interrupted(_name: str | None) -> Embeddings:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "load_embeddings", interrupted)
+    monkeypatch.setattr(with_langchain, "load_embeddings", interrupted)
     result = run("ask", "ferry.md", "-q", QUESTION)
     assert (result.code, result.out) == (130, "")
     assert result.err.splitlines()[-1] == "selfroute: interrupted"
@@ -299,14 +413,27 @@ def test_the_version_and_the_help_are_printed(run: Run) -> None:
     assert "no language model" in run("demo", "--help").out
 
 
-@pytest.mark.parametrize("package", ["typer", "langchain_chroma"])
-def test_a_missing_extra_is_one_line_that_names_it(package: str) -> None:
-    code = f"import sys; sys.modules[{package!r}] = None; from selfroute.cli import main; sys.exit(main(['demo']))"
+@pytest.mark.parametrize(
+    ("package", "chosen"), [("typer", []), ("langchain_chroma", []), ("llama_index.core", LLAMAINDEX)]
+)
+def test_a_missing_extra_is_one_line_that_names_it(package: str, chosen: list[str]) -> None:
+    command = ["demo", *chosen]
+    code = f"import sys; sys.modules[{package!r}] = None; from selfroute.cli import main; sys.exit(main({command}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'selfroute: the command needs the package {package}: pip install "selfroute[cli]"\n'
 
 
+def test_each_framework_is_named_in_a_module_of_its_own() -> None:
+    own = {"langchain": "with_langchain.py", "llama": "with_llamaindex.py"}
+    for path in Path(frameworks.__file__).parent.glob("*.py"):
+        imports = re.findall(
+            r"^\s*(?:from|import) (langchain(?!_text_splitters)|llama)", path.read_text(), re.MULTILINE
+        )
+        assert {own[name] for name in imports} <= {path.name}
+
+
 def test_importing_the_command_is_light() -> None:
-    code = "import sys, selfroute.cli; print([n for n in ('langchain_core', 'chromadb', 'numpy') if n in sys.modules])"
+    heavy = ("langchain_core", "llama_index", "chromadb", "numpy")
+    code = f"import sys, selfroute.cli; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import doctest
 from functools import reduce
 from operator import add
+from types import ModuleType
+from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage
+from llama_index.core import MockEmbedding
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import ChatMessage, CompletionResponse
+from typing_extensions import override
 
 from selfroute import prompts
-from selfroute.demo.models import load_embeddings
-from selfroute.demo.reader import ExtractiveReader
+from selfroute.demo import with_langchain, with_llamaindex
+from selfroute.demo.reader import Reader
 from selfroute.demo.sentences import SentencePicker, split_sentences
 
 MINUTES = """\
@@ -31,14 +38,33 @@ The marrow competition was won by Ida Brandt.
 """
 
 
+class SameEmbedding(MockEmbedding):
+    """What LangChain has loaded, for LlamaIndex."""
+
+    loaded: Any
+
+    @override
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return list(self.loaded.embed_query(text))
+
+    @override
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return list(self.loaded.embed_documents(texts))
+
+
 @pytest.fixture(scope="session")
 def embeddings() -> Embeddings:
-    return load_embeddings()
+    return with_langchain.load_embeddings()
+
+
+@pytest.fixture(scope="session")
+def embed_model(embeddings: Embeddings) -> BaseEmbedding:
+    return SameEmbedding(embed_dim=384, loaded=embeddings)
 
 
 @pytest.fixture
-def reader(embeddings: Embeddings) -> ExtractiveReader:
-    return ExtractiveReader(embeddings=embeddings)
+def reader(embeddings: Embeddings) -> Reader:
+    return Reader(embeddings.embed_documents)
 
 
 def prompt(question: str, context: str = MINUTES, template: str = prompts.RAG) -> str:
@@ -46,70 +72,113 @@ def prompt(question: str, context: str = MINUTES, template: str = prompts.RAG) -
 
 
 @pytest.mark.parametrize("template", [prompts.RAG, prompts.LONG_CONTEXT])
-def test_it_answers_with_the_sentence_that_is_nearest_to_the_question(reader: ExtractiveReader, template: str) -> None:
-    reply = reader.invoke(prompt("Who won the marrow competition?", template=template))
+def test_it_answers_with_the_sentence_that_is_nearest_to_the_question(reader: Reader, template: str) -> None:
+    reply = reader.reply(prompt("Who won the marrow competition?", template=template))
     assert reply.text == "The marrow competition was won by Ida Brandt."
 
 
-def test_it_declines_with_exactly_the_refusal_word_when_no_sentence_is_near(reader: ExtractiveReader) -> None:
-    assert reader.invoke(prompt("Which bank holds the mortgage?")).text == "unanswerable"
+def test_it_declines_with_exactly_the_refusal_word_when_no_sentence_is_near(reader: Reader) -> None:
+    assert reader.reply(prompt("Which bank holds the mortgage?")).text == "unanswerable"
 
 
-def test_the_threshold_decides(embeddings: Embeddings) -> None:
+def test_the_threshold_decides(reader: Reader) -> None:
     question = prompt("Who won the marrow competition?")
-    replies = [ExtractiveReader(embeddings=embeddings, threshold=limit).invoke(question).text for limit in (-1.0, 1.01)]
+    replies = [reader.reply(question, threshold=limit).text for limit in (-1.0, 1.01)]
     assert replies == ["The marrow competition was won by Ida Brandt.", "unanswerable"]
 
 
-def test_the_refusal_can_be_another_word(embeddings: Embeddings) -> None:
-    reader = ExtractiveReader(embeddings=embeddings, refusal="PASS")
-    assert reader.invoke("A text.\n\nQuestion: Which bank holds the mortgage?\nAnswer:").text == "PASS"
+def test_the_refusal_can_be_another_word(reader: Reader) -> None:
+    asked = "A text.\n\nQuestion: Which bank holds the mortgage?\nAnswer:"
+    assert reader.reply(asked, refusal="PASS").text == "PASS"
 
 
 @pytest.mark.parametrize("context", ["", "\n\n", "# Only a heading"])
-def test_an_empty_context_holds_no_answer(reader: ExtractiveReader, context: str) -> None:
-    assert reader.invoke(prompt("Who won?", context)).text == "unanswerable"
+def test_an_empty_context_holds_no_answer(reader: Reader, context: str) -> None:
+    assert reader.reply(prompt("Who won?", context)).text == "unanswerable"
 
 
 @pytest.mark.parametrize("text", ["", "no question at all", "Question:", "Question: \nAnswer:"])
-def test_a_prompt_that_asks_nothing_is_declined(reader: ExtractiveReader, text: str) -> None:
-    assert reader.invoke(text).text == "unanswerable"
+def test_a_prompt_that_asks_nothing_is_declined(reader: Reader, text: str) -> None:
+    assert reader.reply(text).text == "unanswerable"
 
 
-def test_it_takes_the_last_question_whatever_the_document_holds(reader: ExtractiveReader) -> None:
+def test_it_takes_the_last_question_whatever_the_document_holds(reader: Reader) -> None:
     quiz = (
         f"Question: Who fitted the pump?\nAnswer: Nobody.\n\n{MINUTES}\n\nQuestion: What is behind the shed?\nAnswer:"
     )
-    assert reader.invoke(prompt("Who won the marrow competition?", quiz)).text.endswith("was won by Ida Brandt.")
+    assert reader.reply(prompt("Who won the marrow competition?", quiz)).text.endswith("was won by Ida Brandt.")
 
 
-def test_it_never_answers_with_the_instruction(embeddings: Embeddings) -> None:
-    reader = ExtractiveReader(embeddings=embeddings, threshold=-1)
+def test_it_never_answers_with_the_instruction(reader: Reader) -> None:
     question = "Answer the question from these passages only, as briefly as a complete answer allows?"
-    assert reader.invoke(prompt(question)).text in list(split_sentences(MINUTES))
+    assert reader.reply(prompt(question), threshold=-1).text in list(split_sentences(MINUTES))
 
 
-@pytest.mark.parametrize("question", ["Who won the marrow competition?", "Which bank holds the mortgage?"])
-def test_a_stream_adds_up_to_invoke_in_sync_and_async(reader: ExtractiveReader, question: str) -> None:
-    async def whole() -> list[object]:
-        return [
-            await reader.ainvoke(prompt(question)),
-            reduce(add, [c async for c in reader.astream(prompt(question))]),
-        ]
-
-    chunks = list(reader.stream(prompt(question)))
-    replies = [reader.invoke(prompt(question)), reduce(add, chunks), *asyncio.run(whole())]
-    facts = [(reply.text, reply.usage_metadata, reply.response_metadata["model_name"]) for reply in replies]
-    assert facts[0][2] == "extractive-reader"
-    assert facts == [facts[0]] * 4
-    assert [chunk.text for chunk in chunks if chunk.text] == re.findall(r"\s*\S+", facts[0][0])
-
-
-def test_it_counts_a_quarter_of_the_characters(reader: ExtractiveReader) -> None:
+def test_it_counts_a_quarter_of_the_characters(reader: Reader) -> None:
     asked = prompt("Which bank holds the mortgage?")
-    counted = reader.invoke(asked).usage_metadata
-    assert counted is not None
-    assert (counted["input_tokens"], counted["output_tokens"]) == (-(-len(asked) // 4), 3)
+    reply = reader.reply(asked)
+    assert (reply.input_tokens, reply.output_tokens) == (-(-len(asked) // 4), 3)
+
+
+QUESTIONS = pytest.mark.parametrize("question", ["Who won the marrow competition?", "Which bank holds the mortgage?"])
+
+
+@QUESTIONS
+def test_a_model_of_langchain_says_what_the_reader_says_whole_and_streamed(
+    embeddings: Embeddings, reader: Reader, question: str
+) -> None:
+    llm, asked = with_langchain.ExtractiveReader(embeddings=embeddings), prompt(question)
+
+    async def awaited() -> list[AIMessage]:
+        return [await llm.ainvoke(asked), reduce(add, [chunk async for chunk in llm.astream(asked)])]
+
+    chunks, told = list(llm.stream(asked)), reader.reply(asked)
+    for reply in (llm.invoke(asked), reduce(add, chunks), *asyncio.run(awaited())):
+        assert (reply.text, reply.response_metadata["model_name"]) == (told.text, "extractive-reader")
+        assert reply.usage_metadata == {
+            "input_tokens": told.input_tokens,
+            "output_tokens": told.output_tokens,
+            "total_tokens": told.input_tokens + told.output_tokens,
+        }
+    assert [chunk.text for chunk in chunks if chunk.text] == told.words
+
+
+@QUESTIONS
+def test_a_model_of_llamaindex_says_what_the_reader_says_whole_and_streamed(
+    embed_model: BaseEmbedding, reader: Reader, question: str
+) -> None:
+    llm, asked = with_llamaindex.ExtractiveReader(embed_model=embed_model), prompt(question)
+
+    async def awaited() -> list[CompletionResponse]:
+        return [await llm.acomplete(asked), [chunk async for chunk in await llm.astream_complete(asked)][-1]]
+
+    chunks, told = list(llm.stream_complete(asked)), reader.reply(asked)
+    for reply in (llm.complete(asked), chunks[-1], *asyncio.run(awaited())):
+        assert reply.text == told.text
+        assert reply.additional_kwargs == {
+            "prompt_tokens": told.input_tokens,
+            "completion_tokens": told.output_tokens,
+            "total_tokens": told.input_tokens + told.output_tokens,
+        }
+    assert [chunk.delta for chunk in chunks if chunk.delta] == told.words
+    assert llm.chat([ChatMessage(asked)]).message.content == told.text
+    assert llm.metadata.model_name == "extractive-reader"
+
+
+def test_a_model_has_the_threshold_and_the_refusal_of_its_fields(
+    embeddings: Embeddings, embed_model: BaseEmbedding
+) -> None:
+    asked = prompt("Who won the marrow competition?")
+    far = {"threshold": 1.01, "refusal": "PASS"}
+    assert with_langchain.ExtractiveReader(embeddings=embeddings, **far).invoke(asked).text == "PASS"
+    assert with_llamaindex.ExtractiveReader(embed_model=embed_model, **far).complete(asked).text == "PASS"
+
+
+@pytest.mark.parametrize("module", [with_langchain, with_llamaindex], ids=lambda module: module.__name__)
+def test_the_example_of_a_model_runs(module: ModuleType) -> None:
+    ran = doctest.testmod(module)
+    assert ran.attempted
+    assert not ran.failed
 
 
 def test_a_sentence_is_whole_without_its_line_breaks_marks_and_headings() -> None:

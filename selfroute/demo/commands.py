@@ -9,14 +9,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from langchain_core.embeddings import Embeddings
 from rich.console import Console
 
 from selfroute.demo import corpus, run, screen
-from selfroute.demo.library import Library, Text, read_text
-from selfroute.demo.models import DEFAULT_EMBEDDINGS, load_embeddings
+from selfroute.demo.frameworks import Framework
+from selfroute.demo.library import Library
+from selfroute.demo.models import DEFAULT_EMBEDDINGS
+from selfroute.demo.texts import Text, read_text
 from selfroute.errors import ConfigurationError
 from selfroute.usage import count_tokens
 
@@ -26,6 +29,7 @@ class Options:
     """The options that both commands have.
 
     Attributes:
+        framework: What routes the questions.
         model: The model as `provider:name`; None for the extractive reader.
         long_context_model: The model of the second step, None for the same.
         base_url: The server to ask.
@@ -34,6 +38,7 @@ class Options:
         as_json: Whether to print JSON only.
     """
 
+    framework: Framework
     model: str | None
     long_context_model: str | None
     base_url: str | None
@@ -43,7 +48,7 @@ class Options:
 
     def load_models(self) -> run.Models | None:
         """Make the models that are asked for."""
-        return run.load_models(self.model, self.long_context_model, base_url=self.base_url)
+        return run.load_models(self.framework, self.model, long_context=self.long_context_model, base_url=self.base_url)
 
 
 def demo(options: Options, *, limit: int | None) -> None:
@@ -57,26 +62,28 @@ def demo(options: Options, *, limit: int | None) -> None:
     if options.as_json:
         screen.show_reader(err, models)
     else:
-        screen.show_opening(out, texts=texts, questions=len(questions), k=options.k, models=models)
+        screen.show_opening(
+            out, texts=texts, questions=len(questions), k=options.k, framework=options.framework.NAME, models=models
+        )
     with _timed(seconds, "embedding model"):
         embeddings = _load_embeddings(options, progress)
     with _timed(seconds, "index"):
         library = _index(texts, options, embeddings=embeddings, progress=progress, folder=None)
-    models = models or run.extractive_reader(embeddings)
+    models = models or run.extractive_reader(options.framework, embeddings)
     rows: list[run.Row] = []
     if not options.as_json:
         screen.show_header(out)
     with _timed(seconds, "answers"), screen.stage(progress, "Answering", len(questions)) as advance:
-        chain = run.make_chain(library, models, k=options.k)
+        pipeline = library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k)
         everything = sum(count_tokens(text.text) for text in texts)
-        for row in run.answer_all(chain, questions, everything=everything, at_once=models.at_once):
+        for row in run.answer_all(pipeline, questions, everything=everything, at_once=models.at_once):
             rows.append(row)
             if not options.as_json:
                 screen.show_row(out, row)
             advance(1)
     totals = run.Totals.of(rows)
     if options.as_json:
-        _print_json(run.report(rows, totals, models=models, seconds=seconds))
+        _print_json(run.report(rows, totals, framework=options.framework, models=models, seconds=seconds))
     else:
         screen.show_totals(out, totals, models=models, seconds=seconds)
 
@@ -94,16 +101,17 @@ def ask(
     out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
     embeddings = _load_embeddings(options, err)
     library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
-    models = models or run.extractive_reader(embeddings)
-    chain = run.make_chain(library, models, k=options.k)
+    models = models or run.extractive_reader(options.framework, embeddings)
+    pipeline = library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k)
     screen.show_reader(err if options.as_json else out, models)
     for question in questions:
         if options.as_json:
-            _print_json(run.answer_as_json(chain.invoke(question), names))
+            _print_json(run.answer_as_json(pipeline.ask(question), library.passages, names))
         else:
             screen.show_question(out, question)
-            output = screen.show_answer(out, chain.stream(question))
-            screen.show_reasons(out, output, names=names, passages=passages)
+            output = screen.show_answer(out, partial(pipeline.stream, question))
+            retrieved = [library.passages[name] for name in output.retrieved] if passages else None
+            screen.show_reasons(out, output, names=names, passages=retrieved)
             out.print()
 
 
@@ -113,16 +121,16 @@ def default_store() -> Path:
     return (Path(folder) if folder else Path.home() / ".cache") / "selfroute"
 
 
-def _load_embeddings(options: Options, progress: Console) -> Embeddings:
+def _load_embeddings(options: Options, progress: Console) -> Any:
     with screen.stage(progress, "Loading the embedding model"):
-        return load_embeddings(options.embeddings)
+        return options.framework.load_embeddings(options.embeddings)
 
 
 def _index(
-    texts: Sequence[Text], options: Options, *, embeddings: Embeddings, progress: Console, folder: Path | None
+    texts: Sequence[Text], options: Options, *, embeddings: Any, progress: Console, folder: Path | None
 ) -> Library:
     name = options.embeddings or DEFAULT_EMBEDDINGS
-    library = Library(texts, embeddings=embeddings, embeddings_name=name, folder=folder)
+    library = Library(texts, framework=options.framework, embeddings=embeddings, embeddings_name=name, folder=folder)
     missing = library.missing()
     if missing:
         title = f"Indexing the passages, kept in {folder}" if folder else "Indexing the passages"

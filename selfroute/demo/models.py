@@ -1,17 +1,16 @@
-"""Embeddings, and chat models by the name `provider:model`, with errors that fit on one line."""
+"""Models by the name `provider:model`, the weights of the embeddings, and errors that fit on one line."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from langchain.chat_models import init_chat_model
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
+from selfroute.demo.frameworks import Framework
 from selfroute.errors import ConfigurationError, SelfRouteError
 
 DEFAULT_EMBEDDINGS = "sentence-transformers/all-MiniLM-L6-v2"
@@ -26,30 +25,36 @@ class MissingPackageError(SelfRouteError, ImportError):
     """A package is not installed; the message says which."""
 
 
-def load_embeddings(name: str | None = None) -> Embeddings:
-    """Load a sentence-transformers model: by name or path, or all-MiniLM-L6-v2.
+@contextmanager
+def weights(name: str | None) -> Iterator[str]:
+    """Find the weights of a sentence-transformers model, for one to load them in the block.
+
+    Args:
+        name: A name or a path; None for all-MiniLM-L6-v2.
+
+    Yields:
+        What sentence-transformers loads them by.
 
     Raises:
-        ConfigurationError: It can not be loaded.
+        ConfigurationError: They can not be loaded.
     """
-    # Only here: it takes seconds, which the caller shows.
-    from langchain_huggingface import HuggingFaceEmbeddings  # noqa: PLC0415
-    from transformers.utils import logging  # noqa: PLC0415
+    from transformers.utils import logging  # noqa: PLC0415 - it takes seconds, which the caller shows
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     path = name or _bundled_weights() or DEFAULT_EMBEDDINGS
     try:
-        return HuggingFaceEmbeddings(model_name=path, encode_kwargs={"normalize_embeddings": True})
+        yield path
     except (OSError, ValueError) as error:
         msg = f"the embedding model {path} can not be loaded: {_first_line(error)}"
         raise ConfigurationError(msg) from error
 
 
-def load_model(name: str, *, base_url: str | None = None) -> BaseChatModel:
+def load_model(framework: Framework, name: str, *, base_url: str | None = None) -> Any:
     """Make a chat model.
 
     Args:
-        name: `provider:model`, as `langchain.chat_models.init_chat_model` knows them.
+        framework: Whose model it is to be.
+        name: `provider:model`; the providers are those that the framework knows.
         base_url: The server to ask in place of the provider's own. A local OpenAI-compatible one needs no key.
 
     Raises:
@@ -60,26 +65,29 @@ def load_model(name: str, *, base_url: str | None = None) -> BaseChatModel:
     if not provider.strip() or not model.strip():
         msg = f"{name!r} is no model: write provider:name, for example openai:gpt-4o-mini"
         raise ConfigurationError(msg)
-    fields: dict[str, Any] = {}
-    if base_url:
-        if not re.match(r"https?://[^/\s]", base_url):
-            msg = f"--base-url {base_url} is no address: write http://host:port/v1 or https://..."
-            raise ConfigurationError(msg)
-        fields["base_url"] = base_url
-        if provider == "openai":
-            fields["stream_usage"] = True  # off by default with another server
-            if not os.environ.get("OPENAI_API_KEY"):
-                fields["api_key"] = "none"
+    if base_url and not re.match(r"https?://[^/\s]", base_url):
+        msg = f"--base-url {base_url} is no address: write http://host:port/v1 or https://..."
+        raise ConfigurationError(msg)
     try:
-        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
+        return framework.load_model(provider, model, base_url=base_url)
     except ImportError as error:
-        found = _PACKAGE.search(str(error))
-        how = f"pip install {found[1]}" if found else _first_line(error)
-        msg = f"{name} needs a package that is not installed: {how}"
+        msg = f"{name} needs a package that is not installed: {_how_to_install(error)}"
         raise MissingPackageError(msg) from error
-    except Exception as error:  # each provider's client has errors of its own
-        raise ConfigurationError(_why_not(name, provider, error)) from error
-    return made
+
+
+def no_provider(provider: str, model: str, *, known: str) -> ConfigurationError:
+    """The error for a provider that a framework does not know; it names those that it knows."""
+    return ConfigurationError(f"there is no provider {provider!r} for {f'{provider}:{model}'!r}; known are: {known}")
+
+
+def unusable(provider: str, model: str, *, error: Exception) -> ConfigurationError:
+    """The error for a model that can not be made as it is asked for, most often for want of a key."""
+    name = f"{provider}:{model}"
+    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else _first_line(error)
+    variable = _VARIABLE.search(reason)
+    if variable:
+        return ConfigurationError(f"{name} needs a key: set the environment variable {variable[0]}")
+    return ConfigurationError(f"{name} can not be used: {_without_secrets(reason)}")
 
 
 def one_line(error: BaseException) -> str:
@@ -107,15 +115,9 @@ def _message(error: BaseException) -> str | None:
     return message if isinstance(message, str) else None
 
 
-def _why_not(name: str, provider: str, error: Exception) -> str:
-    if "Unsupported provider" in str(error):
-        known = str(error).rpartition("are: ")[2]
-        return f"there is no provider {provider!r} for {name!r}; known are: {known}"
-    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else _first_line(error)
-    variable = _VARIABLE.search(reason)
-    if variable:
-        return f"{name} needs a key: set the environment variable {variable[0]}"
-    return f"{name} can not be used: {_without_secrets(reason)}"
+def _how_to_install(error: ImportError) -> str:
+    found = _PACKAGE.search(str(error))
+    return f"pip install {found[1]}" if found else _first_line(error)
 
 
 def _bundled_weights() -> str | None:

@@ -1,20 +1,17 @@
-"""Puts models, index and chain together, asks the questions and adds the results up; prints nothing."""
+"""Makes the models, asks the questions and adds the results up; prints nothing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
-
-from langchain_selfroute import SelfRouteChain
 from selfroute.demo.corpus import Question
-from selfroute.demo.library import Library
+from selfroute.demo.frameworks import Framework, Output, Pipeline
 from selfroute.demo.models import load_model
-from selfroute.demo.reader import ExtractiveReader
+from selfroute.demo.texts import Passage
 from selfroute.errors import ConfigurationError
 from selfroute.usage import count_tokens
 
@@ -26,19 +23,16 @@ class Models:
     """Who answers.
 
     Attributes:
-        llm: The model of the first step, and of the second if there is no other.
+        llm: The model of the first step, and of the second if there is no other: the framework's own.
         long_context_llm: The model of the second step.
         name: What to call them.
+        is_language_model: Whether it is more than the extractive reader.
     """
 
-    llm: BaseChatModel
-    long_context_llm: BaseChatModel | None
+    llm: Any
+    long_context_llm: Any
     name: str
-
-    @property
-    def is_language_model(self) -> bool:
-        """Whether it is more than the extractive reader."""
-        return not isinstance(self.llm, ExtractiveReader)
+    is_language_model: bool = True
 
     @property
     def at_once(self) -> int:
@@ -46,7 +40,9 @@ class Models:
         return _AT_ONCE if self.is_language_model else 1
 
 
-def load_models(model: str | None, long_context: str | None, *, base_url: str | None) -> Models | None:
+def load_models(
+    framework: Framework, model: str | None, *, long_context: str | None, base_url: str | None
+) -> Models | None:
     """Make the models that were asked for; None if none were, for then the extractive reader answers.
 
     Raises:
@@ -59,27 +55,18 @@ def load_models(model: str | None, long_context: str | None, *, base_url: str | 
                 msg = f"{option} needs --model too, for example --model openai:gpt-4o-mini"
                 raise ConfigurationError(msg)
         return None
-    llm = load_model(model, base_url=base_url)
+    llm = load_model(framework, model, base_url=base_url)
     if long_context is None:
         return Models(llm, None, model)
     same_server = long_context.partition(":")[0] == model.partition(":")[0]
-    second = load_model(long_context, base_url=base_url if same_server else None)
+    second = load_model(framework, long_context, base_url=base_url if same_server else None)
     return Models(llm, second, f"{model}, and {long_context} for whole documents")
 
 
-def extractive_reader(embeddings: Embeddings) -> Models:
+def extractive_reader(framework: Framework, embeddings: Any) -> Models:
     """Return the reader that answers where no model was asked for."""
-    return Models(ExtractiveReader(embeddings=embeddings), None, "the extractive reader")
-
-
-def make_chain(library: Library, models: Models, *, k: int) -> SelfRouteChain:
-    """Put the chain together: this is all that a pipeline of your own needs."""
-    return SelfRouteChain(
-        retriever=library.retriever(k),
-        llm=models.llm,
-        documents=library.whole_documents,
-        long_context_llm=models.long_context_llm,
-    )
+    reader = framework.extractive_reader(embeddings)
+    return Models(reader, None, "the extractive reader", is_language_model=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +99,28 @@ class Row:
         return 1 - self.tokens / self.tokens_had_everything_been_read
 
 
-def answer_all(chain: SelfRouteChain, questions: Sequence[Question], *, everything: int, at_once: int) -> Iterator[Row]:
+def answer_all(pipeline: Pipeline, questions: Sequence[Question], *, everything: int, at_once: int) -> Iterator[Row]:
     """Ask the questions, a few at a time, and yield what became of them in their order.
 
     Args:
-        chain: Answers them.
+        pipeline: Answers them.
         questions: The questions.
         everything: The tokens of all documents together.
         at_once: How many are asked at a time.
     """
-    for start in range(0, len(questions), at_once):
-        some = questions[start : start + at_once]
-        outputs = chain.batch([question.question for question in some])
-        for question, output in zip(some, outputs, strict=True):
-            yield _row(question, output, everything)
+    with ThreadPoolExecutor(at_once) as threads:
+        for start in range(0, len(questions), at_once):
+            some = questions[start : start + at_once]
+            outputs = threads.map(pipeline.ask, [question.question for question in some])
+            for question, output in zip(some, outputs, strict=True):
+                yield _row(question, output, everything)
 
 
-def _row(question: Question, output: Mapping[str, Any], everything: int) -> Row:
-    answer, answerable, usage = output["answer"], output["answerable"], output["usage"]
+def _row(question: Question, output: Output, everything: int) -> Row:
+    answer, answerable, usage = output.answer, output.answerable, output.usage
     return Row(
         question=question,
-        route=output["route"],
+        route=output.route,
         answerable=answerable,
         answer=answer,
         match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
@@ -199,9 +187,12 @@ class Totals:
         return 1 - self.tokens / self.tokens_had_everything_been_read if self.questions else 0.0
 
 
-def report(rows: Sequence[Row], totals: Totals, *, models: Models, seconds: Mapping[str, float]) -> dict[str, Any]:
+def report(
+    rows: Sequence[Row], totals: Totals, *, framework: Framework, models: Models, seconds: Mapping[str, float]
+) -> dict[str, Any]:
     """Turn a run of the demo into plain JSON."""
     return {
+        "framework": framework.NAME,
         "reader": models.name,
         "language_model": models.is_language_model,
         "questions": [_row_as_json(row) for row in rows],
@@ -215,24 +206,19 @@ def _row_as_json(row: Row) -> dict[str, Any]:
     return {**record.pop("question"), **record, "saving": round(row.saving, 4)}
 
 
-def answer_as_json(output: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Turn an output of the chain into plain JSON.
+def answer_as_json(output: Output, passages: Mapping[str, Passage], names: Mapping[str, str]) -> dict[str, Any]:
+    """Turn what became of a question into plain JSON.
 
     Args:
-        output: The output.
+        output: What became of it.
+        passages: The passages by id.
         names: What to call each source.
     """
-    record = {key: output[key] for key in ("answer", "route", "answerable", "decision", "usage")}
-    return {"question": output["input"], **record, "passages": passages_of(output, names)}
-
-
-def passages_of(output: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """List what was retrieved: the name of its source, where it starts in it (in characters), its text."""
-    return [
-        {
-            "source": names[passage.metadata["source"]],
-            "start": passage.metadata["start_index"],
-            "text": passage.page_content,
-        }
-        for passage in output["retrieved"]
-    ]
+    record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
+    retrieved = [passages[name] for name in output.retrieved]
+    return {
+        **record,
+        "passages": [
+            {"source": names[passage.source], "start": passage.start, "text": passage.text} for passage in retrieved
+        ],
+    }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import IO, Any
+from typing import IO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,8 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text as Styled
 
-from selfroute.demo.library import Text
-from selfroute.demo.run import Models, Row, Totals, passages_of
+from selfroute.demo.frameworks import Output, Read, Show
+from selfroute.demo.run import Models, Row, Totals
+from selfroute.demo.texts import Passage, Text
 
 PIPE_WIDTH = 110
 _INDENT = 10
@@ -67,14 +68,16 @@ def stage(console: Console, title: str, total: int | None = None) -> Iterator[Ca
         progress.update(task, total=total or 1, completed=total or 1)
 
 
-def show_opening(console: Console, *, texts: Sequence[Text], questions: int, k: int, models: Models | None) -> None:
+def show_opening(  # noqa: PLR0913 - all that it says
+    console: Console, *, texts: Sequence[Text], questions: int, k: int, framework: str, models: Models | None
+) -> None:
     """Say what the demo is about to do and who answers."""
     words = sum(len(text.text.split()) for text in texts)
     console.print(Styled("Self-Route: passages first, the whole document only if they do not answer", style="bold"))
     console.print(
-        f"{questions} questions over {len(texts)} documents of {words:,} words together. For each, the {k} nearest "
-        "passages are retrieved and read. If the reader declines to answer from them, it is given the whole "
-        "documents that they are from. If it declines again, the documents do not say."
+        f"{questions} questions over {len(texts)} documents of {words:,} words together, with {framework}. For each, "
+        f"the {k} nearest passages are retrieved and read. If the reader declines to answer from them, it is given the "
+        "whole documents that they are from. If it declines again, the documents do not say."
     )
     console.print()
     show_reader(console, models)
@@ -161,20 +164,22 @@ def show_question(console: Console, question: str) -> None:
     _show_field(console, "Question", question)
 
 
-def show_answer(console: Console, chunks: Iterable[Any]) -> dict[str, Any]:
-    """Print the route and then the answer as it comes; return the whole output."""
-    output: Any = None
-    column = _INDENT
+def show_answer(console: Console, ask: Callable[[Show], Output]) -> Output:
+    """Print the route and then the answer as it comes; return what became of the question."""
+    column = 0
+
+    def show(route: str, text: str) -> None:
+        nonlocal column
+        if not column:
+            console.print(Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(*_ROUTES[route]))
+            console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
+            column = _INDENT
+        column = _pour(console, shown(text), column)
+
     try:
-        for chunk in chunks:
-            if output is None:
-                console.print(Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(*_ROUTES[chunk["route"]]))
-                console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
-            output = chunk if output is None else output + chunk
-            column = _pour(console, shown(chunk.get("answer", "")), column)
+        return ask(show)
     finally:
         console.print()  # an error, too, begins on a line of its own
-    return dict(output)
 
 
 def _pour(console: Console, text: str, column: int) -> int:
@@ -190,10 +195,12 @@ def _pour(console: Console, text: str, column: int) -> int:
     return column
 
 
-def show_reasons(console: Console, output: Mapping[str, Any], *, names: Mapping[str, str], passages: bool) -> None:
-    """Print why it took that route, the passages, and the tokens."""
+def show_reasons(
+    console: Console, output: Output, *, names: Mapping[str, str], passages: Sequence[Passage] | None
+) -> None:
+    """Print why it took that route, the tokens, and the passages that were retrieved if they are wanted."""
     _show_field(console, "Why", _reason(output, names))
-    usage = output["usage"]
+    usage = output.usage
     steps = [
         f"{_ROUTES[step][0]} {usage[step]['input_tokens']:,} in, {usage[step]['output_tokens']:,} out"
         for step in _ROUTES
@@ -201,30 +208,29 @@ def show_reasons(console: Console, output: Mapping[str, Any], *, names: Mapping[
     ]
     estimated = ", partly estimated" if usage["estimated"] else ""
     _show_field(console, "Tokens", f"{usage['total_tokens']:,} ({'; '.join(steps)}{estimated})")
-    if passages:
-        _show_field(console, "Passages", f"{len(output['retrieved'])} retrieved, nearest first")
-        for number, passage in enumerate(passages_of(output, names), 1):
-            place = f"{number:>4}  {passage['source']} at character {passage['start']:,}"
+    if passages is not None:
+        _show_field(console, "Passages", f"{len(passages)} retrieved, nearest first")
+        for number, passage in enumerate(passages, 1):
+            place = f"{number:>4}  {names[passage.source]} at character {passage.start:,}"
             console.print(Styled(shown(place), style="dim"))
-            console.print(Styled(f"      {shortened(passage['text'], console.width - 6)}"))
+            console.print(Styled(f"      {shortened(passage.text, console.width - 6)}"))
 
 
-def _reason(output: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    decision = output["decision"]
+def _reason(output: Output, names: Mapping[str, str]) -> str:
+    decision = output.decision
     if not decision["declined"]:
         return "the retrieved passages answered it; no whole document was read"
     why = {
         "no_passages": "no passage was found",
         "empty": "the reply to the passages was empty",
     }.get(decision["signal"], f"from the passages alone it declined (“{shortened(decision['evidence'], 80)}”)")
-    read = ", ".join(_how_much(document.metadata, names) for document in output["context"])
-    found = "" if output["answerable"] else ", which did not answer it either"
+    read = ", ".join(_how_much(document, names) for document in output.read)
+    found = "" if output.answerable else ", which did not answer it either"
     return f"{why}, so it read {read}{found}" if read else f"{why}, and there was no document to read"
 
 
-def _how_much(metadata: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    trimmed = metadata.get("selfroute", {}).get("trimmed")
-    return f"{'as much as the model takes' if trimmed else 'the whole'} of {names[metadata['source']]}"
+def _how_much(document: Read, names: Mapping[str, str]) -> str:
+    return f"{'as much as the model takes' if document.trimmed else 'the whole'} of {names[document.source]}"
 
 
 def _show_field(console: Console, name: str, text: str) -> None:

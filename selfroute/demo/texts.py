@@ -1,0 +1,111 @@
+"""The user's texts: read, and cut into the passages that are indexed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from selfroute.errors import ConfigurationError
+
+CHUNK_SIZE = 1200
+CHUNK_OVERLAP = 200
+SEPARATORS = ["\n\n", ". ", "\n", " ", ""]
+_NO_TEXT = "this is not UTF-8 text: save it as UTF-8, or convert it (PDF, Word) to text first"
+
+
+class UnreadableTextError(ConfigurationError):
+    """A file is not what can be read as text; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A whole text.
+
+    Attributes:
+        source: Where it is from; in the metadata of its passages under this name.
+        text: All of it.
+    """
+
+    source: str
+    text: str
+
+    @cached_property
+    def key(self) -> str:
+        """Names this text with this content."""
+        return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a text.
+
+    Attributes:
+        id: Names it, with its content.
+        text: What it says.
+        source: Where its text is from.
+        text_key: Names its text, with the content.
+        start: Where it starts in its text, in characters.
+    """
+
+    id: str
+    text: str
+    source: str
+    text_key: str
+    start: int
+
+    @property
+    def metadata(self) -> dict[str, str | int]:
+        """What an index is told about it."""
+        return {"source": self.source, "text_key": self.text_key, "start_index": self.start}
+
+
+def read_text(path: Path) -> Text:
+    """Read a file as UTF-8 text.
+
+    Raises:
+        UnreadableTextError: It is missing, a folder, empty, or no text.
+    """
+    text = problem = ""
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        problem = "there is no such file"
+    except UnicodeDecodeError:
+        problem = _NO_TEXT
+    except OSError as error:
+        problem = f"it can not be read: {error.strerror}"
+        if path.is_dir():
+            problem = f"this is a folder: name the files in it, for example {path / '*.txt'}"
+    if "\0" in text:
+        problem = _NO_TEXT
+    elif not text.strip() and not problem:
+        problem = "the file is empty: there is nothing to ask about"
+    if problem:
+        msg = f"{path}: {problem}"
+        raise UnreadableTextError(msg)
+    return Text(str(path.resolve()), text)
+
+
+def split(text: Text) -> Iterator[Passage]:
+    """Cut a text into passages that overlap, at the end of a paragraph or a sentence where there is one."""
+    splitter = RecursiveCharacterTextSplitter(
+        separators=SEPARATORS,
+        keep_separator="end",
+        chunk_size=CHUNK_SIZE,
+        chunk_overlap=CHUNK_OVERLAP,
+        add_start_index=True,
+    )
+    for number, chunk in enumerate(splitter.create_documents([text.text])):
+        start = chunk.metadata["start_index"]
+        yield Passage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start)
+
+
+def whole_texts(texts: Iterable[Text], sources: Iterable[str]) -> list[Text]:
+    """Return the whole texts that passages are from, in the passages' order, each once."""
+    by_source = {text.source: text for text in texts}
+    return [by_source[source] for source in dict.fromkeys(sources)]
