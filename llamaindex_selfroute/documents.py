@@ -113,8 +113,8 @@ def _labelled(item: BaseNode | NodeWithScore, **label: Any) -> NodeWithScore:
     copy = node.model_copy(
         update={
             "metadata": {**node.metadata, LABEL: {**how, **(known if isinstance(known, Mapping) else {}), **label}},
-            "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, LABEL],
-            "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, LABEL],
+            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, LABEL])],
+            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, LABEL])],
         }
     )
     return NodeWithScore(node=copy, score=score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypedDict
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -162,12 +163,9 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
         """The same engine over another retriever."""
-        return type(self)(
-            retriever,
-            self._response_synthesizer,  # type: ignore[arg-type]
-            node_postprocessors=self._node_postprocessors,
-            callback_manager=self.callback_manager,
-        )
+        engine = copy(self)  # not a call of the class: a subclass may be made of other parts
+        engine._retriever = retriever  # noqa: SLF001
+        return engine
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -151,7 +151,8 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         if self.max_context_tokens is not None:
             return self.max_context_tokens
         window = self._long_context_llm.metadata.context_window
-        return None if window == DEFAULT_CONTEXT_WINDOW else room_in(window)
+        # The default is no evidence, nor is the -1 by which some models say that they do not know.
+        return None if window == DEFAULT_CONTEXT_WINDOW or window <= 0 else room_in(window)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
