@@ -23,6 +23,7 @@ from langchain_selfroute.convert import Tally, inputs_of, is_too_long
 from selfroute.documents import read_less
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
+from selfroute.hangup import Waiting, ahang_up
 from selfroute.usage import Usage
 
 if TYPE_CHECKING:
@@ -103,14 +104,13 @@ class _Call(Generic[Manager]):
     def _given(self) -> dict[str, Any]:
         return {**self.inputs, "retrieved": list(self.passages)}
 
-    def _budget(self, effect: ReadDocuments) -> int | None:
+    def _fit(self, effect: ReadDocuments) -> list[Document]:
+        count = self.chain.count_tokens
         if effect.too_long is None:
-            return self.chain.document_budget()
-        sent = sum(self.chain.count_tokens(document.page_content) for document in self.context)
-        return read_less(effect.too_long, sent=sent)
-
-    def _fit(self, budget: int | None) -> list[Document]:
-        return documents.fitted(self.read, retrieved=self.passages, budget=budget, count=self.chain.count_tokens)
+            budget = self.chain.document_budget()
+        else:
+            budget = read_less(effect.too_long, sent=sum(count(document.page_content) for document in self.context))
+        return documents.fitted(self.read, retrieved=self.passages, budget=budget, count=count)
 
     def _summary(self, taken: Sequence[Document]) -> dict[str, Any]:
         """What the run of `read_documents` records: no text."""
@@ -180,7 +180,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = documents.read(self.chain.documents, self._given(), config)
-            self.context = taken = self._fit(self._budget(effect))
+            self.context = taken = self._fit(effect)
         except BaseException as error:
             run.on_chain_error(error)
             raise
@@ -208,15 +208,19 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
         messages: Any = None
         try:
             if self.streaming:
-                messages = model.astream(prompt, config, **self.kwargs)
-                async for message in messages:
-                    yield tally.add(message)
+                messages, waiting = model.astream(prompt, config, **self.kwargs), Waiting()
+                try:
+                    async for message in messages:
+                        yield tally.add(message)
+                except GeneratorExit:
+                    await ahang_up(messages, waited=waiting.over)
+                    raise
                 tally.whole = True
             else:
                 yield tally.add(await model.ainvoke(prompt, config, **self.kwargs))
         finally:
             if hasattr(messages, "aclose"):
-                await messages.aclose()  # hangs up
+                await messages.aclose()
             self._book(effect.step, tally, prompt)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
@@ -226,10 +230,10 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = await documents.aread(self.chain.documents, self._given(), config)
-            budget = self._budget(effect)
-            # Counting and trimming a long text may take a while: off the event loop.
-            taken = self._fit(None) if budget is None else await run_in_executor(None, self._fit, budget)
-            self.context = taken
+            if effect.too_long is None and self.chain.document_budget() is None:
+                self.context = taken = self._fit(effect)
+            else:  # counting and trimming a long text may take a while: off the event loop
+                self.context = taken = await run_in_executor(None, self._fit, effect)
         except BaseException as error:
             await run.on_chain_error(error)
             raise

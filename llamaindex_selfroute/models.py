@@ -1,9 +1,7 @@
-"""Asks LlamaIndex's models, counts what they took, and stops them."""
+"""Asks LlamaIndex's models, and counts what they took."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
@@ -14,6 +12,8 @@ from llamaindex_selfroute.convert import Prompt
 from selfroute.usage import NOTHING, StepUsage
 
 Chunk: TypeAlias = ChatResponse | CompletionResponse
+
+_PROMPT = "prompt_tokens"
 
 
 def ask(llm: LLM, prompt: Prompt) -> Chunk:
@@ -36,50 +36,6 @@ async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
     return await llm.astream_chat(prompt)
-
-
-def hang_up(chunks: Generator[Any, None, None]) -> None:
-    """Stop a model's stream, as far as its package lets us.
-
-    LlamaIndex's wrappers leave the provider's own stream open when they are closed. It is then garbage; as openai's
-    is a cycle of references, only a collection ends the request.
-    """
-    chunks.close()
-    del chunks
-    gc.collect(1)
-
-
-async def ahang_up(chunks: AsyncGenerator[Any, None]) -> None:
-    """Stop a model's async stream, and the request behind it.
-
-    It stops even if whoever waits for this is cancelled meanwhile.
-    """
-    if getattr(asyncio.get_running_loop(), "_asyncgens_shutdown_called", False):
-        return  # the loop is closing every generator itself
-    leaving = asyncio.ensure_future(_stop(chunks))
-    _LEAVING.add(leaving)
-    leaving.add_done_callback(_LEAVING.discard)
-    await asyncio.shield(leaving)
-
-
-_LEAVING: set[asyncio.Future[None]] = set()  # a loop alone would not keep them alive
-
-
-async def _stop(chunks: AsyncGenerator[Any, None]) -> None:
-    """Cancel what waits for the next piece, for that reaches the innermost `await`; closing the stream does not.
-
-    Pieces that have already come are read over until something waits.
-    """
-    for _ in range(1_000):
-        piece = asyncio.ensure_future(anext(chunks))
-        try:
-            await asyncio.sleep(0)
-        finally:
-            piece.cancel()
-        await asyncio.wait([piece])
-        if piece.cancelled() or piece.exception():
-            break
-    await chunks.aclose()
 
 
 class Tally:
@@ -106,7 +62,9 @@ class Tally:
 
     def add_piece(self, chunk: Chunk) -> str:
         """Take a piece of a reply and return its text."""
-        self.last = chunk  # the providers count up to here in every piece, or in the last one only
+        # Providers count up to here in every piece, or once near the end.
+        if self.last is None or _PROMPT in chunk.additional_kwargs or _PROMPT not in self.last.additional_kwargs:
+            self.last = chunk
         text = chunk.delta or ""
         self.text.append(text)
         return text
@@ -123,7 +81,7 @@ class Tally:
 
 def _counts(reply: Chunk) -> StepUsage | None:
     reported = reply.additional_kwargs
-    read, written = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
         try:
             read, written = get_tokens_from_response(reply)

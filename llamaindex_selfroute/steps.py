@@ -17,6 +17,7 @@ from llamaindex_selfroute.models import Tally
 from selfroute.documents import is_too_long, read_less
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, self_route
+from selfroute.hangup import Waiting, ahang_up, hang_up
 from selfroute.usage import Usage
 
 if TYPE_CHECKING:
@@ -84,45 +85,43 @@ class Steps:
         """Read the documents and fit them to the window."""
         if effect.too_long is None:
             self.read = documents.read(self.synthesizer.documents, self.nodes, self.query)
-        self.context = self._fit(self._budget(effect))
-        return self.context
+        return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """As `read_documents`."""
         if effect.too_long is None:
             self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
-        budget = self._budget(effect)
+        if effect.too_long is None and self.synthesizer.document_budget() is None:
+            return self._fit(effect)
         # Counting and trimming a long text may take a while: off the event loop.
-        self.context = self._fit(None) if budget is None else await documents.in_thread(self._fit, budget)
-        return self.context
+        return await documents.in_thread(self._fit, effect)
 
-    def _budget(self, effect: ReadDocuments) -> int | None:
-        if effect.too_long is None:
-            return self.synthesizer.document_budget()
-        sent = sum(self.synthesizer.count_tokens(item.node.get_content()) for item in self.context)
-        return read_less(effect.too_long, sent=sent)
-
-    def _fit(self, budget: int | None) -> list[NodeWithScore]:
+    def _fit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         count = self.synthesizer.count_tokens
-        return documents.fitted(self.read, retrieved=self.nodes, budget=budget, count=count)
+        if effect.too_long is None:
+            budget = self.synthesizer.document_budget()
+        else:
+            sent = sum(count(item.node.get_content()) for item in self.context)
+            budget = read_less(effect.too_long, sent=sent)
+        self.context = documents.fitted(self.read, retrieved=self.nodes, budget=budget, count=count)
+        return self.context
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Ask the step's model; closing this hangs up, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
         asked = convert.text_of(prompt)
-        chunks: Any = None
         try:
             if self.streaming:
                 chunks = models.ask_stream(llm, prompt)
-                for chunk in chunks:
-                    yield tally.add_piece(chunk)
+                try:
+                    for chunk in chunks:
+                        yield tally.add_piece(chunk)
+                except GeneratorExit:
+                    hang_up(chunks)
+                    raise
                 tally.whole = True
             else:
                 yield tally.add(models.ask(llm, prompt))
-        except GeneratorExit:
-            if chunks is not None:
-                models.hang_up(chunks)
-            raise
         finally:
             self._book(effect, tally, asked)
 
@@ -130,19 +129,19 @@ class Steps:
         """As `generate`; closing this stops the model."""
         llm, prompt, tally = self._prompt(effect)
         asked = convert.text_of(prompt)
-        chunks: Any = None
         try:
             if self.streaming:
+                waiting = Waiting()
                 chunks = await models.aask_stream(llm, prompt)
-                async for chunk in chunks:
-                    yield tally.add_piece(chunk)
+                try:
+                    async for chunk in chunks:
+                        yield tally.add_piece(chunk)
+                except GeneratorExit:
+                    await ahang_up(chunks, waited=waiting.over)
+                    raise
                 tally.whole = True
             else:
                 yield tally.add(await models.aask(llm, prompt))
-        except GeneratorExit:
-            if chunks is not None:
-                await models.ahang_up(chunks)
-            raise
         finally:
             self._book(effect, tally, asked)
 

@@ -37,7 +37,7 @@ class Request:
     Attributes:
         protocol: The protocol of the request.
         model: The name of the model.
-        prompt: All text of all messages, the system's first, joined with newlines.
+        prompt: All text of all messages, the system's first, joined with newlines; or the prompt of a completion.
         stream: Whether the answer is to be streamed.
         body: The JSON body.
         headers: The HTTP headers, their names in lower case.
@@ -62,13 +62,16 @@ class Reply:
         delay: Seconds before each piece. An answer that is not streamed comes after the delays of all its pieces.
         first_delay: Seconds before anything is sent, headers included.
         usage: Whether usage is reported at all.
+        bare_end: Gemini only: the last event of a stream has the reason why it ended and the usage, but no content.
         cached_tokens: How many input tokens are reported as read from a cache.
+        thinking_tokens: How many tokens are billed as thoughts, which nobody sees, before the first piece.
         status: The HTTP status; any but 200 makes an error answer.
         error: The protocol's "error" object, for an error answer or an error event.
         drop_after: Abort the connection after so many pieces; 0: right after the headers. A client that does not
             stream gets no answer at all.
         error_after: Send an error event in place of all that follows so many pieces of a stream.
-        content_null: OpenAI only: the message's content is null. A stream has a delta without content for each piece.
+        content_null: OpenAI's chat only: the message's content is null. A stream has a delta without content for each
+            piece.
     """
 
     text: str = ""
@@ -76,7 +79,9 @@ class Reply:
     delay: float = 0.0
     first_delay: float = 0.0
     usage: bool = True
+    bare_end: bool = False
     cached_tokens: int = 0
+    thinking_tokens: int = 0
     status: int = OK
     error: Json | None = None
     drop_after: int | None = None
@@ -101,6 +106,7 @@ class Entry:
             was stopped, and for a reply with `drop_after` or `error_after`.
         input_tokens: The words of the prompt; 0 for an error answer.
         cached_tokens: How many of them were reported as cached.
+        thinking_tokens: The thoughts; 0 for an error answer.
     """
 
     request: Request
@@ -110,11 +116,12 @@ class Entry:
     done: bool = False
     input_tokens: int = 0
     cached_tokens: int = 0
+    thinking_tokens: int = 0
 
     @property
     def output_tokens(self) -> int:
-        """The output as billed: a token for each piece."""
-        return self.sent
+        """The output as billed: the thoughts, and a token for each piece."""
+        return self.thinking_tokens + self.sent
 
 
 class _OpenAI:
@@ -122,6 +129,7 @@ class _OpenAI:
 
     newline = "\n"
     end: str | None = "[DONE]"
+    kind, kind_of_chunk = "chat.completion", "chat.completion.chunk"
 
     @staticmethod
     def prompt(body: Json) -> str:
@@ -134,27 +142,33 @@ class _OpenAI:
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
         message = {"role": "assistant", "content": None if reply.content_null else "".join(reply.cut())}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return cls._answer(entry, "chat.completion", [choice], usage=reply.usage)
+        return cls._whole(entry, reply, message=message)
 
     @classmethod
     def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
-        return [cls._chunk(entry, {"role": "assistant"} | ({} if reply.content_null else {"content": ""}))]
+        return [cls._chunk(entry, delta={"role": "assistant"} | ({} if reply.content_null else {"content": ""}))]
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
-        return cls._chunk(entry, {} if reply.content_null else {"content": text})
+        return cls._chunk(entry, delta={} if reply.content_null else {"content": text})
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
-        asked = (entry.request.body.get("stream_options") or {}).get("include_usage")
-        usage = [cls._answer(entry, "chat.completion.chunk", [], usage=True)] if asked and reply.usage else []
-        return [cls._chunk(entry, {}, finish="stop"), *usage]
+        return [cls._chunk(entry, delta={}, finish_reason="stop"), *cls._usage(entry, reply)]
 
     @classmethod
-    def _chunk(cls, entry: Entry, delta: Json, *, finish: str | None = None) -> Json:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return cls._answer(entry, "chat.completion.chunk", [choice], usage=False)
+    def _whole(cls, entry: Entry, reply: Reply, **choice: Any) -> Json:
+        return cls._answer(entry, cls.kind, [{"index": 0, "finish_reason": "stop", **choice}], usage=reply.usage)
+
+    @classmethod
+    def _chunk(cls, entry: Entry, **choice: Any) -> Json:
+        choices = [{"index": 0, "finish_reason": None, **choice}]
+        return cls._answer(entry, cls.kind_of_chunk, choices, usage=False)
+
+    @classmethod
+    def _usage(cls, entry: Entry, reply: Reply) -> list[Json]:
+        asked = (entry.request.body.get("stream_options") or {}).get("include_usage")
+        return [cls._answer(entry, cls.kind_of_chunk, [], usage=True)] if asked and reply.usage else []
 
     @staticmethod
     def _answer(entry: Entry, kind: str, choices: list[Json], *, usage: bool) -> Json:
@@ -163,9 +177,36 @@ class _OpenAI:
             "completion_tokens": entry.output_tokens,
             "total_tokens": entry.input_tokens + entry.output_tokens,
             "prompt_tokens_details": {"cached_tokens": entry.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": entry.thinking_tokens},
         }
         answer: Json = {"id": "chatcmpl-1", "object": kind, "created": 1, "model": entry.request.model}
         return answer | {"choices": choices} | ({"usage": tokens} if usage else {})
+
+
+class _Completions(_OpenAI):
+    """The words of OpenAI's older protocol (completions): a prompt and a text in place of messages."""
+
+    kind = kind_of_chunk = "text_completion"
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        return str(body.get("prompt", ""))
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        return cls._whole(entry, reply, text="".join(reply.cut()))
+
+    @classmethod
+    def opening(cls, _entry: Entry, _reply: Reply) -> list[Json]:
+        return []
+
+    @classmethod
+    def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
+        return cls._chunk(entry, text=text)
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        return [cls._chunk(entry, text="", finish_reason="stop"), *cls._usage(entry, reply)]
 
 
 class _Gemini:
@@ -198,18 +239,21 @@ class _Gemini:
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
-        return [cls._answer(entry, reply, "", finishReason="STOP")]
+        return [cls._answer(entry, reply, None if reply.bare_end else "", finishReason="STOP")]
 
     @staticmethod
-    def _answer(entry: Entry, reply: Reply, text: str, **finish: str) -> Json:
-        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **finish}
+    def _answer(entry: Entry, reply: Reply, text: str | None, **finish: str) -> Json:
+        content = {} if text is None else {"content": {"role": "model", "parts": [{"text": text}]}}
         tokens = {
             "promptTokenCount": entry.input_tokens,
-            "candidatesTokenCount": entry.output_tokens,
+            "candidatesTokenCount": entry.sent,
             "totalTokenCount": entry.input_tokens + entry.output_tokens,
         }
         if entry.cached_tokens:
             tokens["cachedContentTokenCount"] = entry.cached_tokens
+        if entry.thinking_tokens:
+            tokens["thoughtsTokenCount"] = entry.thinking_tokens
+        candidate = {**content, "index": 0, **finish}
         answer: Json = {"candidates": [candidate], "modelVersion": entry.request.model, "responseId": "r1"}
         return answer | ({"usageMetadata": tokens} if reply.usage else {})
 
@@ -430,10 +474,11 @@ class LoopbackServer:
     async def _respond(self, connection: _Connection, call: str, headers: dict[str, str]) -> None:
         self.calls.append(call)
         body = await connection.read_body(headers)
-        if call == "POST /v1/chat/completions":
-            prompt, stream = _OpenAI.prompt(body), bool(body.get("stream"))
+        if call in ("POST /v1/chat/completions", "POST /v1/completions"):
+            protocol = _OpenAI if "chat" in call else _Completions
+            prompt, stream = protocol.prompt(body), bool(body.get("stream"))
             request = Request("openai", body.get("model", ""), prompt, stream, body, headers)
-            await self._generate(connection, request, protocol=_OpenAI)
+            await self._generate(connection, request, protocol=protocol)
         elif found := re.fullmatch(r"POST /v1beta/models/([^:]+):(generateContent|streamGenerateContent)", call):
             prompt, stream = _Gemini.prompt(body), found[2] == "streamGenerateContent"
             request = Request("gemini", found[1], prompt, stream, body, headers)
@@ -465,6 +510,7 @@ class LoopbackServer:
             if reply.status == OK:
                 entry.input_tokens = len(request.prompt.split())
                 entry.cached_tokens = reply.cached_tokens
+                entry.thinking_tokens = reply.thinking_tokens
                 send = _send_stream if request.stream else _send_whole
                 entry.done = await send(connection, entry, reply=reply, protocol=protocol)
             else:

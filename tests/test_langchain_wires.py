@@ -12,12 +12,13 @@ from operator import add
 from typing import Any
 
 import aiohttp
+import certifi
 import httpx
 import openai
 import pytest
+from google import genai
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
@@ -48,6 +49,7 @@ RAMBLING = REFUSAL + " because the passages tell of other meetings and of other 
 KEYS = {"input", "retrieved", "context", "answer", "route", "answerable", "decision", "usage"}
 DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.04  # seconds between two pieces
+LEISURELY = Reply(text=ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
 MOST_AFTER = 3  # pieces that may be paid for after the last one that was needed
 
 
@@ -78,6 +80,16 @@ class Runs(BaseTracer):
 def _everything(run: Run) -> str:
     own = {key: value for key, value in vars(run).items() if key not in {"child_runs", "parent_run"}}
     return "\n".join([repr(own), *map(_everything, run.child_runs)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
+    path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
+    path.write_text(certifi.contents().partition(end)[0] + end)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(path))
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -289,12 +301,19 @@ def test_a_providers_error_passes_through_and_is_never_paid_twice(
     assert models_asked(server) == asked_up_to(step)
 
 
+def skip_if_asked_again(client: str, ask: Ask) -> None:
+    """Skip where the client itself asks again after a drop, up to ten seconds later."""
+    if client == "gemini" and ask in (ainvoke, astream) and genai.__version__.startswith("1."):
+        pytest.skip("google-genai 1 asks again itself, some seconds after a drop")
+
+
 @both_clients
 @every_mode
 @each_step
 def test_a_connection_dropped_before_any_text_passes_through(
     server: LoopbackServer, client: str, ask: Ask, step: str
 ) -> None:
+    skip_if_asked_again(client, ask)
     gone = Reply(text=ANSWER, drop_after=0)
     script(server, draft=gone if step == "draft" else REFUSAL, final=gone)
     with pytest.raises(DROPPED) as caught:
@@ -306,6 +325,7 @@ def test_a_connection_dropped_before_any_text_passes_through(
 @both_clients
 @every_mode
 def test_a_server_that_is_not_there_is_the_providers_error(server: LoopbackServer, client: str, ask: Ask) -> None:
+    skip_if_asked_again(client, ask)
     chain = chain_over(server, client)
     server.stop()
     with pytest.raises(DROPPED) as caught:
@@ -399,9 +419,12 @@ def test_a_context_too_long_is_tried_once_more_with_less(
 def test_a_context_still_too_long_is_the_providers_error(
     server: LoopbackServer, client: str, too_long: Callable[[int, int], Reply], ask: Ask
 ) -> None:
-    script(server, draft=REFUSAL, final=too_long(LIMIT, len(LONG.page_content.split())))
-    with pytest.raises((ContextOverflowError, openai.BadRequestError), match=str(LIMIT)):
+    reply = too_long(LIMIT, len(LONG.page_content.split()))
+    script(server, draft=REFUSAL, final=reply)
+    expected = bare_error(client, ask, reply=reply)
+    with pytest.raises(type(expected), match=str(LIMIT)) as caught:
         ask(chain_over(server, client, whole=LONG))
+    assert str(caught.value) == str(expected)
     assert models_asked(server) == ["draft", "final", "final"]
 
 
@@ -432,8 +455,10 @@ def test_a_draft_too_long_is_the_providers_error(
     server: LoopbackServer, client: str, too_long: Callable[[], Reply], ask: Ask
 ) -> None:
     script(server, draft=too_long())
-    with pytest.raises((ContextOverflowError, openai.BadRequestError)):
+    expected = bare_error(client, ask, reply=too_long(), name="draft")
+    with pytest.raises(type(expected)) as caught:
         ask(chain_over(server, client))
+    assert str(caught.value) == str(expected)
     assert models_asked(server) == ["draft"]
 
 
@@ -454,7 +479,7 @@ def test_an_error_of_the_second_try_passes_through(server: LoopbackServer, clien
 @both_clients
 @streaming
 def test_a_rambling_decline_is_hung_up_on(server: LoopbackServer, client: str, ask: Ask) -> None:
-    script(server, draft=Reply(text=RAMBLING, delay=SLOW))
+    script(server, draft=Reply(text=RAMBLING, delay=SLOW), final=LEISURELY)
     output = ask(chain_over(server, client))
     assert (output["route"], output["answer"]) == ("long_context", ANSWER)
     book = entries(server)
@@ -474,7 +499,7 @@ def test_a_rambling_decline_is_hung_up_on(server: LoopbackServer, client: str, a
 @both_clients
 @streaming
 def test_a_rambling_decline_in_its_own_words_is_hung_up_on(server: LoopbackServer, client: str, ask: Ask) -> None:
-    script(server, draft=Reply(text=IN_WORDS + " They tell of other meetings." * 40, delay=SLOW))
+    script(server, draft=Reply(text=IN_WORDS + " They tell of other meetings." * 40, delay=SLOW), final=LEISURELY)
     output = ask(chain_over(server, client))
     assert (output["decision"]["signal"], output["answer"]) == ("phrase", ANSWER)
     (draft,) = entries(server)["draft"]
@@ -670,6 +695,8 @@ BROKEN = {
 @each_step
 @pytest.mark.parametrize("trouble", BROKEN)
 def test_a_key_shows_in_no_error(server: LoopbackServer, client: str, ask: Ask, step: str, trouble: str) -> None:
+    if trouble == "dropped":
+        skip_if_asked_again(client, ask)
     broken, runs = BROKEN[trouble](client), Runs()
     script(server, draft=broken if step == "draft" else REFUSAL, final=broken)
     with pytest.raises(Exception) as caught:  # noqa: PT011

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, cast
@@ -117,6 +117,7 @@ def aleave_after_three(llm: BaseChatModel) -> None:
         async with aclosing(aopened(llm)) as chunks:
             texts = (chunk.text async for chunk in chunks if chunk.text)
             assert [await anext(texts) for _ in range(3)] == ["word", " word", " word"]
+        await asyncio.sleep(0)  # openai's client closes its connection at the next turn of the loop
 
     asyncio.run(leave())
 
@@ -171,6 +172,32 @@ def test_a_server_may_report_no_usage(server: LoopbackServer, client: str, ask: 
     message = ask(chat_model(server, client))
     assert (message.text, message.usage_metadata) == (TEXT, None)
     assert only_entry(server).output_tokens == 3
+
+
+@both_clients
+@every_mode
+def test_thoughts_are_billed_as_output(server: LoopbackServer, client: str, ask: Ask) -> None:
+    server.answer = lambda _: Reply(text=TEXT, thinking_tokens=20)
+    message = ask(chat_model(server, client))
+    usage = message.usage_metadata
+    assert usage is not None
+    assert (message.text, usage["output_tokens"], usage["total_tokens"]) == (TEXT, 23, 27)
+    assert usage["output_token_details"]["reasoning"] == 20
+    entry = only_entry(server)
+    assert (entry.sent, entry.output_tokens) == (3, 23)
+
+
+@streaming
+@pytest.mark.parametrize("bare", [True, False])
+def test_the_last_event_of_gemini_may_have_no_content(server: LoopbackServer, ask: Ask, *, bare: bool) -> None:
+    server.answer = lambda _: Reply(text=TEXT, bare_end=bare)
+    message = ask(chat_model(server, "gemini"))
+    assert message.usage_metadata is not None
+    assert (message.text, message.usage_metadata["total_tokens"]) == (TEXT, 7)
+    with genai.Client(api_key="k", http_options={"base_url": server.gemini_url}) as client:
+        *_, last = client.models.generate_content_stream(model="gemini-loop", contents=PROMPT)
+    assert last.candidates is not None
+    assert (last.candidates[0].finish_reason, last.candidates[0].content is None) == ("STOP", bare)
 
 
 def test_an_openai_stream_reports_usage_only_if_asked_to(server: LoopbackServer) -> None:
@@ -374,6 +401,53 @@ def test_one_client_keeps_its_connection_for_all_it_asks(client: str) -> None:
     with LoopbackServer(lambda _: TEXT, keep_alive=True) as server:
         llm = chat_model(server, client)
         assert [ask(llm).text for ask in (invoke, stream, invoke)] == [TEXT] * 3
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_completions_are_spoken_too(server: LoopbackServer, *, asked: bool) -> None:
+    server.answer = lambda _: Reply(text=TEXT, cached_tokens=2)
+    with openai.OpenAI(base_url=server.openai_url, api_key="k", max_retries=0) as client:
+        whole = client.completions.create(model="m", prompt=PROMPT)
+        chunks = list(
+            client.completions.create(model="m", prompt=PROMPT, stream=True, stream_options={"include_usage": asked})
+        )
+    assert whole.choices[0].text == TEXT
+    assert [choice.text for chunk in chunks for choice in chunk.choices] == ["Mr", " Lin", " did.", ""]
+    for usage in [whole.usage, *([chunks[-1].usage] if asked else [])]:
+        assert usage is not None
+        assert usage.prompt_tokens_details is not None
+        counts = (usage.prompt_tokens, usage.completion_tokens, usage.prompt_tokens_details.cached_tokens)
+        assert counts == (4, 3, 2)
+    assert asked == any(chunk.usage for chunk in chunks)
+    server.settle()
+    assert [(entry.request.prompt, entry.request.stream, entry.done) for entry in server.book] == [
+        (PROMPT, False, True),
+        (PROMPT, True, True),
+    ]
+
+
+def test_completions_fail_break_off_and_are_left_as_chats_are(server: LoopbackServer) -> None:
+    with openai.OpenAI(base_url=server.openai_url, api_key="k", max_retries=0) as client:
+        ask: Callable[..., Any] = partial(client.completions.create, model="m", prompt=PROMPT)
+        server.answer = lambda _: loopback.RATE_LIMITED
+        with pytest.raises(openai.RateLimitError):
+            ask()
+        server.answer = lambda _: Reply(text=TEXT, drop_after=2)
+        with pytest.raises(DROPPED):
+            list(ask(stream=True))
+        server.answer = lambda _: Reply(text=TEXT, error_after=2)
+        with pytest.raises(openai.APIError):
+            list(ask(stream=True))
+        server.answer = lambda _: SLOW
+        with ask(stream=True) as chunks:
+            next(chunks)
+    server.settle()
+    assert [(entry.status, entry.left) for entry in server.book] == [
+        (429, False),
+        (200, False),
+        (200, False),
+        (200, True),
+    ]
 
 
 def test_models_are_listed_and_unknown_paths_are_not_found(server: LoopbackServer) -> None:
