@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore, SimpleDocumentStore
-from typing_extensions import Self
+from typing_extensions import Self, override
 
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import Chunk, Count, fit, rebuild
@@ -105,7 +105,21 @@ def _copies(found: Any) -> list[NodeWithScore]:
     raise ReplyError(msg)
 
 
-def _labelled(item: BaseNode | NodeWithScore, **label: Any) -> NodeWithScore:
+class WholeDocument(NodeWithScore):
+    """A document that was read whole, or as much of it as fits, among a response's `source_nodes`."""
+
+    @property
+    @override
+    def text(self) -> str:
+        """Its text; the host's own refuses a node that is no TextNode, which an answer from passages never has."""
+        return self.node.get_content()
+
+    @override
+    def get_text(self) -> str:
+        return self.text
+
+
+def _labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
     """A copy that says how the document was come by, out of the sight of models and embeddings."""
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
     known = node.metadata.get(LABEL)
@@ -117,7 +131,7 @@ def _labelled(item: BaseNode | NodeWithScore, **label: Any) -> NodeWithScore:
             "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, LABEL])],
         }
     )
-    return NodeWithScore(node=copy, score=score)
+    return WholeDocument(node=copy, score=score)
 
 
 def fitted(

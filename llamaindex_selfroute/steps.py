@@ -137,7 +137,7 @@ class Steps:
                     async for chunk in chunks:
                         yield tally.add_piece(chunk)
                 except GeneratorExit:
-                    await ahang_up(chunks, waited=waiting.over)
+                    await ahang_up(chunks, waited=waiting.over, most=100)  # LlamaIndex closes no request
                     raise
                 tally.whole = True
             else:

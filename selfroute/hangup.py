@@ -25,19 +25,20 @@ def hang_up(pieces: Generator[Any, None, None]) -> None:
     gc.collect(_YOUNG)
 
 
-async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool) -> None:
+async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -> None:
     """Stop an async stream, even if whoever waits for that is cancelled meanwhile.
 
     Args:
         pieces: The stream.
         waited: Whether it ever made the event loop wait; if not, there is no request to end.
+        most: How many pieces that have already come are read over, in search of the one that has not.
     """
     if getattr(asyncio.get_running_loop(), "_asyncgens_shutdown_called", False):
         return  # the loop is closing every generator itself
     if not waited:
         await _aclose(pieces)
         return
-    leaving = asyncio.ensure_future(_leave(pieces))
+    leaving = asyncio.ensure_future(_leave(pieces, most))
     _LEAVING.add(leaving)
     leaving.add_done_callback(_LEAVING.discard)
     await asyncio.shield(leaving)
@@ -46,20 +47,22 @@ async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool) -> None:
 _LEAVING: set[asyncio.Future[None]] = set()  # a loop alone would not keep them alive
 
 
-async def _leave(pieces: AsyncIterator[Any]) -> None:
+async def _leave(pieces: AsyncIterator[Any], most: int) -> None:
     # Cancelling what waits for the next piece reaches the innermost `await`, which closing does not.
-    piece = asyncio.ensure_future(anext(pieces))
-    try:
-        await asyncio.sleep(0)
-    finally:
-        piece.cancel()
-    await asyncio.wait([piece])
-    stopped = piece.cancelled() or piece.exception() is not None
-    await _aclose(pieces)
-    if not stopped:  # the next piece had come already: then as in `hang_up`
-        for _ in range(_TURNS):
+    for _ in range(most):
+        piece = asyncio.ensure_future(anext(pieces))
+        try:
             await asyncio.sleep(0)
-        gc.collect(_YOUNG)
+        finally:
+            piece.cancel()
+        await asyncio.wait([piece])
+        if piece.cancelled() or piece.exception():
+            await _aclose(pieces)
+            return
+    await _aclose(pieces)
+    for _ in range(_TURNS):  # as in `hang_up`, when all of its generators are closed
+        await asyncio.sleep(0)
+    gc.collect(_YOUNG)
 
 
 async def _aclose(pieces: AsyncIterator[Any]) -> None:
