@@ -21,7 +21,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -40,6 +40,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnablePassthrough, RunnableSerializable
+from measuring import Target, Times, ainterleaved, at_most, interleaved, medians, target_table
 from pydantic import PrivateAttr
 
 from langchain_selfroute import SelfRouteChain
@@ -56,7 +57,6 @@ PASSAGES = [
 ]
 WHOLE = Document("\n\n".join(passage.page_content for passage in PASSAGES * 4), metadata={"source": "minutes"})
 USAGE: UsageMetadata = {"input_tokens": 2000, "output_tokens": 8, "total_tokens": 2008}
-BLOCK, WARM_UP = 50, 20
 QUESTIONS, CONCURRENCY, LATENCY, BATCHES = 200, 50, 0.05, 7
 
 MODEL, CLASSIC, LCEL = "model", "create_retrieval_chain", "LCEL RAG chain"
@@ -233,10 +233,6 @@ def answer_text(chunk: Any) -> str:
     return chunk if isinstance(chunk, str) else str(chunk.text)
 
 
-Timed = Callable[[Candidate], int]
-ATimed = Callable[[Candidate], Awaitable[int]]
-
-
 def invoke(candidate: Candidate) -> int:
     """Time `invoke` in ns."""
     started = time.perf_counter_ns()
@@ -273,51 +269,14 @@ async def afirst_text(candidate: Candidate) -> int:
     raise RuntimeError(msg)
 
 
-Times = dict[str, dict[str, float]]
-"""Medians in microseconds by mode and candidate."""
-
-
-def blocks(keys: list[tuple[str, str]], runs: int) -> Iterator[tuple[tuple[str, str], bool]]:
-    """Say what to run when: each key some times to warm up, then in shuffled blocks; True if the run counts."""
-    for key in keys:
-        yield from [(key, False)] * WARM_UP
-    order = random.Random(0)  # noqa: S311
-    for start in range(0, runs, BLOCK):
-        order.shuffle(keys)
-        for key in keys:
-            yield from [(key, True)] * min(BLOCK, runs - start)
-
-
-def medians(times: dict[tuple[str, str], list[int]], modes: list[str]) -> Times:
-    """Return the medians in microseconds."""
-    return {
-        mode: {name: statistics.median(taken) / 1e3 for (of, name), taken in times.items() if of == mode}
-        for mode in modes
-    }
-
-
 def latencies(runs: int) -> Times:
     """Measure the sync modes."""
-    modes: dict[str, Timed] = {"invoke": invoke, "stream": first_text}
-    known = candidates()
-    times: dict[tuple[str, str], list[int]] = {(mode, name): [] for mode in modes for name in known}
-    for (mode, name), counts in blocks(list(times), runs):
-        taken = modes[mode](known[name])
-        if counts:
-            times[mode, name].append(taken)
-    return medians(times, list(modes))
+    return medians(interleaved(candidates(), {"invoke": invoke, "stream": first_text}, runs=runs))
 
 
 async def alatencies(runs: int) -> Times:
     """Measure the async modes."""
-    modes: dict[str, ATimed] = {"ainvoke": ainvoke, "astream": afirst_text}
-    known = candidates()
-    times: dict[tuple[str, str], list[int]] = {(mode, name): [] for mode in modes for name in known}
-    for (mode, name), counts in blocks(list(times), runs):
-        taken = await modes[mode](known[name])
-        if counts:
-            times[mode, name].append(taken)
-    return medians(times, list(modes))
+    return medians(await ainterleaved(candidates(), {"ainvoke": ainvoke, "astream": afirst_text}, runs=runs))
 
 
 def efficiencies(batches: int) -> Times:
@@ -373,21 +332,6 @@ def held_back() -> int:
     return model.emitted
 
 
-@dataclass(frozen=True)
-class Target:
-    """One figure to reach."""
-
-    name: str
-    value: float
-    limit: float
-    met: bool
-
-
-def at_most(name: str, value: float, limit: float) -> Target:
-    """Judge a figure by its limit."""
-    return Target(name, round(value, 2), limit, value <= limit)
-
-
 def targets(times: Times, efficient: Times, paid: dict[str, int]) -> list[Target]:
     """Judge all figures that have a target."""
     found = []
@@ -426,17 +370,6 @@ def batch_table(efficient: Times) -> list[str]:
     lines = ["", f"{title:<30}" + "".join(f"{mode:>10}" for mode in efficient) + "   (ideal time / time)"]
     names = next(iter(efficient.values()))
     return lines + [f"  {name:<28}" + "".join(f"{row[name]:>9.0f}%" for row in efficient.values()) for name in names]
-
-
-def target_table(found: list[Target]) -> list[str]:
-    """Lay the targets out, and name those that are missed."""
-    lines = ["", f"{'target':<64}{'value':>8}{'limit':>8}"]
-    for target in found:
-        verdict = "met" if target.met else "MISSED"
-        lines.append(f"  {target.name:<62}{target.value:>8.2f}{target.limit:>8g}  {verdict}")
-    missed = [target.name for target in found if not target.met]
-    lines += ["", f"Missed: {'; '.join(missed)}." if missed else "All targets are met."]
-    return lines
 
 
 def main() -> int:

@@ -104,6 +104,13 @@ class _Call(Generic[Manager]):
     def _given(self) -> dict[str, Any]:
         return {**self.inputs, "retrieved": list(self.passages)}
 
+    def _fits(self) -> bool:
+        """Whether the documents fit as they are, as far as that can be told in no time."""
+        budget = self.chain.document_budget()
+        if budget is None:
+            return True
+        return not self.chain.token_counter and sum(len(document.page_content) for document in self.read) < 4 * budget
+
     def _fit(self, effect: ReadDocuments) -> list[Document]:
         count = self.chain.count_tokens
         if effect.too_long is None:
@@ -230,7 +237,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = await documents.aread(self.chain.documents, self._given(), config)
-            if effect.too_long is None and self.chain.document_budget() is None:
+            if effect.too_long is None and self._fits():
                 self.context = taken = self._fit(effect)
             else:  # counting and trimming a long text may take a while: off the event loop
                 self.context = taken = await run_in_executor(None, self._fit, effect)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 
-from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.convert import Prompt, text_of
 from selfroute.usage import NOTHING, StepUsage
 
 Chunk: TypeAlias = ChatResponse | CompletionResponse
@@ -69,14 +69,14 @@ class Tally:
         self.text.append(text)
         return text
 
-    def usage(self, asked: str, *, count: Callable[[str], int]) -> StepUsage | None:
+    def usage(self, prompt: Prompt, *, count: Callable[[str], int]) -> StepUsage | None:
         """What the call cost; None if the model gave nothing at all."""
         if self.last is None:
             return None
         counts = _counts(self.last)
         if self.whole and counts and not _cut_short(self.last):
             return counts
-        return (counts or NOTHING).filled_in(prompt=asked, reply="".join(self.text), count=count)
+        return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
 
 
 def _counts(reply: Chunk) -> StepUsage | None:
@@ -89,6 +89,8 @@ def _counts(reply: Chunk) -> StepUsage | None:
             return None
     if not read:
         return None
+    if reply.raw is None:
+        return StepUsage(read, written or 0)
     cached = _look(reply.raw, "usage", "prompt_tokens_details", "cached_tokens")
     gemini = _look(reply.raw, "usage_metadata") or {}
     return StepUsage(
@@ -101,10 +103,10 @@ def _counts(reply: Chunk) -> StepUsage | None:
 def _cut_short(reply: Chunk) -> bool:
     """Whether Gemini went on counting: LlamaIndex drops a last chunk that has no text."""
     raw = reply.raw
-    return isinstance(raw, Mapping) and "finish_reason" in raw and raw["finish_reason"] is None
+    return isinstance(raw, dict) and "finish_reason" in raw and raw["finish_reason"] is None
 
 
 def _look(value: Any, *names: str) -> Any:
     for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
     return value

@@ -19,7 +19,7 @@ from llamaindex_selfroute.documents import DocstoreDocuments, Source
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.errors import ConfigurationError
 
-_NOT_GIVEN = (None, False, "unanswerable")
+_DEFAULTS = {"refusal": "unanswerable", "streaming": False}  # of all others it is None
 
 
 class Fields(TypedDict, total=False):
@@ -113,7 +113,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         if not isinstance(synthesizer, SelfRouteSynthesizer):
             msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
             raise ConfigurationError(msg)
-        twice = [name for name, value in fields.items() if response_synthesizer and value not in _NOT_GIVEN]
+        twice = [name for name, value in fields.items() if response_synthesizer and value != _DEFAULTS.get(name)]
         if twice:
             msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"
             raise ConfigurationError(msg)

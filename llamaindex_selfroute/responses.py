@@ -33,8 +33,7 @@ async def awhole(steps: Steps, more: More) -> Response:
 
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
-    decided = Decided(answer.route, answer.decision)
-    return Response(answer.text, [*answer.context, *more], _metadata(decided, steps, answerable=answer.answerable))
+    return Response(answer.text, [*answer.context, *more], _metadata(answer, steps, answerable=answer.answerable))
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
@@ -102,11 +101,11 @@ def _opening(decided: Decided, first: str, steps: Steps) -> dict[str, Any]:
     return _metadata(decided, steps, answerable=decided.route == "rag" or first != steps.refusal)
 
 
-def _metadata(decided: Decided, steps: Steps, *, answerable: bool) -> dict[str, Any]:
+def _metadata(of: Decided | Answer, steps: Steps, *, answerable: bool) -> dict[str, Any]:
     return {
-        "route": decided.route,
+        "route": of.route,
         "answerable": answerable,
-        "decision": decided.decision.as_dict(),
+        "decision": of.decision.as_dict(),
         "usage": steps.usage.as_dict(),
         "retrieved": _retrieved(steps),
     }

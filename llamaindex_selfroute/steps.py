@@ -91,10 +91,18 @@ class Steps:
         """As `read_documents`."""
         if effect.too_long is None:
             self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
-        if effect.too_long is None and self.synthesizer.document_budget() is None:
+        if effect.too_long is None and self._fits():
             return self._fit(effect)
         # Counting and trimming a long text may take a while: off the event loop.
         return await documents.in_thread(self._fit, effect)
+
+    def _fits(self) -> bool:
+        """Whether the documents fit as they are, as far as that can be told in no time."""
+        synthesizer = self.synthesizer
+        budget = synthesizer.document_budget()
+        if budget is None:
+            return True
+        return not synthesizer.token_counter and sum(len(item.node.get_content()) for item in self.read) < 4 * budget
 
     def _fit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         count = self.synthesizer.count_tokens
@@ -109,7 +117,6 @@ class Steps:
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Ask the step's model; closing this hangs up, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
-        asked = convert.text_of(prompt)
         try:
             if self.streaming:
                 chunks = models.ask_stream(llm, prompt)
@@ -123,12 +130,11 @@ class Steps:
             else:
                 yield tally.add(models.ask(llm, prompt))
         finally:
-            self._book(effect, tally, asked)
+            self._book(effect, tally, prompt)
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """As `generate`; closing this stops the model."""
         llm, prompt, tally = self._prompt(effect)
-        asked = convert.text_of(prompt)
         try:
             if self.streaming:
                 waiting = Waiting()
@@ -143,7 +149,7 @@ class Steps:
             else:
                 yield tally.add(await models.aask(llm, prompt))
         finally:
-            self._book(effect, tally, asked)
+            self._book(effect, tally, prompt)
 
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, Tally]:
         self.context, synthesizer = effect.context, self.synthesizer
@@ -156,7 +162,7 @@ class Steps:
         }
         return llm, convert.formatted(llm, template, words), Tally(whole=not self.streaming)
 
-    def _book(self, effect: Generate, tally: Tally, asked: str) -> None:
-        counts = tally.usage(asked, count=self.synthesizer.count_tokens)
+    def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:
+        counts = tally.usage(prompt, count=self.synthesizer.count_tokens)
         if counts:
             self.usage += Usage.of(effect.step, counts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from llama_index.core import Settings
 from llama_index.core.base.response.schema import RESPONSE_TYPE
@@ -28,6 +29,14 @@ from selfroute.flow import Route
 from selfroute.usage import count_tokens
 
 dispatcher = get_dispatcher(__name__)
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _spanned(method: Method) -> Method:
+    """Make a span of a method, and spare LlamaIndex the inspection of its signature at every call."""
+    method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    return cast("Method", dispatcher.span(method))
 
 
 def _prompt(template: str) -> PromptTemplate:
@@ -104,6 +113,9 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         if max_context_tokens is not None and max_context_tokens <= 0:
             msg = f"max_context_tokens must be positive; it is {max_context_tokens}"
             raise ConfigurationError(msg)
+        if token_counter is not None and not callable(token_counter):
+            msg = "token_counter must be a callable that is given a text and returns how many tokens it has"
+            raise ConfigurationError(msg)
         super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
         if callback_manager:
             self._long_context_llm.callback_manager = callback_manager
@@ -168,7 +180,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._prompts.update({name: checked_prompt(name, prompt) for name, prompt in own.items()})
 
     @override
-    @dispatcher.span
+    @_spanned
     def synthesize(
         self,
         query: str | QueryBundle,
@@ -188,7 +200,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         return response
 
     @override
-    @dispatcher.span
+    @_spanned
     async def asynthesize(
         self,
         query: str | QueryBundle,

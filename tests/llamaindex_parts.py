@@ -103,7 +103,9 @@ class ScriptedLLM(LLM):
     )  # pieces, a function of the prompt that returns them, None: must not be asked
     final: Any = Field(None, exclude=True)
     usage: bool = False
-    delay: float = 0.0  # seconds before each piece, or before the whole reply
+    counts_on: bool = False  # reports counts in every piece, up to there
+    delay: float = 0.0  # seconds before each packet, or before the whole reply
+    packet: int = 1  # pieces that come at once
     failures: Any = Field(default_factory=dict, exclude=True)  # step -> errors of its first calls, None: goes well
     breaks_after: int | None = None  # pieces
     breaks_with: Any = Field(default_factory=lambda: ConnectionError("the line went dead"), exclude=True)
@@ -179,7 +181,8 @@ class ScriptedLLM(LLM):
             raise self.breaks_with
         call.emitted += 1
         so_far = pieces[: call.emitted]
-        return self._reply(call, text_of(so_far) or None, so_far[-1], Raw(model=self.label))
+        raw = self._raw(call, so_far) if self.counts_on else Raw(model=self.label)
+        return self._reply(call, text_of(so_far) or None, so_far[-1], raw)
 
     def _last(self, call: Call, pieces: Pieces) -> Any:
         return self._reply(call, text_of(pieces) or None, "", self._raw(call, pieces))
@@ -199,8 +202,8 @@ class ScriptedLLM(LLM):
         def pour(cycle: list[Any]) -> Generator[Any, None, None]:
             call, pieces = self._begin(asked, options)
             with _ending(call):
-                for _ in pieces:
-                    time.sleep(self.delay)
+                for n in range(len(pieces)):
+                    time.sleep(0 if n % self.packet else self.delay)
                     yield self._piece(call, pieces)
                 yield self._last(call, pieces)
 
@@ -213,8 +216,9 @@ class ScriptedLLM(LLM):
         async def pour(cycle: list[Any]) -> AsyncGenerator[Any, None]:
             call, pieces = self._begin(asked, options)
             with _ending(call):
-                for _ in pieces:
-                    await asyncio.sleep(self.delay)
+                for n in range(len(pieces)):
+                    if n % self.packet == 0:
+                        await asyncio.sleep(self.delay)
                     yield self._piece(call, pieces)
                 yield self._last(call, pieces)
 

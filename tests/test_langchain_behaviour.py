@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
 from typing import Any
@@ -268,29 +267,16 @@ async def test_slow_user_code_does_not_block_the_event_loop(slow: str, mode: str
 
     def documents(_: Any) -> list[Document]:
         threads.append(threading.current_thread())
-        time.sleep(0.05)
         return DOCUMENTS
 
     def count(text: str) -> int:
         threads.append(threading.current_thread())
-        time.sleep(0.02)
         return len(text)
 
     fields = {"documents": documents} if slow == "documents" else {"token_counter": count, "max_context_tokens": 9999}
-    beats, done = 0, asyncio.Event()
-
-    async def beat() -> None:
-        nonlocal beats
-        while not done.is_set():
-            beats += 1
-            await asyncio.sleep(0.002)
-
-    heart = asyncio.create_task(beat())
     await ask(a_chain(usage=True, **fields), QUESTION, mode)
-    done.set()
-    await heart
+    assert threads
     assert loop_thread not in threads
-    assert beats > 5
 
 
 @every_stream

@@ -1,0 +1,138 @@
+"""Laws of leaving a model in the middle of its reply, over streams like those that frameworks wrap."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import suppress
+
+import pytest
+
+from selfroute.hangup import Waiting, ahang_up, hang_up
+
+
+class Request:
+    """A provider's stream: it counts what it sends, and refers to itself so that only a collection frees it."""
+
+    def __init__(self, *, come: int = 1, waits: bool = True) -> None:
+        self.come, self.waits = come, waits
+        self.sent, self.ended = 0, "open"
+        self.itself: object = self
+
+    def pieces(self) -> Generator[str, None, None]:
+        try:
+            while True:
+                self.sent += 1
+                yield "word "
+        finally:
+            self.ended = "closed"
+
+    async def apieces(self) -> AsyncGenerator[str, None]:
+        try:
+            while True:
+                if self.waits and self.sent % self.come == 0:
+                    await asyncio.sleep(0.001)
+                self.sent += 1
+                yield "word "
+        except asyncio.CancelledError:
+            self.ended = "cancelled"
+            raise
+        except GeneratorExit:
+            self.ended = "closed"
+            raise
+
+
+async def wrapped(request: Request, kept: list[AsyncGenerator[str, None]]) -> AsyncGenerator[str, None]:
+    """What frameworks do: hand the pieces on, and leave the stream open when they are closed."""
+    kept.append(request.apieces())
+    async for piece in kept[0]:
+        yield piece
+
+
+async def left(request: Request, *, after: int, most: int = 1) -> list[AsyncGenerator[str, None]]:
+    kept: list[AsyncGenerator[str, None]] = []
+    pieces, waiting = wrapped(request, kept), Waiting()
+    for _ in range(after):
+        await anext(pieces)
+    await ahang_up(pieces, waited=waiting.over, most=most)
+    with pytest.raises(StopAsyncIteration):
+        await anext(pieces)
+    return kept
+
+
+@pytest.mark.parametrize("after", [1, 2, 30])
+async def test_the_request_behind_a_wrapper_ends_although_somebody_keeps_it(after: int) -> None:
+    request = Request()
+    await left(request, after=after)
+    assert (request.sent, request.ended) == (after, "cancelled")
+
+
+@pytest.mark.parametrize("come", [2, 5, 9])
+async def test_pieces_that_have_come_already_are_read_over(come: int) -> None:
+    request = Request(come=come)
+    await left(request, after=1, most=20)
+    assert (request.sent, request.ended) == (come, "cancelled")
+
+
+async def test_a_model_that_never_waits_is_closed_and_asked_for_nothing_more() -> None:
+    request = Request(waits=False)
+    await left(request, after=2)
+    assert request.sent == 2
+
+
+async def test_an_iterator_that_can_not_be_closed_is_left_alone() -> None:
+    class Bare:
+        def __aiter__(self) -> AsyncIterator[str]:
+            return self
+
+        async def __anext__(self) -> str:
+            return "word"
+
+    for waited in (True, False):
+        await ahang_up(Bare(), waited=waited)
+
+
+async def test_it_goes_through_although_who_waits_is_cancelled() -> None:
+    for turns in range(8):
+        request, kept = Request(), []
+        pieces = wrapped(request, kept)
+        await anext(pieces)
+        leaving = asyncio.create_task(ahang_up(pieces, waited=True))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        with suppress(asyncio.CancelledError):
+            await leaving
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert request.ended == ("cancelled" if turns else "open")  # it had not begun
+
+
+async def test_whoever_waits_knows_that_the_loop_has_turned() -> None:
+    waiting = Waiting()
+    assert not waiting.over
+    await asyncio.sleep(0)
+    assert waiting.over
+
+
+def test_a_sync_stream_that_closing_leaves_open_is_collected() -> None:
+    def pieces(request: Request) -> Generator[str, None, None]:
+        request.itself = inner = request.pieces()  # as openai's stream holds its own iterator
+        for piece in inner:  # noqa: UP028 - `yield from` would close it
+            yield piece
+
+    request = Request()
+    gone = weakref.ref(request)
+    stream = pieces(request)
+    del request
+    gc.disable()
+    try:
+        next(stream)
+        stream.close()
+        assert gone()
+        hang_up(stream)
+        assert not gone()
+    finally:
+        gc.enable()
