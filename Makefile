@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+VENV_OLDEST ?= .venv-oldest
+# Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the command.
+NOT_OLDEST := answerability core core_documents loopback cli notebooks reader
+OLDEST_TESTS := $(filter-out $(NOT_OLDEST:%=tests/test_%.py),$(wildcard tests/test_*.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
 
@@ -15,10 +19,10 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench notebooks clean
+.PHONY: help demo test test-oldest lint bench notebooks clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo ## Install what the demo needs and route questions over the shipped documents
 	$(BIN)/selfroute demo
@@ -26,23 +30,27 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 test: $(VENV)/.test ## Install what the tests need and run them
 	$(BIN)/python -m pytest
 
+test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
+	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_TESTS)
+
 lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.test ## Measure the overhead over the framework
+bench: $(VENV)/.test ## Measure the overhead over the frameworks
 	$(BIN)/python benchmarks/overhead_langchain.py
+	$(BIN)/python benchmarks/overhead_llamaindex.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV_OLDEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/bin/python $(VENV_OLDEST)/bin/python:
+	$(PYTHON) -m venv $(@D:/bin=)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing into $(VENV); the first time takes a minute or two ..."
@@ -57,3 +65,9 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[test,lint]'
 	@touch $@ $(VENV)/.test
+
+$(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/bin/python
+	@echo "Installing into $(VENV_OLDEST); the first time takes a minute ..."
+	$(VENV_OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
+	@touch $@

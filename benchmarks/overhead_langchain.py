@@ -40,10 +40,10 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnablePassthrough, RunnableSerializable
-from measuring import Target, Times, ainterleaved, at_most, interleaved, medians, target_table
 from pydantic import PrivateAttr
 
 from langchain_selfroute import SelfRouteChain
+from measuring import Target, Times, ainterleaved, at_most, interleaved, medians, target_table
 
 QUESTION = "Who chaired the meeting?"
 ANSWER = "Ms Okafor chaired the whole meeting."

@@ -46,10 +46,10 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
-from measuring import Target, Times, ainterleaved, at_least, at_most, interleaved, medians, target_table
 from pydantic import PrivateAttr
 
 from llamaindex_selfroute import SelfRouteQueryEngine
+from measuring import Target, Times, ainterleaved, at_least, at_most, interleaved, medians, target_table
 
 QUESTION = "Who was in the chair in January?"
 ANSWER = "Mrs Pellowe was in the chair."

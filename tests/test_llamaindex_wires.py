@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import aiohttp
@@ -56,6 +57,7 @@ GOING_ON = "Revenue was 14 million in May" + " and more in June" * 60
 KEYS = {"route", "answerable", "decision", "usage", "retrieved"}
 DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.02  # seconds between two pieces
+OLD_GEMINI = version("llama-index-llms-google-genai").startswith("0.2.")  # the last that goes with core 0.12
 LEISURELY = Reply(text=ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
 MOST_AFTER = 5  # pieces that may be paid for after the last one that was needed
 
@@ -319,6 +321,7 @@ def test_an_openai_stream_whose_usage_was_not_asked_for_is_estimated(
 
 
 @streaming
+@pytest.mark.skipif(OLD_GEMINI, reason="a chunk without text is an AttributeError in that package")
 def test_what_gemini_counted_up_to_a_chunk_that_llama_index_drops_is_no_last_word(
     server: LoopbackServer, ask: Ask
 ) -> None:
@@ -817,6 +820,7 @@ def test_the_sync_modes_run_in_a_thread_beside_an_event_loop(server: LoopbackSer
     assert (told.metadata["route"], told.text, told.usage["estimated"]) == ("long_context", ANSWER, False)
 
 
+@pytest.mark.skipif(OLD_GEMINI, reason="that package always asks")
 def test_gemini_is_asked_for_its_window_only_if_it_was_not_told(server: LoopbackServer) -> None:
     query(over(server, "gemini"))
     assert server.calls == ["POST /v1beta/models/draft:generateContent"]
