@@ -1,9 +1,11 @@
-"""The event by which an engine tells its route."""
+"""The event by which an engine tells its route, and how events are sent."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from llama_index.core.instrumentation.dispatcher import Dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 
 
@@ -36,3 +38,13 @@ class SelfRouteDecisionEvent(BaseEvent):
     def class_name(cls) -> str:
         """The name by which handlers know the event."""
         return "SelfRouteDecisionEvent"
+
+
+def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:
+    """Send an event, which is made only if somebody listens."""
+    at: Dispatcher | None = dispatcher
+    while at:
+        if any(type(handler) is not NullEventHandler for handler in at.event_handlers):
+            dispatcher.event(event(**fields))
+            return
+        at = at.parent if at.propagate else None

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import convert, documents, models
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.events import SelfRouteDecisionEvent
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, send
 from llamaindex_selfroute.models import Tally
 from selfroute.documents import is_too_long, read_less
 from selfroute.drivers import Flow
@@ -75,7 +75,7 @@ class Steps:
     def decided(self, effect: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
         decision = effect.decision.as_dict()
-        dispatcher.event(SelfRouteDecisionEvent(route=effect.route, decision=decision, span_id=self.span))
+        send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self.span)
 
     async def adecided(self, effect: Decided) -> None:
         """As `decided`."""

@@ -21,6 +21,7 @@ from typing_extensions import override
 from llamaindex_selfroute import responses
 from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
+from llamaindex_selfroute.events import send
 from llamaindex_selfroute.steps import Steps
 from selfroute import prompts
 from selfroute.documents import room_in
@@ -189,14 +190,14 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """Answer a query from nodes; `response_kwargs` are variables of the prompts."""
-        dispatcher.event(SynthesizeStartEvent(query=query))
+        send(dispatcher, SynthesizeStartEvent, query=query)
         steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
         with self._callback_manager.event(
             CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
         ) as event:
             response = responses.streamed(steps, more) if steps.streaming else responses.whole(steps, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
-        dispatcher.event(SynthesizeEndEvent(query=steps.query, response=response))
+        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
         return response
 
     @override
@@ -209,14 +210,14 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """As `synthesize`."""
-        dispatcher.event(SynthesizeStartEvent(query=query))
+        send(dispatcher, SynthesizeStartEvent, query=query)
         steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
         with self._callback_manager.event(
             CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
         ) as event:
             response = responses.astreamed(steps, more) if steps.streaming else await responses.awhole(steps, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
-        dispatcher.event(SynthesizeEndEvent(query=steps.query, response=response))
+        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
         return response
 
     @override
