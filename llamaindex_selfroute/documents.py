@@ -16,7 +16,7 @@ from typing_extensions import Self, override
 
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import Chunk, Count, fit, rebuild
-from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
@@ -144,15 +144,15 @@ def fitted(
     """
     texts = [item.node.get_content() for item in documents]
     passages = [item.node.get_content() for item in retrieved]
-    taken, readable = [], False
-    for part in fit(texts, passages=passages, budget=budget, count=count):
+    taken = []
+    parts = fit(texts, passages=passages, budget=budget, count=count)
+    for part in parts:
         item = documents[part.index]
         if part.trimmed:
             item = _labelled(item, trimmed=True)
             item.node.set_content(part.text)
         taken.append(item)
-        readable = readable or not (part.text == "" or part.text.isspace())
-    return taken if readable else []
+    return taken if any(part.text and not part.text.isspace() for part in parts) else []
 
 
 class DocstoreDocuments:
@@ -170,10 +170,11 @@ class DocstoreDocuments:
         """
         docstore = index.docstore
         # Any other docstore may be filled from elsewhere, and is not worth reading whole to find out.
-        if isinstance(docstore, SimpleDocumentStore) and not docstore.docs:
+        elsewhere = getattr(getattr(index, "vector_store", None), "stores_text", False)
+        if elsewhere and isinstance(docstore, SimpleDocumentStore) and not docstore.docs:
             msg = (
-                "the index's docstore is empty, since its vector store keeps the text (or since nothing is indexed "
-                "yet): give the engine documents=, a list of Documents or a callable that returns them"
+                "the index's docstore is empty, since its vector store keeps the text: give the engine documents=, a "
+                "list of Documents or a callable that returns them"
             )
             raise ConfigurationError(msg)
         return cls(docstore)
@@ -182,7 +183,7 @@ class DocstoreDocuments:
         """Read the documents behind the nodes, best first, each once.
 
         Raises:
-            LookupError: The docstore does not hold one of them.
+            DocumentNotFoundError: The docstore does not hold one of them (a `LookupError`).
         """
         return [self._document(name) for name in dict.fromkeys(item.node.ref_doc_id for item in nodes)]
 
@@ -196,7 +197,7 @@ class DocstoreDocuments:
                 f"the index's docstore does not hold the document {name!r}, nor its nodes: give the engine documents=, "
                 "or keep the originals with index.docstore.add_documents(documents)"
             )
-            raise LookupError(msg)
+            raise DocumentNotFoundError(msg)
         nodes = self._docstore.get_nodes(info.node_ids)
         whole = rebuild([Chunk(node.get_content(), getattr(node, "start_char_idx", None)) for node in nodes])
         label = {"method": whole.method, "chunks": len(nodes), "gaps": [list(gap) for gap in whole.gaps]}

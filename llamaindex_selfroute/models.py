@@ -11,27 +11,27 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 from llamaindex_selfroute.convert import Prompt, text_of
 from selfroute.usage import NOTHING, StepUsage
 
-Chunk: TypeAlias = ChatResponse | CompletionResponse
+Response: TypeAlias = ChatResponse | CompletionResponse
 
 _PROMPT = "prompt_tokens"
 
 
-def ask(llm: LLM, prompt: Prompt) -> Chunk:
+def ask(llm: LLM, prompt: Prompt) -> Response:
     """Ask for a whole reply."""
     return llm.complete(prompt, formatted=True) if isinstance(prompt, str) else llm.chat(prompt)
 
 
-async def aask(llm: LLM, prompt: Prompt) -> Chunk:
+async def aask(llm: LLM, prompt: Prompt) -> Response:
     """As `ask`."""
     return await llm.acomplete(prompt, formatted=True) if isinstance(prompt, str) else await llm.achat(prompt)
 
 
-def ask_stream(llm: LLM, prompt: Prompt) -> Generator[Chunk, None, None]:
+def ask_stream(llm: LLM, prompt: Prompt) -> Generator[Response, None, None]:
     """Ask for a reply in pieces."""
     return llm.stream_complete(prompt, formatted=True) if isinstance(prompt, str) else llm.stream_chat(prompt)
 
 
-async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
+async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Response, None]:
     """As `ask_stream`."""
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
@@ -50,17 +50,17 @@ class Tally:
             whole: Whether the reply comes at once, so that it can not be cut short.
         """
         self.text: list[str] = []
-        self.last: Chunk | None = None
+        self.last: Response | None = None
         self.whole = whole
 
-    def add(self, reply: Chunk) -> str:
+    def add(self, reply: Response) -> str:
         """Take a whole reply and return its text."""
         self.last = reply
         text = (reply.message.content if isinstance(reply, ChatResponse) else reply.text) or ""
         self.text.append(text)
         return text
 
-    def add_piece(self, chunk: Chunk) -> str:
+    def add_piece(self, chunk: Response) -> str:
         """Take a piece of a reply and return its text."""
         # Providers count up to here in every piece, or once near the end.
         if self.last is None or _PROMPT in chunk.additional_kwargs or _PROMPT not in self.last.additional_kwargs:
@@ -79,7 +79,7 @@ class Tally:
         return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
 
 
-def _counts(reply: Chunk) -> StepUsage | None:
+def _counts(reply: Response) -> StepUsage | None:
     reported = reply.additional_kwargs
     read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
@@ -100,7 +100,7 @@ def _counts(reply: Chunk) -> StepUsage | None:
     )
 
 
-def _cut_short(reply: Chunk) -> bool:
+def _cut_short(reply: Response) -> bool:
     """Whether Gemini went on counting: LlamaIndex drops a last chunk that has no text."""
     raw = reply.raw
     return isinstance(raw, dict) and "finish_reason" in raw and raw["finish_reason"] is None

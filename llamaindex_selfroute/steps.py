@@ -91,8 +91,8 @@ class Steps:
         """As `read_documents`."""
         if effect.too_long is None:
             self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
-        if effect.too_long is None and self._fits():
-            return self._fit(effect)
+            if self._fits():
+                return self._fit(effect)
         # Counting and trimming a long text may take a while: off the event loop.
         return await documents.in_thread(self._fit, effect)
 

@@ -15,3 +15,7 @@ class InputError(SelfRouteError, ValueError):
 
 class ReplyError(SelfRouteError, TypeError):
     """A part that the user supplied returned something of the wrong type."""
+
+
+class DocumentNotFoundError(SelfRouteError, LookupError):
+    """A retrieved passage names a document that is not there."""

@@ -9,11 +9,13 @@ import pytest
 from llama_index.core import Document, MockEmbedding, StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from llamaindex_agents_parts import ANSWERS, CHATS, ROUTES, TEA, a_memory, say
 from llamaindex_parts import DOCUMENTS, MODES, QUESTION, STREAMS, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from scenarios import FINAL
+from selfroute.errors import SelfRouteError
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 either_route = pytest.mark.parametrize("kind", list(ROUTES))
@@ -107,3 +109,56 @@ async def test_an_index_becomes_a_chat_engine_that_routes(kind: str, way: str) -
         assert "".join(pieces) == ANSWERS[kind]
         assert response.sources[0].raw_output.metadata["route"] == ROUTES[kind]
     assert response.sources[0].raw_input == {"query": CONDENSED}
+
+
+def _over(nodes: list[TextNode], *originals: Document) -> SelfRouteQueryEngine:
+    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8))
+    index.docstore.add_documents(originals)
+    llm = ScriptedLLM(draft=("unanswerable",), final=FINAL, marker="Read the following text")
+    return SelfRouteQueryEngine.from_index(index, llm=llm)
+
+
+def _node(text: str, start: int | None, *, of: str | None = "May") -> TextNode:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=of)} if of else {}
+    metadata = {"shelf": "north", "page": start}
+    return TextNode(text=text, start_char_idx=start, relationships=source, metadata=metadata)
+
+
+HELD = [_node("Minutes of May.", 0), _node("May. Tea was served.", 11), _node("Ms Okafor chaired it.", 40)]
+
+
+def test_an_original_in_the_docstore_is_read_as_it_is() -> None:
+    original = Document(id_="May", text="Minutes of May.  Tea was served. Ms Okafor chaired it.")
+    (source,) = _over(HELD, original).query(QUESTION).source_nodes
+    assert source.text == original.text
+    assert source.metadata["selfroute"] == {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
+
+
+def test_without_it_the_document_is_put_together_from_its_nodes_and_says_how() -> None:
+    (source,) = _over(HELD).query(QUESTION).source_nodes
+    assert (source.node_id, source.text) == ("May", "Minutes of May. Tea was served.\nMs Okafor chaired it.")
+    assert source.metadata["shelf"] == "north"
+    assert "page" not in source.metadata
+    assert source.metadata["selfroute"] == {"method": "offsets", "chunks": 3, "gaps": [[31, 40]], "trimmed": False}
+
+
+def test_the_documents_that_were_hit_are_read_best_first_and_once() -> None:
+    june = _node("Minutes of June, not of May.", 0, of="June")
+    engine = _over([*HELD, june])
+    hits = [NodeWithScore(node=node) for node in (HELD[2], june, HELD[0])]
+    response = engine.synthesize(QueryBundle(QUESTION), hits)
+    assert [source.node_id for source in response.source_nodes] == ["May", "June"]
+
+
+@pytest.mark.parametrize("of", ["May", None])
+def test_a_node_whose_document_is_not_held_is_told_with_what_to_do(of: str | None) -> None:
+    engine = _over(HELD)
+    other = NodeWithScore(node=_node("Minutes of July, not of May.", 0, of=of and "July"))
+    with pytest.raises(LookupError, match="documents=") as refused:
+        engine.synthesize(QueryBundle(QUESTION), [other])
+    assert isinstance(refused.value, SelfRouteError)
+
+
+def test_an_index_whose_vector_store_keeps_the_text_wants_documents() -> None:
+    with pytest.raises(SelfRouteError, match="documents="):
+        SelfRouteQueryEngine.from_index(_chroma(), llm=_reader("answered"))
