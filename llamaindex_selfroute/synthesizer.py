@@ -55,6 +55,11 @@ class SelfRouteSynthesizer(BaseSynthesizer):
     nodes), its `source_nodes` what the answer was read from. A sync stream knows route and sources when it is
     returned, an awaited one with its first text; `usage` is complete at the end of a stream.
 
+    A reader who closes a stream (`response.response_gen`, or `async_response_gen()`) stops the model, and so does a
+    draft that goes on after it declined. This is sure for awaited streams. LlamaIndex closes no request of a sync
+    stream to OpenAI-like models: it ends when it is collected, which is at once unless something still refers to it,
+    such as an event handler that keeps exceptions, or a stream that has been read for long.
+
     Example:
         ```python
         from llama_index.core import Document, MockEmbedding, VectorStoreIndex
