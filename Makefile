@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 VENV_OLDEST ?= .venv-oldest
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the command.
 NOT_OLDEST := answerability core core_documents loopback cli notebooks reader
