@@ -113,6 +113,8 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         if not isinstance(synthesizer, SelfRouteSynthesizer):
             msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
             raise ConfigurationError(msg)
+        if llm is synthesizer.model_of("rag")[0]:
+            del fields["llm"]  # given along with a synthesizer that has it, as the host's own engines are
         twice = [name for name, value in fields.items() if response_synthesizer and value != _DEFAULTS.get(name)]
         if twice:
             msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"

@@ -323,7 +323,7 @@ def test_another_synthesizer_is_refused() -> None:
     ("name", "value"),
     [
         ("documents", DOCUMENTS),
-        ("llm", MODEL),
+        ("llm", ScriptedLLM(draft=("Another.",))),
         ("long_context_llm", MODEL),
         ("rag_prompt", CUSTOM),
         ("refusal", "PASS"),
@@ -335,6 +335,12 @@ def test_another_synthesizer_is_refused() -> None:
 def test_what_a_synthesizer_holds_is_not_given_a_second_time(name: str, value: Any) -> None:
     with pytest.raises(SelfRouteError, match=name):
         SelfRouteQueryEngine(ListRetriever(), SelfRouteSynthesizer(documents=DOCUMENTS, llm=MODEL), **{name: value})
+
+
+def test_the_synthesizers_own_model_may_be_given_along_with_it() -> None:
+    synthesizer = SelfRouteSynthesizer(documents=DOCUMENTS, llm=MODEL)
+    engine = SelfRouteQueryEngine.from_args(ListRetriever(), MODEL, response_synthesizer=synthesizer)
+    assert engine.query(QUESTION).metadata["route"] == "rag"
 
 
 def test_an_engine_shows_no_text_of_its_documents() -> None:
