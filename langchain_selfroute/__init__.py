@@ -8,5 +8,6 @@ except ModuleNotFoundError as error:
 
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
+from langchain_selfroute.stored import StoredDocuments
 
-__all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteOutput"]
+__all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteOutput", "StoredDocuments"]

@@ -13,22 +13,38 @@ from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
-from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from typing_extensions import override
+from langchain_core.stores import BaseStore
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from typing_extensions import Self, TypedDict, Unpack, override
 
 from langchain_selfroute.documents import Source
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
+from langchain_selfroute.stored import StoredDocuments, is_empty
+from langchain_selfroute.stores import Fetch
 from selfroute import prompts
-from selfroute.documents import room_in
 from selfroute.drivers import arun, astream, run, stream
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Decided, Route
 from selfroute.usage import count_tokens
+from selfroute.window import room_in
 
 
 def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
+
+
+class Fields(TypedDict, total=False):
+    """More fields of `SelfRouteChain`; see there."""
+
+    long_context_llm: Runnable[Any, Any] | None
+    rag_prompt: BasePromptTemplate  # type: ignore[type-arg]
+    long_context_prompt: BasePromptTemplate  # type: ignore[type-arg]
+    document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
+    refusal: str
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
 
 
 class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
@@ -61,13 +77,15 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             given the question, else all inputs.
         llm: A chat model or any runnable over one that returns a message or a string. Give the model
             itself rather than `model | parser`: only then does closing a sync stream stop it.
-        documents: The whole documents: a list, read in order; or a runnable or callable (sync or async)
-            that is given `{**inputs, "retrieved": [...]}` and returns a list of Documents.
+        documents: The whole documents: `StoredDocuments`, which finds those that were hit in the vector store;
+            a list, read in order; or a runnable or callable (sync or async) that is given
+            `{**inputs, "retrieved": [...]}` and returns a list of Documents.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: Prompt of the first step, over `context`, `input` and optionally `chat_history` and
             `refusal`.
         long_context_prompt: Prompt of the second step, likewise.
-        document_prompt: Formats each passage and document in the context; only their text if None.
+        document_prompt: Formats each passage and document in the context. None: only their text, and where
+            several documents are read, above each its number and source.
         refusal: The word by which the model declines.
         max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
             `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
@@ -130,10 +148,48 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             raise ConfigurationError(msg)
         return value
 
+    @model_validator(mode="after")
+    def _check_wall(self) -> Self:
+        if isinstance(self.documents, StoredDocuments):
+            self.documents.behind(self.retriever, {})
+        return self
+
     @field_validator("refusal")
     @classmethod
     def _check_refusal(cls, value: str) -> str:
         return prompts.refusal_of(value)
+
+    @classmethod
+    def from_vectorstore(  # noqa: PLR0913 - the arguments of the contract
+        cls,
+        vectorstore: VectorStore,
+        llm: Runnable[Any, Any],
+        *,
+        k: int = 5,
+        source_key: str = "source",
+        filter: Any = None,  # noqa: A002 - the stores' own word
+        docstore: BaseStore[str, Document] | None = None,
+        fetch: Fetch | None = None,
+        **fields: Unpack[Fields],
+    ) -> Self:
+        """Put a chain on a vector store: its chunks are retrieved, and put together to whole documents.
+
+        Args:
+            vectorstore: Holds the chunks.
+            llm: The model.
+            k: How many passages are retrieved.
+            source_key: As in `StoredDocuments`.
+            filter: What retriever and documents are limited to, as the store itself takes it.
+            docstore: As in `StoredDocuments`.
+            fetch: As in `StoredDocuments`.
+            **fields: More fields of the chain.
+
+        Raises:
+            ConfigurationError: The parts can not work together.
+        """
+        search = {"k": k} if is_empty(filter) else {"k": k, "filter": filter}
+        stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
+        return cls(retriever=vectorstore.as_retriever(search_kwargs=search), llm=llm, documents=stored, **fields)
 
     @property
     @override

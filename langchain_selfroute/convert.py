@@ -9,7 +9,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 from langchain_core.prompt_values import PromptValue
 
-from selfroute import documents
+from selfroute import window
 from selfroute.errors import InputError, ReplyError
 from selfroute.usage import NOTHING, StepUsage
 
@@ -94,4 +94,4 @@ class Tally:
 
 def is_too_long(error: Exception) -> bool:
     """Whether a model refused its prompt as too long, typed or in words."""
-    return isinstance(error, ContextOverflowError) or documents.is_too_long(error)
+    return isinstance(error, ContextOverflowError) or window.is_too_long(error)

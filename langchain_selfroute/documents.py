@@ -12,8 +12,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 
-from selfroute.documents import Count, fit
+from selfroute.documents import original_label
 from selfroute.errors import ReplyError
+from selfroute.window import Count, fit
 
 Given: TypeAlias = dict[str, Any]
 Source: TypeAlias = (
@@ -103,8 +104,8 @@ def fitted(
     for part in fit(texts, passages=passages, budget=budget, count=count):
         document = documents[part.index]
         if part.trimmed:
-            how = {"method": "original", "chunks": 0, "gaps": [], **label_of(document)}
-            metadata = {**document.metadata, "selfroute": {**how, "trimmed": True}}
+            label = {**original_label(), **label_of(document), "trimmed": True}
+            metadata = {**document.metadata, "selfroute": label}
             document = Document(page_content=part.text, metadata=metadata, id=document.id)
         taken.append(document)
     return taken if any(item.page_content and not item.page_content.isspace() for item in taken) else []

@@ -20,11 +20,13 @@ from langchain_core.runnables.config import run_in_executor
 
 from langchain_selfroute import documents
 from langchain_selfroute.convert import Tally, inputs_of, is_too_long
-from selfroute.documents import read_less
+from langchain_selfroute.stored import StoredDocuments
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up
+from selfroute.prompts import documents_in
 from selfroute.usage import Usage
+from selfroute.window import read_less
 
 if TYPE_CHECKING:
     from langchain_selfroute.chain import SelfRouteChain
@@ -81,16 +83,22 @@ class _Call(Generic[Manager]):
 
     def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
         self.context, chain = effect.context, self.chain
-        if chain.document_prompt is None:
-            texts = [document.page_content for document in effect.context]
+        if chain.document_prompt is not None:
+            context = "\n\n".join([format_document(document, chain.document_prompt) for document in effect.context])
         else:
-            texts = [format_document(document, chain.document_prompt) for document in effect.context]
-        words = {**self.inputs, "context": "\n\n".join(texts), "refusal": self.refusal}
+            texts = [document.page_content for document in effect.context]
+            whole = effect.step == "long_context"
+            context = documents_in(texts, self._names(effect.context)) if whole else "\n\n".join(texts)
+        words = {**self.inputs, "context": context, "refusal": self.refusal}
         if effect.step == "rag":
             model, prompt = chain.llm, chain.rag_prompt.format_prompt(**words)
         else:
             model, prompt = chain.long_context_llm or chain.llm, chain.long_context_prompt.format_prompt(**words)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
+
+    def _names(self, context: Sequence[Document]) -> list[Any]:
+        key = self.chain.documents.source_key if isinstance(self.chain.documents, StoredDocuments) else "source"
+        return [document.metadata.get(key) for document in context]
 
     def _book(self, step: Route, tally: Tally, prompt: PromptValue) -> None:
         counts = tally.usage(prompt, count=self.chain.count_tokens)
@@ -103,6 +111,12 @@ class _Call(Generic[Manager]):
 
     def _given(self) -> dict[str, Any]:
         return {**self.inputs, "retrieved": list(self.passages)}
+
+    def _source(self) -> documents.Source:
+        source = self.chain.documents
+        if isinstance(source, StoredDocuments):
+            return source.behind(self.chain.retriever, self.config)
+        return source
 
     def _fits(self) -> bool:
         """Whether the documents fit as they are, as far as that can be told in no time."""
@@ -186,7 +200,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
         try:
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
-                self.read = documents.read(self.chain.documents, self._given(), config)
+                self.read = documents.read(self._source(), self._given(), config)
             self.context = taken = self._fit(effect)
         except BaseException as error:
             run.on_chain_error(error)
@@ -236,7 +250,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
         try:
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
-                self.read = await documents.aread(self.chain.documents, self._given(), config)
+                self.read = await documents.aread(self._source(), self._given(), config)
             if effect.too_long is None and self._fits():
                 self.context = taken = self._fit(effect)
             else:  # counting and trimming a long text may take a while: off the event loop

@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
 
 from llamaindex_selfroute.events import SelfRouteDecisionEvent
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
+from llamaindex_selfroute.stored import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 
-__all__ = ["SelfRouteDecisionEvent", "SelfRouteQueryEngine", "SelfRouteSynthesizer"]
+__all__ = ["SelfRouteDecisionEvent", "SelfRouteQueryEngine", "SelfRouteSynthesizer", "StoredDocuments"]

@@ -12,6 +12,7 @@ from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from selfroute.errors import ConfigurationError
+from selfroute.prompts import documents_in
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was come by
 
@@ -62,10 +63,11 @@ def checked_prompt(
     return prompt
 
 
-def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | None) -> str:
-    """The nodes as a model reads them, with the metadata that they show to it."""
+def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | None, *, whole: bool) -> str:
+    """The nodes as a model reads them, with the metadata that they show to it; whole documents under their numbers."""
     if template is None:
-        return "\n\n".join([item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes])
+        texts = [item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes]
+        return documents_in(texts, [None] * len(texts)) if whole else "\n\n".join(texts)
     return "\n\n".join(
         [
             template.format(

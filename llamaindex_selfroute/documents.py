@@ -9,14 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeAlias, TypeVar
 
-from llama_index.core.indices.base import BaseIndex
-from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
-from llama_index.core.storage.docstore import BaseDocumentStore, SimpleDocumentStore
-from typing_extensions import Self, override
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
-from selfroute.documents import Chunk, Count, fit, rebuild
-from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError
+from selfroute.documents import original_label
+from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.window import Count, fit
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
@@ -99,7 +98,7 @@ def _copies(found: Any) -> list[NodeWithScore]:
         items = list(found)
         strangers = [item for item in items if not isinstance(item, BaseNode | NodeWithScore)]
         if not strangers:
-            return [_labelled(item) for item in items]
+            return [labelled(item) for item in items]
         found = strangers[0]
     msg = f"documents must return a list of Documents; got {type(found).__name__}"
     raise ReplyError(msg)
@@ -119,14 +118,14 @@ class WholeDocument(NodeWithScore):
         return self.text
 
 
-def _labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
+def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
     """A copy that says how the document was come by, out of the sight of models and embeddings."""
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
     known = node.metadata.get(LABEL)
-    how = {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
+    how = {**original_label(), **(known if isinstance(known, Mapping) else {}), **label}
     copy = node.model_copy(
         update={
-            "metadata": {**node.metadata, LABEL: {**how, **(known if isinstance(known, Mapping) else {}), **label}},
+            "metadata": {**node.metadata, LABEL: how},
             "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, LABEL])],
             "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, LABEL])],
         }
@@ -149,63 +148,7 @@ def fitted(
     for part in parts:
         item = documents[part.index]
         if part.trimmed:
-            item = _labelled(item, trimmed=True)
+            item = labelled(item, trimmed=True)
             item.node.set_content(part.text)
         taken.append(item)
     return taken if any(part.text and not part.text.isspace() for part in parts) else []
-
-
-class DocstoreDocuments:
-    """The documents that were hit, out of an index's docstore: the originals, or put together from their nodes."""
-
-    def __init__(self, docstore: BaseDocumentStore) -> None:
-        self._docstore = docstore
-
-    @classmethod
-    def of(cls, index: BaseIndex[Any]) -> Self:
-        """The documents of an index.
-
-        Raises:
-            ConfigurationError: Its docstore is empty.
-        """
-        docstore = index.docstore
-        # Any other docstore may be filled from elsewhere, and is not worth reading whole to find out.
-        elsewhere = getattr(getattr(index, "vector_store", None), "stores_text", False)
-        if elsewhere and isinstance(docstore, SimpleDocumentStore) and not docstore.docs:
-            msg = (
-                "the index's docstore is empty, since its vector store keeps the text: give the engine documents=, a "
-                "list of Documents or a callable that returns them"
-            )
-            raise ConfigurationError(msg)
-        return cls(docstore)
-
-    def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
-        """Read the documents behind the nodes, best first, each once.
-
-        Raises:
-            DocumentNotFoundError: The docstore does not hold one of them (a `LookupError`).
-        """
-        return [self._document(name) for name in dict.fromkeys(item.node.ref_doc_id for item in nodes)]
-
-    def _document(self, name: str | None) -> BaseNode:
-        original = self._docstore.get_document(name, raise_error=False) if name else None
-        if original is not None:
-            return original
-        info = self._docstore.get_ref_doc_info(name) if name else None
-        if info is None:
-            msg = (
-                f"the index's docstore does not hold the document {name!r}, nor its nodes: give the engine documents=, "
-                "or keep the originals with index.docstore.add_documents(documents)"
-            )
-            raise DocumentNotFoundError(msg)
-        nodes = self._docstore.get_nodes(info.node_ids)
-        whole = rebuild([Chunk(node.get_content(), getattr(node, "start_char_idx", None)) for node in nodes])
-        label = {"method": whole.method, "chunks": len(nodes), "gaps": [list(gap) for gap in whole.gaps]}
-        shared = {k: v for k, v in nodes[0].metadata.items() if all(node.metadata.get(k) == v for node in nodes)}
-        return Document(
-            id_=name,
-            text=whole.text,
-            metadata={**shared, LABEL: {**label, "trimmed": False}},
-            excluded_llm_metadata_keys=nodes[0].excluded_llm_metadata_keys,
-            excluded_embed_metadata_keys=nodes[0].excluded_embed_metadata_keys,
-        )

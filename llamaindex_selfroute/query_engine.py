@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -13,9 +13,11 @@ from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
-from llamaindex_selfroute.documents import DocstoreDocuments, Source
+from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.stored import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.errors import ConfigurationError
 
@@ -119,6 +121,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         if twice:
             msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"
             raise ConfigurationError(msg)
+        synthesizer = synthesizer.behind(retriever, node_postprocessors or ())
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
     @classmethod
@@ -141,6 +144,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         index: BaseIndex[Any],
         *,
         similarity_top_k: int = 5,
+        filters: MetadataFilters | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
         **fields: Unpack[Fields],
@@ -150,16 +154,17 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         Args:
             index: The index.
             similarity_top_k: How many nodes are retrieved.
-            documents: As in the constructor; None takes those that were hit out of the index's docstore: the
-                originals, or put together from their nodes.
+            filters: What retriever and documents are limited to.
+            documents: As in the constructor; `StoredDocuments(index)` if None: those that were hit, out of the index.
             llm: The model; `Settings.llm` if None.
             **fields: As in the constructor.
 
         Raises:
-            ConfigurationError: The docstore is empty, since the vector store keeps the text: give `documents`.
+            ConfigurationError: The index's vector store keeps the text and can not list nodes: give `documents`.
         """
-        retriever = index.as_retriever(similarity_top_k=similarity_top_k)
-        stored = DocstoreDocuments.of(index) if documents is None else documents
+        limits: dict[str, Any] = {} if filters is None else {"filters": filters}
+        retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
+        stored = StoredDocuments(index, filters=filters) if documents is None else documents
         return cls(retriever, documents=stored, llm=llm, **fields)
 
     @override
@@ -167,6 +172,8 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         """The same engine over another retriever."""
         engine = copy(self)  # not a call of the class: a subclass may be made of other parts
         engine._retriever = retriever  # noqa: SLF001
+        synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
+        engine._response_synthesizer = synthesizer.behind(retriever, self._node_postprocessors)  # noqa: SLF001
         return engine
 
     @override

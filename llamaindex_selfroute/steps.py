@@ -14,11 +14,11 @@ from llamaindex_selfroute import convert, documents, models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, send
 from llamaindex_selfroute.models import Tally
-from selfroute.documents import is_too_long, read_less
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, self_route
 from selfroute.hangup import Waiting, ahang_up, hang_up
 from selfroute.usage import Usage
+from selfroute.window import is_too_long, read_less
 
 if TYPE_CHECKING:
     from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
@@ -84,13 +84,13 @@ class Steps:
     def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """Read the documents and fit them to the window."""
         if effect.too_long is None:
-            self.read = documents.read(self.synthesizer.documents, self.nodes, self.query)
+            self.read = documents.read(self.synthesizer.source, self.nodes, self.query)
         return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """As `read_documents`."""
         if effect.too_long is None:
-            self.read = await documents.aread(self.synthesizer.documents, self.nodes, self.query)
+            self.read = await documents.aread(self.synthesizer.source, self.nodes, self.query)
             if self._fits():
                 return self._fit(effect)
         # Counting and trimming a long text may take a while: off the event loop.
@@ -156,7 +156,9 @@ class Steps:
         llm, template = synthesizer.model_of(effect.step)
         words = {
             **self.words,
-            "context_str": convert.context_of(effect.context, synthesizer.document_prompt),
+            "context_str": convert.context_of(
+                effect.context, synthesizer.document_prompt, whole=effect.step == "long_context"
+            ),
             "query_str": self.query.query_str,
             "refusal": self.refusal,
         }

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from copy import copy
 from typing import Any, TypeVar, cast
 
 from llama_index.core import Settings
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 from llama_index.core.llms import LLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from llamaindex_selfroute import responses
 from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.steps import Steps
+from llamaindex_selfroute.stored import StoredDocuments
 from selfroute import prompts
-from selfroute.documents import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.usage import count_tokens
+from selfroute.window import room_in
 
 dispatcher = get_dispatcher(__name__)
 
@@ -93,14 +97,16 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         """Configure.
 
         Args:
-            documents: The whole documents: a list, read in order; or a callable, sync or async, that is given
-                `(nodes, query_bundle)` and returns them, best first.
+            documents: The whole documents: `StoredDocuments`, which finds those that were hit in the index; a list,
+                read in order; or a callable, sync or async, that is given `(nodes, query_bundle)` and returns them,
+                best first.
             llm: The model, chat or completion; `Settings.llm` if None.
             long_context_llm: The model of the second step; `llm` if None.
             rag_prompt: Prompt of the first step, over `context_str`, `query_str` and optionally `refusal`.
             long_context_prompt: Prompt of the second step, likewise.
             document_prompt: Formats each node and document in the context, over `content`, `metadata_str` and the
-                keys of its metadata; as the node itself shows to a model if None.
+                keys of its metadata. None: as the node itself shows to a model, and where several documents are read,
+                above each its number.
             refusal: The word by which the model declines.
             max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
                 `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where
@@ -126,6 +132,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         if callback_manager:
             self._long_context_llm.callback_manager = callback_manager
         self.documents = checked_documents(documents)
+        self._source: Source | None = None  # the documents, behind a retriever
         self.document_prompt = document_prompt and checked_prompt(
             "document_prompt", document_prompt, variables={"content"}
         )
@@ -137,6 +144,19 @@ class SelfRouteSynthesizer(BaseSynthesizer):
                 "long_context_prompt", long_context_prompt or _prompt(prompts.LONG_CONTEXT)
             ),
         }
+
+    def behind(self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Self:
+        """The same for an engine with this retriever, whose filters hold for `StoredDocuments`, too."""
+        if not isinstance(self.documents, StoredDocuments):
+            return self
+        synthesizer = copy(self)
+        synthesizer._source = self.documents.behind(retriever, postprocessors)  # noqa: SLF001
+        return synthesizer
+
+    @property
+    def source(self) -> Source:
+        """What the documents are read from."""
+        return self.documents if self._source is None else self._source
 
     @property
     def streaming(self) -> bool:

@@ -1,52 +1,21 @@
-"""Chunks -> whole documents; documents -> one context within a token budget; how much less to read after a refusal."""
+"""Chunks -> whole documents, and an honest word on how whole they are."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
-Count = Callable[[str], int]
+from selfroute.metadata import ORDER_KEYS
 
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|window|size)[^.]{0,40}exceed|exceed\w*[^.]{0,60}context"
-    r"|maximum context|max_model_len|(?:prompt|input|request|message)s? (?:is |are )?too long"
-    r"|token count[^.]{0,40}exceed|exceed[^.]{0,60}(?:number of|input|prompt) tokens|input tokens exceed"
-    r"|too many (?:input |prompt )?tokens|reduce the length of the (?:messages|input|prompt)"
-    r"|`inputs` (?:tokens|must have)[^.]{0,60}(?:<=|less than)"
-    r"|token count is \d+ but|longer than the (?:model's |maximum )*(?:context|model|input|prompt) length"
-    r"|exceeds? the maximum (?:allowed )?(?:input|prompt|context|model) length",
-    re.IGNORECASE,
-)
-_RATE_LIMIT = re.compile(
-    r"rate.?limit|throttl|quota|per (?:minute|min|hour|day)\b|wait before trying|try again (?:later|in)\b",
-    re.IGNORECASE,
-)
-_NUMBER = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d{3,})(?!\w)"
-_LIMIT_AFTER = re.compile(
-    r"(?:maximum|max_\w+|limit|at most|cannot exceed|less than|<=|>|window of|context size)\D{0,60}?" + _NUMBER,
-    re.IGNORECASE,
-)
-_LIMIT_BEFORE = re.compile(_NUMBER + r"\D{0,20}(?:maximum|limit)", re.IGNORECASE)
 _STRIPPED = 4  # a gap up to so many characters counts as white space between two chunks
-_LEAST_OVERLAP = 8  # shorter ones may be chance
-_OTHER_TROUBLE = frozenset({401, 403, 404, 408, 429})
+_LEAST_OVERLAP = 9  # shorter ones may be chance
+_MOST_OVERLAP = 8_000
+_REPETITIVE = 3  # a text that overlaps itself in so many ways tells nothing by it
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What is read of one document.
-
-    Attributes:
-        index: Which of the documents it is.
-        text: All of it, or the part around its passages.
-        trimmed: Whether it is a part.
-    """
-
-    index: int
-    text: str
-    trimmed: bool
+Gap = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +24,13 @@ class Chunk:
 
     Attributes:
         text: Its text.
-        start: Where it begins in the document, in characters; None if that is not known.
+        start: Where it begins in the document, or on its page, in characters; None if that is not known.
+        place: By what it is numbered, the coarser first: its page, say, and its own number; -1 where it is not.
     """
 
     text: str
     start: int | None = None
+    place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,171 +38,200 @@ class Whole:
     """A document put together from its chunks.
 
     Attributes:
-        text: Its text.
-        method: By what the chunks were put together: their offsets, or only the order in which they came.
-        gaps: Stretches of the document, in characters, that no chunk holds.
+        text: Its text. By offsets and without gaps it is the document's, but for the amount of white space.
+        method: By what the chunks were put together: their offsets, or only the order in which they come.
+        chunks: From how many, each counted once.
+        gaps: Stretches that no chunk holds, in characters from the beginning, best known where the offsets are. An
+            empty stretch marks where something is missing, or may be, of unknown length.
     """
 
     text: str
     method: Literal["offsets", "order"]
-    gaps: tuple[tuple[int, int], ...] = ()
+    chunks: int
+    gaps: tuple[Gap, ...] = ()
+
+    def label(self) -> dict[str, Any]:
+        """What a document's metadata say of how it was come by: plain JSON."""
+        gaps = [list(gap) for gap in self.gaps]
+        return {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False}
 
 
-def rebuild(chunks: Sequence[Chunk]) -> Whole:
+def original_label() -> dict[str, Any]:
+    """The label of a document that was there as a whole."""
+    return {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
+
+
+def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) -> Iterator[Chunk]:
+    """Make chunks of texts and their metadata, which are looked at one by one and not kept.
+
+    Args:
+        rows: Text and metadata of each chunk.
+        start_key: The key of the offset.
+    """
+    keys: Sequence[str] | None = None
+    for text, metadata in rows:
+        if keys is None:
+            keys = [key for key in ORDER_KEYS if key in metadata]
+        place = tuple(_number(metadata.get(key)) for key in keys)
+        yield Chunk(text, offset(metadata.get(start_key)), place)
+
+
+def offset(value: Any) -> int | None:
+    """A usable offset, or None: splitters write -1 where they lost their way."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _number(value: Any) -> int:
+    known = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else offset(value)
+    return -1 if known is None else known
+
+
+def rebuild(chunks: Iterable[Chunk]) -> Whole:
     """Put a document together from all of its chunks.
 
-    Offsets that contradict the texts are not trusted: then the chunks are joined in the order in which they are
-    given, what two neighbours share between them written once.
+    By their offsets, if these can be trusted. Offsets that contradict the texts or the chunks' places can not, nor
+    can those by which neighbours overlap by more than half a chunk: a repetitive text gets such offsets, since
+    splitters look their chunks up, and would lose most of itself. Then the chunks are joined in the order of their
+    places, or of `chunks` if they have none, and what two neighbours share is written once.
+
+    Args:
+        chunks: The chunks, as the store hands them over.
+
+    Returns:
+        The document; what is not known of it stands in `method` and `gaps`.
     """
-    whole = _by_offsets(chunks)
-    if whole:
-        return whole
-    text = chunks[0].text if chunks else ""
-    for chunk in chunks[1:]:
-        shared = _overlap(text, chunk.text)
-        text += chunk.text[shared:] if shared else "\n" + chunk.text
-    return Whole(text, "order")
+    held = _placed(_once([chunk for chunk in chunks if chunk.text]))
+    count = len(held)
+    run = _Run.of(held)
+    if run:
+        held.clear()  # or the text would be there three times over
+        return Whole("".join(run.pieces()), "offsets", count, tuple(run.gaps))
+    return _in_order(held)
 
 
-def _by_offsets(chunks: Sequence[Chunk]) -> Whole | None:
-    pieces: list[str] = []
-    gaps: list[tuple[int, int]] = []
-    begin, end, last = 0, 0, ""
-    for start, text in sorted((chunk.start, chunk.text) for chunk in chunks if chunk.start is not None):
-        shared = end - start
-        if shared < 0:
-            pieces.append("\n" if pieces else "")  # white space that the splitter stripped
-            if -shared > _STRIPPED:
-                gaps.append((end, start))
-        elif not last.startswith(text[:shared], start - begin) or shared * 2 > max(len(last), len(text)):
+def _once(chunks: list[Chunk]) -> list[Chunk]:
+    """Leave out what was stored again: documents are indexed twice, or by half once more."""
+    times = Counter(chunks)
+    if len(times) == len(chunks):
+        return chunks
+    passes, rest = divmod(len(chunks), len(times))
+    if not rest and chunks == chunks[: len(times)] * passes:
+        return chunks[: len(times)]
+    # One chunk alone that comes again at the same offset was stored again, or it is one of a refrain that the splitter
+    # looked up at the wrong place; it does so with short ones.
+    long = max(len(chunk.text) for chunk in chunks) / 2
+    seen: set[Chunk] = set()
+    kept = []
+    for chunk in chunks:
+        if chunk not in seen or chunk.start is None or len(chunk.text) < long:
+            kept.append(chunk)
+        seen.add(chunk)
+    return kept
+
+
+def _placed(chunks: list[Chunk]) -> list[Chunk]:
+    """Put chunks in the order of their places, by what all of them are numbered by."""
+    columns = list(zip(*(chunk.place for chunk in chunks), strict=True))
+    usable = [index for index, column in enumerate(columns) if -1 not in column]
+    if len(usable) < len(columns):
+        chunks = [Chunk(chunk.text, chunk.start, tuple(chunk.place[index] for index in usable)) for chunk in chunks]
+    return sorted(chunks, key=lambda chunk: (chunk.place, chunk.start or 0)) if usable else chunks
+
+
+class _Run:
+    """Chunks that their offsets put together."""
+
+    def __init__(self, ordered: list[Chunk], cuts: list[int], gaps: list[Gap], end: int) -> None:
+        self._ordered, self._cuts, self.gaps, self.end = ordered, cuts, gaps, end
+
+    @classmethod
+    def of(cls, chunks: Sequence[Chunk]) -> _Run | None:
+        """Look at the offsets; None if they can not be trusted."""
+        if not chunks or any(chunk.start is None for chunk in chunks):
             return None
-        pieces.append(text[max(shared, 0) :])
-        if start + len(text) > end:
-            begin, end, last = start, start + len(text), text
-    complete = chunks and all(chunk.start is not None for chunk in chunks)
-    return Whole("".join(pieces), "offsets", tuple(gaps)) if complete else None
+        ordered = sorted(chunks, key=lambda chunk: (chunk.start, -len(chunk.text)))
+        cuts, holes, redundant = [], [], False
+        begin, end, last = 0, 0, ""
+        for chunk in ordered:
+            start, text = chunk.start or 0, chunk.text
+            shared = min(end - start, len(text))
+            if shared > 0:
+                if not last.startswith(text[:shared], start - begin) or shared * 2 > max(len(last), len(text)):
+                    return None
+                redundant = redundant or shared == len(text)
+            elif shared < 0:
+                holes.append((end, start))
+            cuts.append(shared)
+            if start + len(text) > end:
+                begin, end, last = start, start + len(text), text
+        if not redundant:
+            return cls(ordered, cuts, [hole for hole in holes if hole[1] - hole[0] > _STRIPPED], end)
+        if any(left.place > right.place for left, right in pairwise(ordered)):
+            return None
+        # A chunk that adds nothing may belong elsewhere: then its own place is one of the holes, or at the end.
+        return cls(ordered, cuts, [*holes, (end, end)], end)
+
+    def pieces(self) -> Iterator[str]:
+        """Let go of the chunks and hand over what each adds."""
+        self._ordered.reverse()
+        for index, shared in enumerate(self._cuts):
+            text = self._ordered.pop().text
+            if shared < 0 and index:
+                yield "\n" if shared == -1 else "\n\n"  # white space that the splitter stripped
+            yield text[max(shared, 0) :]
+
+
+def _in_order(chunks: Sequence[Chunk]) -> Whole:
+    pieces: list[str] = []
+    gaps: list[Gap] = [(0, 0)] if chunks and chunks[0].place and min(chunks[0].place) > 1 else []
+    at, before, last = 0, tuple[int, ...](), ""
+    for place, text, holes, length in _stretches(chunks):
+        shared = 0
+        if _missing(before, place):
+            gaps.append((at, at))
+        else:
+            shared = _overlap(last, text)
+        if pieces and not shared:
+            pieces.append("\n")
+            at += 1
+        gaps += [(at + start - shared, at + end - shared) for start, end in holes]
+        pieces.append(text[shared:])
+        at, before, last = at + length - shared, place, text
+    return Whole("".join(pieces), "order", len(chunks), tuple(gaps))
+
+
+def _stretches(chunks: Sequence[Chunk]) -> Iterator[tuple[tuple[int, ...], str, list[Gap], int]]:
+    """What to join: pages and the like, put together by offsets of their own, or else single chunks."""
+    runs: list[list[Chunk]] = []
+    for chunk in chunks:
+        last = runs[-1][-1] if runs else None
+        if last and last.place == chunk.place and (last.start or 0) <= (chunk.start or 0):
+            runs[-1].append(chunk)
+        else:  # another page, or one that has no number: offsets begin again
+            runs.append([chunk])
+    for run in runs:
+        joined = _Run.of(run) if len(run) > 1 else None
+        if joined:
+            yield run[0].place, "".join(joined.pieces()), joined.gaps, joined.end
+        else:
+            yield from ((chunk.place, chunk.text, [], len(chunk.text)) for chunk in run)
+
+
+def _missing(before: tuple[int, ...], place: tuple[int, ...]) -> bool:
+    return (
+        bool(before) and before != place and all(right - left != 1 for left, right in zip(before, place, strict=True))
+    )
 
 
 def _overlap(left: str, right: str) -> int:
-    most = min(len(left), len(right))
-    return next((size for size in range(most, _LEAST_OVERLAP, -1) if left.endswith(right[:size])), 0)
-
-
-def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, count: Count) -> list[Part]:
-    """Take documents, best first, until the budget is full; trim the one that does not fit.
-
-    Args:
-        texts: The documents' texts, best first.
-        passages: The texts that were retrieved, best first; a trimmed document keeps what is around them.
-        budget: How many tokens the texts may have together; None for no limit.
-        count: Counts the tokens of a text.
-
-    Returns:
-        The parts, together at most `budget` tokens; what comes after the trimmed one is left out.
-    """
-    if budget is None:
-        return [Part(index, text, False) for index, text in enumerate(texts)]
-    parts: list[Part] = []
-    room = budget
-    for index, text in enumerate(texts):
-        size = count(text)
-        if size > room:
-            part = trim(text, passages=passages, budget=room, count=count)
-            return [*parts, Part(index, part, True)] if part else parts
-        parts.append(Part(index, text, False))
-        room -= size
-    return parts
-
-
-def room_in(window: int) -> int:
-    """How many tokens of documents a model takes that says its window to be `window` tokens.
-
-    A tenth is kept for what a rough count misses, and room for the instruction, the question and the answer.
-    """
-    return max(window * 9 // 10 - 1_000, window // 2)
-
-
-def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:
-    """Cut a document down to one stretch around its passages.
-
-    Args:
-        text: The document's text.
-        passages: What was retrieved, best first; those that do not occur in the text are passed over.
-        budget: How many tokens the stretch may have.
-        count: Counts the tokens of a text.
-
-    Returns:
-        The stretch with the best passage in it and as many of the others as fit, from white space to
-        white space; all of a text that fits; empty if there is no room for anything.
-    """
-    hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
-    best = text[slice(*hits[0])]
-    least = best if count(best) <= budget else ""
-    part, length, size = text, len(text), count(text)
-    while size > budget:  # the same tokens per character everywhere is a guess: look again
-        length = min(length * budget // size, length - 1)
-        if length <= len(least):
-            return least
-        part = _stretch(text, hits, length)
-        size = count(part)
-    return part
-
-
-def _find(passage: str, text: str) -> int:
-    passage = passage.strip()
-    if not passage:
-        return -1
-    at = text.find(passage)
-    return at if at >= 0 else text.find(passage[:60])
-
-
-def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> str:
-    low, high = hits[0][0], min(hits[0][1], hits[0][0] + length)
-    for start, end in hits[1:]:
-        if max(high, end) - min(low, start) <= length:
-            low, high = min(low, start), max(high, end)
-    start = max(0, min(low - (length - (high - low)) // 2, len(text) - length))
-    end = start + length
-    if start > 0 and not text[start - 1].isspace():
-        start = next((i for i in range(start, min(start + 40, low)) if text[i].isspace()), start)
-    if end < len(text) and not text[end].isspace():
-        end = next((i for i in range(end, max(end - 40, high), -1) if text[i - 1].isspace()), end)
-    return text[start:end].strip()
-
-
-def is_too_long(error: Exception) -> bool:
-    """Whether a provider's error says that the prompt was too long for the model's window.
-
-    Many servers say so in words only. A rate limit that counts tokens is none.
-    """
-    codes = {getattr(error, "code", None), getattr(error, "status_code", None)}
-    if "context_length_exceeded" in codes:
-        return True
-    message = str(error)
-    return codes.isdisjoint(_OTHER_TROUBLE) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
-
-
-def read_less(error: Exception, *, sent: int) -> int:
-    """How many tokens of documents to send after the model refused `sent` of them as too long.
-
-    Args:
-        error: The provider's error; its words may name the limit, and what was asked for.
-        sent: Tokens of documents in the refused prompt, by our own count.
-
-    Returns:
-        What stays within the limit that the error names, else half; always less than `sent`.
-    """
-    message = str(error)
-    named = _LIMIT_AFTER.search(message) or _LIMIT_BEFORE.search(message)
-    if not named:
-        return sent // 2
-    limit = _int(named[1])
-    asked = max(_int(number) for number in re.findall(_NUMBER, message))
-    # A fifth less: the prompt's own words and the answer need room, and our count is not the provider's.
-    if asked > limit:
-        return sent * limit * 4 // (asked * 5)
-    return limit * 4 // 5 if limit < sent else sent // 2
-
-
-def _int(digits: str) -> int:
-    return int(digits.replace(",", ""))
+    """How many characters the end of one text shares with the beginning of the next."""
+    tail = left[-min(max(len(left), len(right)) // 2, len(right), _MOST_OVERLAP) :]
+    probe, sizes = right[:_LEAST_OVERLAP], []
+    at = tail.find(probe) if len(probe) == _LEAST_OVERLAP else -1
+    while at >= 0:
+        if right.startswith(tail[at:]):
+            sizes.append(len(tail) - at)
+        at = tail.find(probe, at + 1)
+    if not sizes:
+        return 0
+    return sizes[0] if len(sizes) < _REPETITIVE else sizes[-1]

@@ -6,6 +6,9 @@ question stands last, so that the documents of the second step are a prefix that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from selfroute.errors import ConfigurationError
 
 RAG = """\
@@ -29,6 +32,19 @@ question can not be answered based on the text: exactly this word and nothing el
 
 Question: {question}
 Answer:"""
+
+
+def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
+    """The text of several documents, each under its number and its name; of one only its text.
+
+    Args:
+        texts: Their texts.
+        names: What each is called; None if that is not known.
+    """
+    if len(texts) < 2:  # noqa: PLR2004
+        return "".join(texts)
+    heads = [f"Document {n}" if name is None else f"Document {n}: {name}" for n, name in enumerate(names, 1)]
+    return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
 def refusal_of(value: str) -> str:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from selfroute.documents import Chunk, Whole, fit, is_too_long, read_less, rebuild, trim
+from selfroute.documents import Chunk, Whole, rebuild
 from selfroute.usage import count_tokens
+from selfroute.window import fit, is_too_long, read_less, trim
 
 COUNTERS: dict[str, Callable[[str], int]] = {
     "quarters": count_tokens,

@@ -1,0 +1,212 @@
+"""`StoredDocuments`: whole documents out of the vector store that the passages came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.stores import BaseStore
+from langchain_core.vectorstores import VectorStore
+
+from langchain_selfroute.documents import Given, documents_of
+from langchain_selfroute.filters import Seen, filter_of
+from langchain_selfroute.stores import Fetch, store_of
+from selfroute.cache import Cache, Kept, stamp_of
+from selfroute.documents import Chunk, chunks_of, original_label, rebuild
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.metadata import ORDER_KEYS, common, unvouched, without
+
+_START = "start_index"
+_PLACE = frozenset({*ORDER_KEYS, _START})
+_NAMES = (str, int, float)
+
+
+class StoredDocuments:
+    """The whole documents that the retrieved passages came from, out of the store that holds their chunks.
+
+    The original where a docstore has it; else the chunks of the same source, put together by their offsets
+    (`add_start_index=True` of LangChain's splitters), or in the order of their numbers (`page`, `chunk_index`) or of
+    the store. Each document says how it was come by in `metadata["selfroute"]`: `method` (`"original"`, `"offsets"`,
+    `"order"`), `chunks`, `gaps` (`[start, end]` in characters; empty where a length is not known), `trimmed`.
+
+    A filter is a wall: what the retriever may not see is not read. `filter` holds together with the retriever's own
+    `search_kwargs["filter"]`, as configured for the call. Where neither is known (a retriever of your own, a reranker,
+    a call without a chain), a document is read only if all its chunks carry the metadata of a retrieved passage, page
+    and number aside, and refused otherwise. A `filter` then says what is hidden; `filter={}` that nothing is.
+
+    Documents are cached, and asked for again when the store names other chunks for them, or after five minutes. Call
+    `forget` after changing the text of a chunk under the id it has.
+
+    Example:
+        ```python
+        from langchain_core.documents import Document
+        from langchain_core.embeddings import DeterministicFakeEmbedding
+        from langchain_core.vectorstores import InMemoryVectorStore
+        from langchain_selfroute import StoredDocuments
+
+        chunks = [
+            Document("Ms Okafor chaired it.", metadata={"source": "minutes", "start_index": 18}),
+            Document("Tea was served at ", metadata={"source": "minutes", "start_index": 0}),
+        ]
+        store = InMemoryVectorStore.from_documents(chunks, DeterministicFakeEmbedding(size=8))
+        (document,) = StoredDocuments(store)({"input": "Who chaired it?", "retrieved": chunks[:1]})
+        assert document.page_content == "Tea was served at Ms Okafor chaired it."
+        assert document.metadata["selfroute"]["method"] == "offsets"
+        ```
+    """
+
+    def __init__(
+        self,
+        vectorstore: VectorStore,
+        *,
+        source_key: str = "source",
+        filter: Any = None,  # noqa: A002 - the stores' own word
+        docstore: BaseStore[str, Document] | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        """Configure.
+
+        Args:
+            vectorstore: Holds the chunks: Chroma or InMemoryVectorStore, or any other with `fetch`.
+            source_key: The key of the metadata that names a chunk's document.
+            filter: What the chunks have to meet, as the store itself takes it: a dict for Chroma, a callable over
+                a Document for InMemoryVectorStore. Empty: nothing is hidden.
+            docstore: Holds originals, by source. With a filter one is used only if none of its chunks is hidden.
+            fetch: Finds chunks in a store of another kind: it is given `(source_key, source, filter)` and returns all
+                chunks with `metadata[source_key] == source` that the filter lets through, as Documents.
+
+        Raises:
+            ConfigurationError: The store is of another kind and there is no `fetch`, or the filter can be none.
+        """
+        self.source_key, self.filter, self.docstore = source_key, filter, docstore
+        self._store, self._cache = store_of(vectorstore, fetch), Cache()
+        if not is_empty(filter):
+            self._store.check(filter)
+
+    def __call__(self, inputs: Given) -> list[Document]:
+        """Read the documents behind `inputs["retrieved"]`, best first, each once.
+
+        Raises:
+            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            ConfigurationError: Something may be hidden from the retriever, and it is not known what.
+        """
+        return self._read(inputs["retrieved"], None)
+
+    def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> Callable[[Given], list[Document]]:
+        """The same, for passages of this retriever, under the filter that it has in a call with this config.
+
+        Raises:
+            ConfigurationError: The retriever is given search arguments that may hide something, and no `filter` says
+                what.
+        """
+        seen = filter_of(retriever, config)
+        if seen and seen.others and self.filter is None:
+            msg = (
+                f"the retriever's search_kwargs hold {', '.join(seen.others)}, by which something may be hidden from "
+                "it: give StoredDocuments(filter=...), what the chunks have to meet; filter={} if nothing is hidden"
+            )
+            raise ConfigurationError(msg)
+        return lambda inputs: self._read(inputs["retrieved"], seen)
+
+    def forget(self, source: str | None = None) -> None:
+        """Read a document anew when it is asked for next, or all of them."""
+        self._cache.forget(source)
+
+    def _read(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Document]:
+        conditions = [] if is_empty(self.filter) else [self.filter]
+        if seen and seen.filter is not None and seen.filter not in conditions:
+            self._store.check(seen.filter)
+            conditions.append(seen.filter)
+        unknown = seen is None and self.filter is None
+        hits: dict[Any, list[Document]] = {}
+        for passage in retrieved:
+            source = passage.metadata.get(self.source_key)
+            # One that names no document stands for itself.
+            hits.setdefault(source if isinstance(source, _NAMES) else (id(passage),), []).append(passage)
+        if hits and not any(isinstance(source, _NAMES) for source in hits):
+            keys = sorted({key for passage in retrieved for key in passage.metadata})
+            msg = (
+                f"no retrieved passage has metadata[{self.source_key!r}], which names its document, but only {keys}: "
+                "say which it is with source_key="
+            )
+            raise DocumentNotFoundError(msg)
+        return [self._document(source, passages, conditions, unknown=unknown) for source, passages in hits.items()]
+
+    def _document(self, source: Any, hits: list[Document], conditions: list[Any], *, unknown: bool) -> Document:
+        if not isinstance(source, _NAMES):
+            return _labelled(hits[0], rebuild([Chunk(hits[0].page_content)]).label())
+        if unknown:
+            kept = self._rebuilt(source, conditions, vouching=hits)
+            return self._original(source, conditions) or _document_of(kept)
+        original = self._original(source, conditions)
+        return original or _document_of(self._cached(source, hits, conditions) or self._rebuilt(source, conditions))
+
+    def _original(self, source: Any, conditions: list[Any]) -> Document | None:
+        found = self.docstore.mget([source])[0] if self.docstore else None
+        if found is None:
+            return None
+        if conditions:
+            visible, held = (len(self._store.ids(self.source_key, source, through)) for through in (conditions, []))
+            if not 0 < visible == held:
+                return None
+        return _labelled(documents_of([found], "docstore")[0], original_label())
+
+    def _cached(self, source: Any, hits: list[Document], conditions: list[Any]) -> Kept | None:
+        kept = self._cache.get(source, repr(conditions))
+        if kept and all(hit.page_content in kept.whole.text for hit in hits):
+            return kept if stamp_of(self._store.ids(self.source_key, source, conditions)) == kept.stamp else None
+        return None
+
+    def _rebuilt(self, source: Any, conditions: list[Any], *, vouching: Sequence[Document] | None = None) -> Kept:
+        """Read and put together.
+
+        Args:
+            source: The source.
+            conditions: What its chunks have to meet.
+            vouching: The passages whose metadata each chunk has to carry, if no condition is known.
+        """
+        ids: list[str] = []
+        shared: dict[str, Any] = {}
+
+        def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
+            nonlocal shared
+            for id_, text, metadata in self._store.rows(self.source_key, source, conditions):
+                strange = vouching and unvouched(metadata, (one.metadata for one in vouching), place=_PLACE)
+                if strange:
+                    msg = (
+                        f"it can not be seen what the retriever hides, and a chunk of {source!r} differs from what was "
+                        f"retrieved in {', '.join(strange)}: give StoredDocuments(filter=...), what the chunks have to "
+                        "meet; filter={} if nothing is hidden"
+                    )
+                    raise ConfigurationError(msg)
+                shared = common(shared, metadata) if ids else without(metadata, _PLACE)
+                ids.append(id_)
+                yield text, metadata
+
+        whole = rebuild(chunks_of(rows(), start_key=_START))
+        if not ids:
+            seen = " that the filter lets through" if conditions else ""
+            msg = (
+                f"the vector store holds no chunk of {source!r}{seen}: there is none whose "
+                f"metadata[{self.source_key!r}] is that"
+            )
+            raise DocumentNotFoundError(msg)
+        kept = Kept(whole, shared, stamp_of(ids))
+        if vouching is None and self._store.tells_ids:
+            self._cache.put(source, repr(conditions), kept)
+        return kept
+
+
+def is_empty(condition: Any) -> bool:
+    """Whether this filter hides nothing."""
+    return condition is None or (isinstance(condition, Mapping) and not condition)
+
+
+def _labelled(document: Document, label: dict[str, Any]) -> Document:
+    return Document(document.page_content, id=document.id, metadata={**document.metadata, "selfroute": label})
+
+
+def _document_of(kept: Kept) -> Document:
+    return Document(kept.whole.text, metadata={**kept.fields, "selfroute": kept.whole.label()})

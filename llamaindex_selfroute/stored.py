@@ -1,0 +1,203 @@
+"""`StoredDocuments`: whole documents out of the index that the nodes came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.vector_stores import MetadataFilters
+
+from llamaindex_selfroute.documents import labelled
+from llamaindex_selfroute.filters import Wall, wall_of
+from llamaindex_selfroute.nodes import Link, put_together
+from llamaindex_selfroute.stores import Fetch, store_of
+from selfroute.cache import Cache, Kept, stamp_of
+from selfroute.documents import Chunk, rebuild
+from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError
+from selfroute.metadata import ORDER_KEYS, common, unvouched, without
+
+_PLACE = frozenset({*ORDER_KEYS, "header_path", "window", "original_text"})  # where a node stands, as splitters note it
+
+
+class StoredDocuments:
+    """The whole documents that the retrieved nodes came from, out of the index that holds them.
+
+    The original where a document store has it; else the nodes of the same `ref_doc_id`, put together by their offsets
+    (`start_char_idx`), or in the order in which they are linked. Each document says how it was come by in
+    `metadata["selfroute"]`: `method` (`"original"`, `"offsets"`, `"order"`), `chunks`, `gaps` (`[start, end]` in
+    characters; empty where a length is not known), `trimmed`.
+
+    A filter is a wall: what the retriever may not see is not read. `filters` hold together with the retriever's own
+    (and its `doc_ids` and `node_ids`), which a `SelfRouteQueryEngine` knows. Where neither is known (a synthesizer
+    in another engine, a retriever or postprocessor of your own), a document is read only if all its nodes carry the
+    metadata of a retrieved one, page and headings aside, and refused otherwise. `filters` then say what is hidden;
+    `MetadataFilters(filters=[])` that nothing is.
+
+    Documents are cached, and asked for again when the store names other nodes for them, or after five minutes. Call
+    `forget` after changing the text of a node under the id it has.
+
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+
+        minutes = Document(text="Ms Okafor chaired the meeting. ...")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        engine = SelfRouteQueryEngine(
+            index.as_retriever(similarity_top_k=5), documents=StoredDocuments(index), llm=MockLLM(max_tokens=3)
+        )
+        assert engine.query("Who chaired the meeting?").metadata["route"] == "rag"
+        ```
+    """
+
+    def __init__(
+        self,
+        index: BaseIndex[Any],
+        *,
+        filters: MetadataFilters | None = None,
+        docstore: BaseDocumentStore | None = None,
+        fetch: Fetch | None = None,
+    ) -> None:
+        """Configure.
+
+        Args:
+            index: Holds the nodes: in its document store, or in a vector store that keeps text and can list nodes.
+            filters: What the metadata of nodes have to meet. Empty: nothing is hidden.
+            docstore: Holds originals; the index's own if None. With filters one is used only if none of its nodes
+                is hidden.
+            fetch: Finds nodes in a store of another kind: it is given `(ref_doc_id, filters)` and returns all nodes
+                of that document that the filters let through.
+
+        Raises:
+            ConfigurationError: The store can not list nodes, and there is no `fetch`.
+        """
+        self.filters, self.docstore = filters, docstore or index.docstore
+        self._store, self._cache = store_of(index, fetch), Cache()
+
+    def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
+        """Read the documents behind the nodes, best first, each once.
+
+        Raises:
+            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            ConfigurationError: Something may be hidden from the retriever, and it is not known what.
+        """
+        return self._read(nodes, None)
+
+    def behind(
+        self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()
+    ) -> Callable[[Sequence[NodeWithScore], QueryBundle], list[BaseNode]]:
+        """The same, for nodes of this retriever that went through these postprocessors, under its filters."""
+        return lambda nodes, _query: self._read(nodes, wall_of(retriever, postprocessors))
+
+    def forget(self, ref_doc_id: str | None = None) -> None:
+        """Read a document anew when it is asked for next, or all of them."""
+        self._cache.forget(ref_doc_id)
+
+    def _read(self, nodes: Sequence[NodeWithScore], wall: Wall | None) -> list[BaseNode]:
+        unknown = wall is None and self.filters is None
+        wall = (wall or Wall()).within(self.filters)
+        hits: dict[str, list[BaseNode]] = {}
+        for item in nodes:
+            # One that names no document stands for itself.
+            hits.setdefault(item.node.ref_doc_id or f"\0{item.node.node_id}", []).append(item.node)
+        if nodes and not any(item.node.ref_doc_id or isinstance(item.node, Document) for item in nodes):
+            msg = (
+                "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE): give the "
+                "engine documents=, a callable that returns the documents"
+            )
+            raise DocumentNotFoundError(msg)
+        return [self._document(name, found, wall, unknown=unknown) for name, found in hits.items()]
+
+    def _document(self, name: str, hits: list[BaseNode], wall: Wall, *, unknown: bool) -> BaseNode:
+        if not hits[0].ref_doc_id:
+            whole = isinstance(hits[0], Document)
+            return hits[0] if whole else labelled(hits[0], **rebuild([Chunk(hits[0].get_content())]).label()).node
+        if unknown:
+            kept = self._rebuilt(name, wall, vouching=hits)
+            return self._original(name, wall) or _document_of(name, kept)
+        original = self._original(name, wall)
+        return original or _document_of(name, self._cached(name, hits, wall) or self._rebuilt(name, wall))
+
+    def _original(self, name: str, wall: Wall) -> BaseNode | None:
+        found = self.docstore.get_document(name, raise_error=False)
+        if found is None or not wall:
+            return found
+        visible, held = len(self._ids(name, wall)), len(self._store.ids(name, ()))
+        return found if 0 < visible == held else None
+
+    def _ids(self, name: str, wall: Wall) -> list[str]:
+        if wall.documents is not None and name not in wall.documents:
+            return []
+        ids = self._store.ids(name, wall.filters)
+        return ids if wall.nodes is None else [id_ for id_ in ids if id_ in wall.nodes]
+
+    def _nodes(self, name: str, wall: Wall) -> Iterator[BaseNode]:
+        if wall.documents is not None and name not in wall.documents:
+            return
+        for node in self._store.nodes(name, wall.filters):
+            if not isinstance(node, BaseNode):
+                msg = f"fetch must return nodes; got {type(node).__name__}"
+                raise ReplyError(msg)
+            if wall.nodes is None or node.node_id in wall.nodes:
+                yield node
+
+    def _cached(self, name: str, hits: list[BaseNode], wall: Wall) -> Kept | None:
+        kept = self._cache.get(name, wall.name)
+        if kept and all(hit.get_content() in kept.whole.text for hit in hits):
+            return kept if stamp_of(self._ids(name, wall)) == kept.stamp else None
+        return None
+
+    def _rebuilt(self, name: str, wall: Wall, *, vouching: Sequence[BaseNode] | None = None) -> Kept:
+        """Read and put together.
+
+        Args:
+            name: The document's id.
+            wall: What may be read.
+            vouching: The nodes whose metadata each node has to carry, if no wall is known.
+        """
+        ids: list[str] = []
+        fields: dict[str, Any] = {}
+
+        def links() -> Iterator[Link]:
+            for node in self._nodes(name, wall):
+                strange = vouching and unvouched(node.metadata, (hit.metadata for hit in vouching), place=_PLACE)
+                if strange:
+                    msg = (
+                        f"it can not be seen what the retriever hides, and a node of {name!r} differs from what was "
+                        f"retrieved in {', '.join(strange)}: give StoredDocuments(filters=...), what the nodes have to "
+                        "meet; MetadataFilters(filters=[]) if nothing is hidden"
+                    )
+                    raise ConfigurationError(msg)
+                if ids:
+                    fields["metadata"] = common(fields["metadata"], node.metadata)
+                else:
+                    fields.update(
+                        metadata=without(node.metadata, _PLACE),
+                        excluded_llm_metadata_keys=node.excluded_llm_metadata_keys,
+                        excluded_embed_metadata_keys=node.excluded_embed_metadata_keys,
+                    )
+                ids.append(node.node_id)
+                yield Link.of(node)
+
+        whole = put_together(links())
+        if not ids:
+            seen = " that the filters let through" if wall else ""
+            msg = (
+                f"the index holds no node of the document {name!r}{seen}, nor the document itself: give the engine "
+                "documents=, or keep the originals with index.docstore.add_documents(documents)"
+            )
+            raise DocumentNotFoundError(msg)
+        kept = Kept(whole, fields, stamp_of(ids))
+        if vouching is None and self._store.tells_ids:
+            self._cache.put(name, wall.name, kept)
+        return kept
+
+
+def _document_of(name: str, kept: Kept) -> BaseNode:
+    return labelled(Document(id_=name, text=kept.whole.text, **kept.fields), **kept.whole.label()).node
