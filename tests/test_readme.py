@@ -6,9 +6,7 @@ from pathlib import Path
 
 import llama_index.core
 import pytest
-from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
 
 from loopback import LoopbackServer, Request
@@ -17,11 +15,22 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
+# Only the whole document holds all of them: five are retrieved.
+CHUNKS = [
+    "The minutes. ",
+    "In April ",
+    "the treasurer ",
+    "was away. ",
+    "Tea was served. ",
+    "Ms Okafor ",
+    "took the chair.",
+]
+
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
     def answer(request: Request) -> str:
-        return "Ms Okafor" if "took the chair" in request.prompt and "treasurer" in request.prompt else "unanswerable"
+        return "Ms Okafor" if all(chunk.strip() in request.prompt for chunk in CHUNKS) else "unanswerable"
 
     with LoopbackServer(answer) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -31,11 +40,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
 
 async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
-    minutes = "In April the treasurer was away. Ms Okafor took the chair."
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    store.add_documents([Document("In April the treasurer was away.", metadata={"source": "minutes"})])
+    chroma = pytest.importorskip("langchain_chroma").Chroma
+    minutes = "".join(CHUNKS)
+    starts = [minutes.index(chunk) for chunk in CHUNKS]
+    store = chroma("readme", DeterministicFakeEmbedding(size=8))
+    for tenant in ("north", "south"):
+        metadata = [{"source": "minutes", "start_index": start, "tenant": tenant} for start in starts]
+        store.add_texts(CHUNKS if tenant == "north" else ["Nobody came."] * len(CHUNKS), metadata)
     index = VectorStoreIndex.from_documents([llama_index.core.Document(text=minutes)], embed_model=MockEmbedding(8))
-    names = {"vectorstore": store, "documents": [Document(minutes, metadata={"source": "minutes"})], "index": index}
+    names = {"vectorstore": store, "index": index}
     assert len(BLOCKS) == 5
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102

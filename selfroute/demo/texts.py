@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,9 +103,3 @@ def split(text: Text) -> Iterator[Passage]:
     for number, chunk in enumerate(splitter.create_documents([text.text])):
         start = chunk.metadata["start_index"]
         yield Passage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start)
-
-
-def whole_texts(texts: Iterable[Text], sources: Iterable[str]) -> list[Text]:
-    """Return the whole texts that passages are from, in the passages' order, each once."""
-    by_source = {text.source: text for text in texts}
-    return [by_source[source] for source in dict.fromkeys(sources)]

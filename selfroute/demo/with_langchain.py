@@ -24,7 +24,7 @@ from selfroute.demo.frameworks import Output, Read, Show
 from selfroute.demo.models import no_provider, unusable, weights
 from selfroute.demo.reader import NAME as READER
 from selfroute.demo.reader import REFUSAL, THRESHOLD, Reader, Reply
-from selfroute.demo.texts import Passage, Text, whole_texts
+from selfroute.demo.texts import Passage, Text
 
 NAME = "LangChain"
 
@@ -167,18 +167,8 @@ class LangChainIndex:
         self, texts: Sequence[Text], *, llm: BaseChatModel, long_context_llm: BaseChatModel | None, k: int
     ) -> LangChainPipeline:
         """Put the chain together: this is all that a pipeline of your own needs."""
-
-        def whole_documents(inputs: Mapping[str, Any]) -> list[Document]:
-            sources = [passage.metadata["source"] for passage in inputs["retrieved"]]
-            return [Document(text.text, metadata={"source": text.source}) for text in whole_texts(texts, sources)]
-
         own = {"text_key": {"$in": [text.key for text in texts]}}
-        chain = SelfRouteChain(
-            retriever=self._store.as_retriever(search_kwargs={"k": k, "filter": own}),
-            llm=llm,
-            documents=whole_documents,
-            long_context_llm=long_context_llm,
-        )
+        chain = SelfRouteChain.from_vectorstore(self._store, llm, k=k, filter=own, long_context_llm=long_context_llm)
         return LangChainPipeline(chain)
 
 

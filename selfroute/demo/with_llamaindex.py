@@ -13,10 +13,7 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingRespon
 from llama_index.core.llms import LLM, CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import (
-    Document,
     NodeRelationship,
-    NodeWithScore,
-    QueryBundle,
     RelatedNodeInfo,
     TextNode,
 )
@@ -30,7 +27,7 @@ from selfroute.demo.frameworks import Output, Read, Show
 from selfroute.demo.models import no_provider, unusable, weights
 from selfroute.demo.reader import NAME as READER
 from selfroute.demo.reader import REFUSAL, THRESHOLD, Reader, Reply
-from selfroute.demo.texts import Passage, Text, whole_texts
+from selfroute.demo.texts import Passage, Text
 
 NAME = "LlamaIndex"
 _BATCH = 64
@@ -189,15 +186,15 @@ class LlamaIndexIndex:
 
     def pipeline(self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int) -> LlamaIndexPipeline:
         """Put the engine together: this is all that a pipeline of your own needs."""
-
-        def whole_documents(nodes: list[NodeWithScore], _query: QueryBundle) -> list[Document]:
-            return [_document(text) for text in whole_texts(texts, [node.metadata["source"] for node in nodes])]
-
         own = MetadataFilter(key="text_key", operator=FilterOperator.IN, value=[text.key for text in texts])
-        retriever = self._index.as_retriever(similarity_top_k=k, filters=MetadataFilters(filters=[own]))
         engines = [
-            SelfRouteQueryEngine(
-                retriever, llm=llm, documents=whole_documents, long_context_llm=long_context_llm, streaming=streaming
+            SelfRouteQueryEngine.from_index(
+                self._index,
+                similarity_top_k=k,
+                filters=MetadataFilters(filters=[own]),
+                llm=llm,
+                long_context_llm=long_context_llm,
+                streaming=streaming,
             )
             for streaming in (False, True)
         ]
@@ -216,11 +213,6 @@ def _node(passage: Passage) -> TextNode:
         excluded_embed_metadata_keys=[*passage.metadata],
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.text_key)},
     )
-
-
-def _document(text: Text) -> Document:
-    hidden = {"source": text.source}
-    return Document(id_=text.key, text=text.text, metadata=hidden, excluded_llm_metadata_keys=[*hidden])
 
 
 class LlamaIndexPipeline:
