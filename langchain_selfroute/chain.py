@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
-from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -16,35 +15,24 @@ from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, g
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
-from typing_extensions import Self, TypedDict, Unpack, override
+from typing_extensions import Self, Unpack, override
 
+from langchain_selfroute.chunks import achunks_of, chunks_of
+from langchain_selfroute.convert import window_of
 from langchain_selfroute.documents import Source
-from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput, graph_of
+from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored import StoredDocuments, is_empty
 from langchain_selfroute.stores import Fetch
 from selfroute import prompts
-from selfroute.drivers import arun, astream, run, stream
+from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Decided, Route
 from selfroute.usage import count_tokens
 from selfroute.window import room_in
 
 
 def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
-
-
-class Fields(TypedDict, total=False):
-    """More fields of `SelfRouteChain`; see there."""
-
-    long_context_llm: Runnable[Any, Any] | None
-    rag_prompt: BasePromptTemplate  # type: ignore[type-arg]
-    long_context_prompt: BasePromptTemplate  # type: ignore[type-arg]
-    document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
-    refusal: str
-    max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
 
 
 class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
@@ -230,9 +218,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """The tokens that the documents of the second step may have together, None for no limit."""
         if self.max_context_tokens is not None:
             return self.max_context_tokens
-        profile = getattr(self.long_context_llm or self.llm, "profile", None)
-        window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
-        return room_in(window) if isinstance(window, int) else None
+        window = window_of(self.long_context_llm or self.llm)
+        return None if window is None else room_in(window)
 
     @override
     def invoke(
@@ -269,7 +256,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         @_performs
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
-            inner.append(_chunks(Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)))
+            inner.append(
+                chunks_of(Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+            )
             return inner[0]
 
         outer: Any = self._transform_stream_with_config(iter([input]), transform, config, **kwargs)
@@ -296,7 +285,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
             inner.append(
-                _achunks(AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+                achunks_of(AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
             )
             return inner[0]
 
@@ -318,33 +307,3 @@ def _performs(function: Function) -> Function:
     """Spare LangChain, which looks at the signature of what it runs, the inspection at every call."""
     function.__signature__ = _PERFORMS  # type: ignore[attr-defined]
     return function
-
-
-def _chunks(steps: Steps) -> Generator[AddableDict, None, None]:
-    route: Route | None = None
-    with closing(stream(steps.flow(), steps)) as items:
-        for item in items:
-            if isinstance(item, Decided):
-                route = item.route
-            elif not isinstance(item, str):
-                yield AddableDict(steps.rest(item))
-            elif route:
-                yield AddableDict(steps.head(route, item))
-                route = None
-            else:
-                yield AddableDict(answer=item)
-
-
-async def _achunks(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
-    route: Route | None = None
-    async with aclosing(astream(steps.flow(), steps)) as items:
-        async for item in items:
-            if isinstance(item, Decided):
-                route = item.route
-            elif not isinstance(item, str):
-                yield AddableDict(steps.rest(item))
-            elif route:
-                yield AddableDict(steps.head(route, item))
-                route = None
-            else:
-                yield AddableDict(answer=item)

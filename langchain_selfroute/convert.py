@@ -8,6 +8,8 @@ from typing import Any
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
 
 from selfroute import window
 from selfroute.errors import InputError, ReplyError
@@ -90,6 +92,15 @@ class Tally:
         known = self.counts or NOTHING
         asked = "\n".join(str(message.text) for message in prompt.to_messages())
         return known.filled_in(prompt=asked, reply="".join(self.text), count=count)
+
+
+def window_of(model: Runnable[Any, Any]) -> int | None:
+    """How many tokens a model says that it takes, as far as it says so (`profile`)."""
+    while isinstance(model, RunnableBindingBase):  # of which not all pass it on
+        model = model.bound
+    profile = getattr(model, "profile", None)
+    window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+    return window if isinstance(window, int) else None
 
 
 def is_too_long(error: Exception) -> bool:

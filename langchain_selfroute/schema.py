@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.documents import Document
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
 from typing_extensions import TypedDict
@@ -28,6 +29,18 @@ class SelfRouteOutput(TypedDict):
     answerable: bool
     decision: dict[str, Any]
     usage: dict[str, Any]
+
+
+class Fields(TypedDict, total=False):
+    """More fields of `SelfRouteChain`; see there."""
+
+    long_context_llm: Runnable[Any, Any] | None
+    rag_prompt: BasePromptTemplate  # type: ignore[type-arg]
+    long_context_prompt: BasePromptTemplate  # type: ignore[type-arg]
+    document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
+    refusal: str
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
 
 
 def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any]) -> Graph:

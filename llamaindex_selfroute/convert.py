@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import documents_in
@@ -67,7 +68,7 @@ def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | No
     """The nodes as a model reads them, with the metadata that they show to it; whole documents under their numbers."""
     if template is None:
         texts = [item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes]
-        return documents_in(texts, [None] * len(texts)) if whole else "\n\n".join(texts)
+        return documents_in(texts, [_name(item.node) for item in nodes]) if whole else "\n\n".join(texts)
     return "\n\n".join(
         [
             template.format(
@@ -78,6 +79,15 @@ def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | No
             for item in nodes
         ]
     )
+
+
+def _name(node: BaseNode) -> str | None:
+    """A document's id, if somebody chose it: LlamaIndex makes UUIDs."""
+    try:
+        UUID(node.node_id)
+    except ValueError:
+        return node.node_id
+    return None
 
 
 def _visible(item: NodeWithScore) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             long_context_prompt: Prompt of the second step, likewise.
             document_prompt: Formats each node and document in the context, over `content`, `metadata_str` and the
                 keys of its metadata. None: as the node itself shows to a model, and where several documents are read,
-                above each its number.
+                above each its number and its id.
             refusal: The word by which the model declines.
             max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
                 `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where

@@ -205,6 +205,7 @@ PROFILED = {
     "plain": lambda model: model,
     "bind": lambda model: model.bind(stop=["\n"]),
     "with_config": lambda model: model.with_config(tags=["t"]),
+    "with_retry": lambda model: model.with_retry(),
     "with_fallbacks": lambda model: model.with_fallbacks([ScriptedModel()]),
 }
 
