@@ -73,7 +73,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             `refusal`.
         long_context_prompt: Prompt of the second step, likewise.
         document_prompt: Formats each passage and document in the context. None: only their text, and where
-            several documents are read, above each its number and source.
+            several documents are read, above each its number and its `title` or source.
         refusal: The word by which the model declines.
         max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
             `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.

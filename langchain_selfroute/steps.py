@@ -88,7 +88,8 @@ class _Call(Generic[Manager]):
         else:
             texts = [document.page_content for document in effect.context]
             whole = effect.step == "long_context"
-            context = documents_in(texts, self._names(effect.context)) if whole else "\n\n".join(texts)
+            names = [one.metadata.get("title", self._source_of(one)) for one in effect.context] if whole else []
+            context = documents_in(texts, names) if whole else "\n\n".join(texts)
         words = {**self.inputs, "context": context, "refusal": self.refusal}
         if effect.step == "rag":
             model, prompt = chain.llm, chain.rag_prompt.format_prompt(**words)
@@ -96,9 +97,9 @@ class _Call(Generic[Manager]):
             model, prompt = chain.long_context_llm or chain.llm, chain.long_context_prompt.format_prompt(**words)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
 
-    def _names(self, context: Sequence[Document]) -> list[Any]:
+    def _source_of(self, document: Document) -> Any:
         key = self.chain.documents.source_key if isinstance(self.chain.documents, StoredDocuments) else "source"
-        return [document.metadata.get(key) for document in context]
+        return document.metadata.get(key)
 
     def _book(self, step: Route, tally: Tally, prompt: PromptValue) -> None:
         counts = tally.usage(prompt, count=self.chain.count_tokens)
@@ -138,7 +139,7 @@ class _Call(Generic[Manager]):
         return {
             "documents": [
                 {
-                    "source": str(document.metadata.get("source", "")),
+                    "source": str(self._source_of(document) or ""),
                     "characters": len(document.page_content),
                     **documents.label_of(document),
                 }

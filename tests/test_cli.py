@@ -150,11 +150,14 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
 
 
-def test_both_frameworks_give_the_same_answers_by_the_same_routes_for_the_same_tokens(run: Run) -> None:
+def test_both_frameworks_give_the_same_answers_by_the_same_routes_for_the_same_passages(run: Run) -> None:
     first, second = (json.loads(run("demo", "--json", *chosen).out) for chosen in ([], LLAMAINDEX))
     assert (first["framework"], second["framework"]) == ("LangChain", "LlamaIndex")
     assert {row["route"] for row in first["questions"]} == {"rag", "long_context"}
-    assert (first["questions"], first["totals"]) == (second["questions"], second["totals"])
+    for row, other in zip(first["questions"], second["questions"], strict=True):
+        assert (row["question"], row["route"], row["answer"]) == (other["question"], other["route"], other["answer"])
+        # Several whole documents are named in prompts, in LlamaIndex only by number.
+        assert row["route"] == "long_context" or row == other
 
 
 @both
@@ -216,7 +219,10 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(
     assert re.search(r"^Answer +Two masts\.$", result.out, re.MULTILINE)
     assert "read the whole of crew.txt, the whole of ferry.md" in " ".join(result.out.split())
     assert [entry.request.stream for entry in server.book] == [True, True]
-    assert Path("crew.txt").read_text() in server.book[1].request.prompt
+    prompt = server.book[1].request.prompt
+    assert Path("crew.txt").read_text().strip() in prompt
+    assert "Document 1: crew.txt" in prompt or framework == "llamaindex"
+    assert str(Path.cwd()) not in prompt
     total = sum(entry.input_tokens + entry.output_tokens for entry in server.book)
     assert f"{total:,}" in result.out
     assert "estimated" not in result.out

@@ -97,7 +97,7 @@ def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientA
     settings = Settings(anonymized_telemetry=False)
     if folder is None:
         return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
-    made_with = f"{framework} {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS}"
+    made_with = f"{framework} {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} titled"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         client = chromadb.PersistentClient(folder.resolve(), settings)

@@ -61,7 +61,8 @@ class Passage:
     @property
     def metadata(self) -> dict[str, str | int]:
         """What an index is told about it."""
-        return {"source": self.source, "text_key": self.text_key, "start_index": self.start}
+        title = Path(self.source).name  # what a model is told: the folders are nobody else's business
+        return {"source": self.source, "title": title, "text_key": self.text_key, "start_index": self.start}
 
 
 def read_text(path: Path) -> Text:
