@@ -1,4 +1,4 @@
-"""Which filter a retriever works under, as configured for one call."""
+"""Which filter a retriever works under, as configured for one call; what may be read if that is not known."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class Seen:
     """What a retriever asks its store for.
 
     Attributes:
+        vectorstore: The store.
         filter: The filter; None if there is none.
         others: More search arguments, any of which may hide something.
     """
 
+    vectorstore: VectorStore
     filter: Any = None
     others: tuple[str, ...] = ()
 
@@ -43,27 +45,32 @@ def filter_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> Seen | N
         elif type(retriever) in (RunnableBinding, RunnableRetry):
             bound: Any = retriever
             given = {**bound.kwargs, **given}
-            retriever, config = bound.bound, merge_configs(bound.config, config)
+            config = merge_configs(bound.config, config)
+            config = merge_configs(config, *(made(config) for made in bound.config_factories))
+            retriever = bound.bound
         elif type(retriever) is RunnableSequence:  # what comes before only makes the question
             retriever, given = retriever.last, {}
         else:
             return None
-    searches = _search_arguments(retriever)
-    if searches is None:
+    if not _is_plain(retriever, given):
         return None
-    searches = {**searches, **given}
+    known: Any = retriever
+    searches = {**known.search_kwargs, **given}
     others = sorted(key for key in searches.keys() - _HARMLESS - {"filter"} if searches[key] is not None)
     found = searches.get("filter")
-    return Seen(None if isinstance(found, Mapping) and not found else found, tuple(others))
+    return Seen(known.vectorstore, None if isinstance(found, Mapping) and not found else found, tuple(others))
 
 
-def _search_arguments(retriever: BaseRetriever) -> Mapping[str, Any] | None:
+def _is_plain(retriever: BaseRetriever, given: Mapping[str, Any]) -> bool:
+    """Whether it is known to search by its `search_kwargs` and what it is given, and by nothing else."""
     if isinstance(retriever, VectorStoreRetriever):
         # A subclass that searches in its own way may hide more.
-        own = all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
-        return retriever.search_kwargs if own else None
+        return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
     multi = type(retriever).__module__.startswith(("langchain.", "langchain_classic."))
-    if multi and isinstance(getattr(retriever, "vectorstore", None), VectorStore) and hasattr(retriever, "docstore"):
-        arguments: Mapping[str, Any] = retriever.search_kwargs  # type: ignore[attr-defined]
-        return arguments  # ParentDocumentRetriever and its like
-    return None
+    # ParentDocumentRetriever and its like, which pass over what they are given
+    return (
+        multi
+        and isinstance(getattr(retriever, "vectorstore", None), VectorStore)
+        and hasattr(retriever, "docstore")
+        and not given
+    )

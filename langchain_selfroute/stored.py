@@ -16,11 +16,13 @@ from langchain_selfroute.stores import Fetch, store_of
 from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, chunks_of, original_label, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
-from selfroute.metadata import ORDER_KEYS, common, unvouched, without
+from selfroute.metadata import ORDER_KEYS, common, without
+from selfroute.vouching import Hit, Vouching
 
 _START = "start_index"
 _PLACE = frozenset({*ORDER_KEYS, _START})
 _NAMES = (str, int, float)
+_ADVICE = "give StoredDocuments(filter=...), what the chunks have to meet; filter={} if nothing is hidden"
 
 
 class StoredDocuments:
@@ -32,9 +34,10 @@ class StoredDocuments:
     `"order"`), `chunks`, `gaps` (`[start, end]` in characters; empty where a length is not known), `trimmed`.
 
     A filter is a wall: what the retriever may not see is not read. `filter` holds together with the retriever's own
-    `search_kwargs["filter"]`, as configured for the call. Where neither is known (a retriever of your own, a reranker,
-    a call without a chain), a document is read only if all its chunks carry the metadata of a retrieved passage, page
-    and number aside, and refused otherwise. A `filter` then says what is hidden; `filter={}` that nothing is.
+    `search_kwargs["filter"]`, as configured for the call. Where that may not be all (a retriever of your own, a
+    reranker, a retriever over another store or over one that searches in its own way, a call without a chain), a
+    document is read only if all its chunks have the metadata of a retrieved passage, page and number aside, and refused
+    otherwise. A `filter` then says what is hidden; `filter={}` that nothing is.
 
     Documents are cached, and asked for again when the store names other chunks for them, or after five minutes. Call
     `forget` after changing the text of a chunk under the id it has.
@@ -78,8 +81,13 @@ class StoredDocuments:
                 chunks with `metadata[source_key] == source` that the filter lets through, as Documents.
 
         Raises:
-            ConfigurationError: The store is of another kind and there is no `fetch`, or the filter can be none.
+            ConfigurationError: The store is of another kind and there is no `fetch`, or filter or docstore can be none.
         """
+        if docstore is not None and not hasattr(docstore, "mget"):
+            msg = (
+                f"docstore must be a BaseStore of Documents, such as InMemoryStore; this is a {type(docstore).__name__}"
+            )
+            raise ConfigurationError(msg)
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
         self._store, self._cache = store_of(vectorstore, fetch), Cache()
         if not is_empty(filter):
@@ -105,7 +113,7 @@ class StoredDocuments:
         if seen and seen.others and self.filter is None:
             msg = (
                 f"the retriever's search_kwargs hold {', '.join(seen.others)}, by which something may be hidden from "
-                "it: give StoredDocuments(filter=...), what the chunks have to meet; filter={} if nothing is hidden"
+                f"it: {_ADVICE}"
             )
             raise ConfigurationError(msg)
         return lambda inputs: self._read(inputs["retrieved"], seen)
@@ -119,7 +127,9 @@ class StoredDocuments:
         if seen and seen.filter is not None and seen.filter not in conditions:
             self._store.check(seen.filter)
             conditions.append(seen.filter)
-        unknown = seen is None and self.filter is None
+        elsewhere = seen is not None and not self._store.is_of(seen.vectorstore)
+        told = self.filter is not None
+        doubted = elsewhere or not (told or (seen is not None and self._store.is_plain(seen.vectorstore)))
         hits: dict[Any, list[Document]] = {}
         for passage in retrieved:
             source = passage.metadata.get(self.source_key)
@@ -132,13 +142,22 @@ class StoredDocuments:
                 "say which it is with source_key="
             )
             raise DocumentNotFoundError(msg)
-        return [self._document(source, passages, conditions, unknown=unknown) for source, passages in hits.items()]
+        documents = []
+        for source, passages in hits.items():
+            found = [Hit(frozenset([one.id] if one.id else []), one.page_content, one.metadata) for one in passages]
+            vouching = None
+            if doubted:
+                vouching = Vouching(source, found, place=_PLACE, advice=_ADVICE, by_id=not told, blindly=told)
+            documents.append(self._document(source, passages, conditions, vouching))
+        return documents
 
-    def _document(self, source: Any, hits: list[Document], conditions: list[Any], *, unknown: bool) -> Document:
+    def _document(
+        self, source: Any, hits: list[Document], conditions: list[Any], vouching: Vouching | None
+    ) -> Document:
         if not isinstance(source, _NAMES):
             return _labelled(hits[0], rebuild([Chunk(hits[0].page_content)]).label())
-        if unknown:
-            kept = self._rebuilt(source, conditions, vouching=hits)
+        if vouching:
+            kept = self._rebuilt(source, conditions, vouching)
             return self._original(source, conditions) or _document_of(kept)
         original = self._original(source, conditions)
         return original or _document_of(self._cached(source, hits, conditions) or self._rebuilt(source, conditions))
@@ -154,33 +173,28 @@ class StoredDocuments:
         return _labelled(documents_of([found], "docstore")[0], original_label())
 
     def _cached(self, source: Any, hits: list[Document], conditions: list[Any]) -> Kept | None:
-        kept = self._cache.get(source, repr(conditions))
+        through = self._store.kept_under(conditions)
+        kept = self._cache.get(source, through) if through else None
         if kept and all(hit.page_content in kept.whole.text for hit in hits):
             return kept if stamp_of(self._store.ids(self.source_key, source, conditions)) == kept.stamp else None
         return None
 
-    def _rebuilt(self, source: Any, conditions: list[Any], *, vouching: Sequence[Document] | None = None) -> Kept:
+    def _rebuilt(self, source: Any, conditions: list[Any], vouching: Vouching | None = None) -> Kept:
         """Read and put together.
 
         Args:
             source: The source.
             conditions: What its chunks have to meet.
-            vouching: The passages whose metadata each chunk has to carry, if no condition is known.
+            vouching: Looks at each chunk, if there may be more to the wall.
         """
-        ids: list[str] = []
+        forgotten, ids = self._cache.forgotten, list[str]()
         shared: dict[str, Any] = {}
 
         def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             nonlocal shared
             for id_, text, metadata in self._store.rows(self.source_key, source, conditions):
-                strange = vouching and unvouched(metadata, (one.metadata for one in vouching), place=_PLACE)
-                if strange:
-                    msg = (
-                        f"it can not be seen what the retriever hides, and a chunk of {source!r} differs from what was "
-                        f"retrieved in {', '.join(strange)}: give StoredDocuments(filter=...), what the chunks have to "
-                        "meet; filter={} if nothing is hidden"
-                    )
-                    raise ConfigurationError(msg)
+                if vouching:
+                    vouching.look(metadata)
                 shared = common(shared, metadata) if ids else without(metadata, _PLACE)
                 ids.append(id_)
                 yield text, metadata
@@ -193,9 +207,11 @@ class StoredDocuments:
                 f"metadata[{self.source_key!r}] is that"
             )
             raise DocumentNotFoundError(msg)
+        if vouching:
+            vouching.conclude(frozenset(ids), whole.text)
         kept = Kept(whole, shared, stamp_of(ids))
-        if vouching is None and self._store.tells_ids:
-            self._cache.put(source, repr(conditions), kept)
+        if vouching is None and (through := self._store.kept_under(conditions)):
+            self._cache.put(source, through, kept, forgotten=forgotten)
         return kept
 
 

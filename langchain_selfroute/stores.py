@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 from langchain_core.documents import Document
@@ -11,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from typing_extensions import override
 
 from langchain_selfroute.documents import documents_of
-from selfroute.errors import ConfigurationError
+from selfroute.errors import ConfigurationError, ReplyError
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 """Is given key, source and filter; returns all chunks with `metadata[key] == source` that the filter lets through."""
@@ -24,8 +25,11 @@ _LEAST, _MOST = 2_000, 20_000  # rows in a page: Chroma answers at most 32,766, 
 class Store(Protocol):
     """Hands over chunks."""
 
-    tells_ids: bool
-    """Whether `ids` costs much less than `rows`."""
+    def is_of(self, vectorstore: Any) -> bool:
+        """Whether these are the chunks of this vector store."""
+
+    def is_plain(self, vectorstore: Any) -> bool:
+        """Whether a filter is all by which a search of this vector store hides any."""
 
     def check(self, condition: Any) -> None:
         """Raise a `ConfigurationError` if this can be no filter of the store."""
@@ -36,6 +40,9 @@ class Store(Protocol):
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """The ids of these chunks."""
 
+    def kept_under(self, conditions: Sequence[Any]) -> str | None:
+        """What tells texts that are read now from others, but for their ids; None if `ids` costs as much as `rows`."""
+
 
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     """Find out how to ask a store.
@@ -44,10 +51,10 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
         ConfigurationError: Nobody knows how.
     """
     if fetch is not None:
-        if not callable(fetch) or inspect.iscoroutinefunction(fetch):
+        if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
             msg = "fetch must be a sync callable that is given (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
-        return Fetched(fetch)
+        return Fetched(vectorstore, fetch)
     if isinstance(vectorstore, InMemoryVectorStore):
         return InMemory(vectorstore)
     if any(base.__name__ == "Chroma" for base in type(vectorstore).__mro__):
@@ -62,10 +69,20 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
 class Chroma(Store):
     """Of `langchain_chroma`, embedded or over HTTP. Filters are dicts, Chroma's `where`."""
 
-    tells_ids = True
-
     def __init__(self, vectorstore: Any) -> None:
-        self._get = vectorstore.get
+        self._vectorstore, self._get = vectorstore, vectorstore.get
+        self._kind = [base for base in type(vectorstore).__mro__ if base.__name__ == "Chroma"][-1]
+
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        if vectorstore is self._vectorstore:
+            return True
+        theirs = getattr(getattr(vectorstore, "_collection", None), "id", None)
+        return theirs is not None and theirs == self._collection_id()
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return _searches_as(vectorstore, self._kind)
 
     @override
     def check(self, condition: Any) -> None:
@@ -84,6 +101,13 @@ class Chroma(Store):
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         return [id_ for found in self._pages(key, source, conditions, include=[]) for id_ in found["ids"]]
 
+    @override
+    def kept_under(self, conditions: Sequence[Any]) -> str | None:
+        return repr((self._collection_id(), conditions))
+
+    def _collection_id(self) -> Any:
+        return self._vectorstore._collection.id  # noqa: SLF001 - two objects may be one store, and one two
+
     def _pages(self, key: str, source: Any, conditions: Sequence[Any], *, include: list[str]) -> Iterator[Any]:
         own = {key: source}
         where = {"$and": [own, *conditions]} if conditions else own
@@ -99,10 +123,16 @@ class Chroma(Store):
 class InMemory(Store):
     """LangChain's own `InMemoryVectorStore`. Filters are callables that are given a Document."""
 
-    tells_ids = False
-
     def __init__(self, vectorstore: InMemoryVectorStore) -> None:
         self._vectorstore = vectorstore
+
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        return vectorstore is self._vectorstore
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return _searches_as(vectorstore, InMemoryVectorStore)
 
     @override
     def check(self, condition: Any) -> None:
@@ -124,14 +154,24 @@ class InMemory(Store):
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         return [id_ for id_, *_ in self.rows(key, source, conditions)]
 
+    @override
+    def kept_under(self, conditions: Sequence[Any]) -> str | None:
+        return None
+
 
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    tells_ids = False
+    def __init__(self, vectorstore: VectorStore, fetch: Fetch) -> None:
+        self._vectorstore, self._fetch = vectorstore, fetch
 
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        return vectorstore is self._vectorstore
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return True  # how it searches is its own business
 
     @override
     def check(self, condition: Any) -> None:
@@ -142,9 +182,30 @@ class Fetched(Store):
         if len(conditions) > 1:
             msg = "fetch takes one filter: give the retriever and StoredDocuments the same, or only one of them"
             raise ConfigurationError(msg)
-        for document in documents_of(self._fetch(key, source, conditions[0] if conditions else None), "fetch"):
+        found: Any = self._fetch(key, source, conditions[0] if conditions else None)
+        if inspect.iscoroutine(found):
+            found.close()  # it is refused below
+        for document in documents_of(found, "fetch"):
+            if document.metadata.get(key, source) != source:
+                msg = f"fetch was asked for {source!r} and returned a chunk of {document.metadata[key]!r}"
+                raise ReplyError(msg)
             yield document.id or "", document.page_content, document.metadata
 
     @override
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         return [id_ for id_, *_ in self.rows(key, source, conditions)]
+
+    @override
+    def kept_under(self, conditions: Sequence[Any]) -> str | None:
+        return None
+
+
+@cache
+def _searches(kind: type) -> Sequence[str]:
+    return [name for name in dir(kind) if "search" in name or "query" in name]
+
+
+def _searches_as(vectorstore: Any, kind: type) -> bool:
+    """Whether the searches of a store are those of its kind: one of the user's own may hide more than its filter."""
+    own, changed = type(vectorstore), vars(vectorstore)
+    return all(name not in changed and getattr(own, name, None) is getattr(kind, name) for name in _searches(kind))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
+from inspect import unwrap
 from typing import Any, TypedDict, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -17,10 +18,15 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.filters import takes_filters
 from llamaindex_selfroute.stored import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.errors import ConfigurationError
 
+_CHOOSING = (
+    *("retrieve", "_apply_node_postprocessors", "_query"),
+    *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
+)
 _DEFAULTS = {"refusal": "unanswerable", "streaming": False}  # of all others it is None
 
 
@@ -121,7 +127,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         if twice:
             msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"
             raise ConfigurationError(msg)
-        synthesizer = synthesizer.behind(retriever, node_postprocessors or ())
+        synthesizer = self._behind(synthesizer, retriever, node_postprocessors or ())
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
     @classmethod
@@ -160,10 +166,14 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
             **fields: As in the constructor.
 
         Raises:
-            ConfigurationError: The index's vector store keeps the text and can not list nodes: give `documents`.
+            ConfigurationError: The index's vector store keeps the text and can not list nodes: give `documents`. Or
+                its retriever does not mind filters, and there are some.
         """
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
+        if filters and filters.filters and not takes_filters(retriever):
+            msg = f"a {type(retriever).__name__} passes over filters: give the engine a retriever that minds them"
+            raise ConfigurationError(msg)
         stored = StoredDocuments(index, filters=filters) if documents is None else documents
         return cls(retriever, documents=stored, llm=llm, **fields)
 
@@ -173,8 +183,18 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         engine = copy(self)  # not a call of the class: a subclass may be made of other parts
         engine._retriever = retriever  # noqa: SLF001
         synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
-        engine._response_synthesizer = synthesizer.behind(retriever, self._node_postprocessors)  # noqa: SLF001
+        engine._response_synthesizer = self._behind(synthesizer, retriever, self._node_postprocessors)  # noqa: SLF001
         return engine
+
+    def _behind(
+        self,
+        synthesizer: SelfRouteSynthesizer,
+        retriever: BaseRetriever,
+        postprocessors: Sequence[BaseNodePostprocessor],
+    ) -> SelfRouteSynthesizer:
+        # A subclass that chooses nodes in a way of its own may hide some.
+        own, host = ([unwrap(getattr(kind, name)) for name in _CHOOSING] for kind in (type(self), RetrieverQueryEngine))
+        return synthesizer.behind(retriever if own == host else None, postprocessors)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

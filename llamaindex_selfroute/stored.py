@@ -8,7 +8,14 @@ from typing import Any
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+)
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 
@@ -18,10 +25,15 @@ from llamaindex_selfroute.nodes import Link, put_together
 from llamaindex_selfroute.stores import Fetch, store_of
 from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, rebuild
-from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError
-from selfroute.metadata import ORDER_KEYS, common, unvouched, without
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.metadata import ORDER_KEYS, common, without
+from selfroute.vouching import Hit, Vouching
 
 _PLACE = frozenset({*ORDER_KEYS, "header_path", "window", "original_text"})  # where a node stands, as splitters note it
+_ADVICE = (
+    "give StoredDocuments(filters=...), what the nodes have to meet; MetadataFilters(filters=[]) if nothing is hidden"
+)
+_EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
 class StoredDocuments:
@@ -69,15 +81,21 @@ class StoredDocuments:
         Args:
             index: Holds the nodes: in its document store, or in a vector store that keeps text and can list nodes.
             filters: What the metadata of nodes have to meet. Empty: nothing is hidden.
-            docstore: Holds originals; the index's own if None. With filters one is used only if none of its nodes
-                is hidden.
+            docstore: Holds originals; the index's own if None. One is used only if it is what the nodes were cut
+                from, and with filters if none of its nodes is hidden.
             fetch: Finds nodes in a store of another kind: it is given `(ref_doc_id, filters)` and returns all nodes
                 of that document that the filters let through.
 
         Raises:
-            ConfigurationError: The store can not list nodes, and there is no `fetch`.
+            ConfigurationError: The store can not list nodes, and there is no `fetch`; or something is of another type.
         """
-        self.filters, self.docstore = filters, docstore or index.docstore
+        if not isinstance(index, BaseIndex):
+            msg = f"StoredDocuments takes an index, such as a VectorStoreIndex, not a {type(index).__name__}"
+            raise ConfigurationError(msg)
+        if not isinstance(filters, MetadataFilters | None):
+            msg = f"filters must be MetadataFilters, not {type(filters).__name__}"
+            raise ConfigurationError(msg)
+        self.filters, self.docstore = filters, index.docstore if docstore is None else docstore
         self._store, self._cache = store_of(index, fetch), Cache()
 
     def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
@@ -93,15 +111,22 @@ class StoredDocuments:
         self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()
     ) -> Callable[[Sequence[NodeWithScore], QueryBundle], list[BaseNode]]:
         """The same, for nodes of this retriever that went through these postprocessors, under its filters."""
-        return lambda nodes, _query: self._read(nodes, wall_of(retriever, postprocessors))
+        return lambda nodes, _query: self._read(nodes, retriever, postprocessors)
 
     def forget(self, ref_doc_id: str | None = None) -> None:
         """Read a document anew when it is asked for next, or all of them."""
         self._cache.forget(ref_doc_id)
 
-    def _read(self, nodes: Sequence[NodeWithScore], wall: Wall | None) -> list[BaseNode]:
-        unknown = wall is None and self.filters is None
-        wall = (wall or Wall()).within(self.filters)
+    def _read(
+        self,
+        nodes: Sequence[NodeWithScore],
+        retriever: BaseRetriever | None,
+        postprocessors: Sequence[BaseNodePostprocessor] = (),
+    ) -> list[BaseNode]:
+        seen = retriever and wall_of(retriever, postprocessors)
+        elsewhere = seen is not None and not self._store.is_searched_by(retriever)
+        unknown = self.filters is None and (seen is None or elsewhere)
+        wall = (seen or Wall()).within(self.filters)
         hits: dict[str, list[BaseNode]] = {}
         for item in nodes:
             # One that names no document stands for itself.
@@ -112,24 +137,35 @@ class StoredDocuments:
                 "engine documents=, a callable that returns the documents"
             )
             raise DocumentNotFoundError(msg)
-        return [self._document(name, found, wall, unknown=unknown) for name, found in hits.items()]
+        documents = []
+        for name, found in hits.items():
+            doubted = unknown or elsewhere
+            vouching = (
+                Vouching(name, [*map(_hit, found)], place=_PLACE, advice=_ADVICE, blindly=not unknown)
+                if doubted
+                else None
+            )
+            documents.append(self._document(name, found, wall, vouching))
+        return documents
 
-    def _document(self, name: str, hits: list[BaseNode], wall: Wall, *, unknown: bool) -> BaseNode:
+    def _document(self, name: str, hits: list[BaseNode], wall: Wall, vouching: Vouching | None) -> BaseNode:
         if not hits[0].ref_doc_id:
             whole = isinstance(hits[0], Document)
             return hits[0] if whole else labelled(hits[0], **rebuild([Chunk(hits[0].get_content())]).label()).node
-        if unknown:
-            kept = self._rebuilt(name, wall, vouching=hits)
-            return self._original(name, wall) or _document_of(name, kept)
-        original = self._original(name, wall)
+        if vouching:
+            kept = self._rebuilt(name, wall, vouching)
+            return self._original(name, hits, wall) or _document_of(name, kept)
+        original = self._original(name, hits, wall)
         return original or _document_of(name, self._cached(name, hits, wall) or self._rebuilt(name, wall))
 
-    def _original(self, name: str, wall: Wall) -> BaseNode | None:
+    def _original(self, name: str, hits: Sequence[BaseNode], wall: Wall) -> BaseNode | None:
         found = self.docstore.get_document(name, raise_error=False)
-        if found is None or not wall:
-            return found
-        visible, held = len(self._ids(name, wall)), len(self._store.ids(name, ()))
-        return found if 0 < visible == held else None
+        if found is None or not _is_source(found, hits):
+            return None
+        if wall:
+            visible, held = len(self._ids(name, wall)), len(self._store.ids(name, ()))
+            return found if 0 < visible == held else None
+        return found
 
     def _ids(self, name: str, wall: Wall) -> list[str]:
         if wall.documents is not None and name not in wall.documents:
@@ -138,14 +174,10 @@ class StoredDocuments:
         return ids if wall.nodes is None else [id_ for id_ in ids if id_ in wall.nodes]
 
     def _nodes(self, name: str, wall: Wall) -> Iterator[BaseNode]:
-        if wall.documents is not None and name not in wall.documents:
-            return
-        for node in self._store.nodes(name, wall.filters):
-            if not isinstance(node, BaseNode):
-                msg = f"fetch must return nodes; got {type(node).__name__}"
-                raise ReplyError(msg)
-            if wall.nodes is None or node.node_id in wall.nodes:
-                yield node
+        if wall.documents is None or name in wall.documents:
+            for node in self._store.nodes(name, wall.filters):
+                if wall.nodes is None or node.node_id in wall.nodes:
+                    yield node
 
     def _cached(self, name: str, hits: list[BaseNode], wall: Wall) -> Kept | None:
         kept = self._cache.get(name, wall.name)
@@ -153,37 +185,33 @@ class StoredDocuments:
             return kept if stamp_of(self._ids(name, wall)) == kept.stamp else None
         return None
 
-    def _rebuilt(self, name: str, wall: Wall, *, vouching: Sequence[BaseNode] | None = None) -> Kept:
+    def _rebuilt(self, name: str, wall: Wall, vouching: Vouching | None = None) -> Kept:
         """Read and put together.
 
         Args:
             name: The document's id.
             wall: What may be read.
-            vouching: The nodes whose metadata each node has to carry, if no wall is known.
+            vouching: Looks at each node, if there may be more to the wall.
         """
+        forgotten = self._cache.forgotten
         ids: list[str] = []
+        parents: set[str] = set()
         fields: dict[str, Any] = {}
 
         def links() -> Iterator[Link]:
             for node in self._nodes(name, wall):
-                strange = vouching and unvouched(node.metadata, (hit.metadata for hit in vouching), place=_PLACE)
-                if strange:
-                    msg = (
-                        f"it can not be seen what the retriever hides, and a node of {name!r} differs from what was "
-                        f"retrieved in {', '.join(strange)}: give StoredDocuments(filters=...), what the nodes have to "
-                        "meet; MetadataFilters(filters=[]) if nothing is hidden"
-                    )
-                    raise ConfigurationError(msg)
+                if vouching:
+                    vouching.look(node.metadata)
                 if ids:
                     fields["metadata"] = common(fields["metadata"], node.metadata)
                 else:
-                    fields.update(
-                        metadata=without(node.metadata, _PLACE),
-                        excluded_llm_metadata_keys=node.excluded_llm_metadata_keys,
-                        excluded_embed_metadata_keys=node.excluded_embed_metadata_keys,
-                    )
+                    fields.update(metadata=without(node.metadata, _PLACE), **{kind: [] for kind in _EXCLUDED})
+                for kind in _EXCLUDED:
+                    fields[kind] += [key for key in getattr(node, kind) if key not in fields[kind]]
                 ids.append(node.node_id)
-                yield Link.of(node)
+                link = Link.of(node)
+                parents.update([link.parent] if link.parent else [])
+                yield link
 
         whole = put_together(links())
         if not ids:
@@ -193,10 +221,30 @@ class StoredDocuments:
                 "documents=, or keep the originals with index.docstore.add_documents(documents)"
             )
             raise DocumentNotFoundError(msg)
+        if vouching:
+            vouching.conclude(parents.union(ids), whole.text)
         kept = Kept(whole, fields, stamp_of(ids))
-        if vouching is None and self._store.tells_ids:
-            self._cache.put(name, wall.name, kept)
+        if self._store.tells_ids:
+            self._cache.put(name, wall.name, kept, forgotten=forgotten)
         return kept
+
+
+def _hit(node: BaseNode) -> Hit:
+    ids = {node.node_id, *(child.node_id for child in node.child_nodes or ())}  # `AutoMergingRetriever` merges them
+    return Hit(frozenset(ids), node.get_content(), node.metadata)
+
+
+def _is_source(original: BaseNode, hits: Sequence[BaseNode]) -> bool:
+    """Whether some nodes were cut from a document, and not from an older or a newer one or somebody else's."""
+    version, metadata = original.hash, without(original.metadata, _PLACE)
+    for hit in hits:
+        source = hit.relationships.get(NodeRelationship.SOURCE)
+        known = source.hash if isinstance(source, RelatedNodeInfo) else None
+        if known == version:
+            return True
+        if not known and all(hit.metadata.get(key, value) == value for key, value in metadata.items()):
+            return True
+    return False
 
 
 def _document_of(name: str, kept: Kept) -> BaseNode:

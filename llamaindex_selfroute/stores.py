@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from llama_index.core.data_structs.data_structs import IndexDict, IndexGraph, IndexList
+from llama_index.core.data_structs.document_summary import IndexDocumentSummary
 from llama_index.core.indices.base import BaseIndex
+from llama_index.core.indices.vector_store import VectorStoreIndex
 from llama_index.core.schema import BaseNode
-from llama_index.core.storage.docstore import BaseDocumentStore
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters, simple
+from llama_index.core.vector_stores import (
+    MetadataFilter,
+    MetadataFilters,
+    SimpleVectorStore,
+)
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
-from selfroute.errors import ConfigurationError
+from llamaindex_selfroute.conditions import DOCUMENT, Filters, chroma_where, test_of, together
+from selfroute.errors import ConfigurationError, ReplyError
 
 Fetch: TypeAlias = "Callable[[str, MetadataFilters | None], Iterable[BaseNode]]"
 """Is given a document's id and the filters; returns all of its nodes that these let through."""
-Filters: TypeAlias = Sequence[MetadataFilters]
 
 _LEAST, _MOST = 2_000, 20_000  # rows in a page: Chroma answers at most 32,766, and begins anew for each
-_CHROMA = {
-    FilterOperator.EQ: "$eq",
-    FilterOperator.NE: "$ne",
-    FilterOperator.GT: "$gt",
-    FilterOperator.GTE: "$gte",
-    FilterOperator.LT: "$lt",
-    FilterOperator.LTE: "$lte",
-    FilterOperator.IN: "$in",
-    FilterOperator.NIN: "$nin",
-}
-_DOCUMENT = ("document_id", "doc_id", "ref_doc_id")  # vector stores keep the document's id under these keys
-# By the one name or, in older versions, by the other.
-_metadata_filter: Any = vars(simple).get("build_metadata_filter_fn") or vars(simple)["_build_metadata_filter_fn"]
+_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # what is kept there beside a node's metadata
 
 
 class Store(Protocol):
@@ -41,6 +35,9 @@ class Store(Protocol):
 
     tells_ids: bool
     """Whether `ids` costs much less than `nodes`."""
+
+    def is_searched_by(self, retriever: Any) -> bool:
+        """Whether this retriever searches these nodes, and its filters are all that hides any."""
 
     def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
         """All nodes of a document that the filters let through."""
@@ -56,46 +53,93 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
         ConfigurationError: Nobody knows.
     """
     if fetch is not None:
-        if not callable(fetch) or inspect.iscoroutinefunction(fetch):
+        if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
             msg = "fetch must be a sync callable that is given (ref_doc_id, filters) and returns nodes"
             raise ConfigurationError(msg)
-        return Fetched(fetch)
-    store = getattr(index, "vector_store", None)
-    if store is None or not store.stores_text:
-        return Docstore(index.docstore)
-    if any(base.__name__ == "ChromaVectorStore" for base in type(store).__mro__):
-        return Chroma(store)
-    if getattr(type(store), "get_nodes", None) not in (None, BasePydanticVectorStore.get_nodes):
-        return Listed(store)
+        return Fetched(index, fetch)
+    if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
+        return Docstore(index)
+    kind = _listing(index.vector_store)
+    if kind.__name__ == "ChromaVectorStore":
+        return Chroma(index.vector_store)
+    if kind is not BasePydanticVectorStore:
+        return Listed(index.vector_store)
     msg = (
-        f"a {type(store).__name__} has no way to list the nodes of one document: give StoredDocuments(fetch=...), a "
-        "callable that is given (ref_doc_id, filters) and returns all of its nodes, or give the engine documents="
+        f"a {type(index.vector_store).__name__} has no way to list the nodes of one document: give "
+        "StoredDocuments(fetch=...), a callable that is given (ref_doc_id, filters) and returns all of its nodes, or "
+        "give the engine documents="
     )
     raise ConfigurationError(msg)
 
 
+def _listing(store: Any) -> type:
+    """The class of a vector store that says how its nodes are listed."""
+    return next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
+
+
+def _searches_as(store: Any, kind: type) -> bool:
+    """Whether a vector store searches as its kind does: somebody's subclass may hide more than the filters do."""
+    own = (name for name in dir(kind) if "query" in name or "search" in name)
+    return all(getattr(type(store), name) is getattr(kind, name) for name in own)
+
+
 class Docstore(Store):
-    """A document store."""
+    """The document store of an index, as far as the index has its nodes."""
 
     tells_ids = True
 
-    def __init__(self, docstore: BaseDocumentStore) -> None:
-        self._docstore = docstore
+    def __init__(self, index: Any) -> None:
+        self._index, self._docstore = index, index.docstore
+        self._vector_store = getattr(index, "vector_store", None)
+
+    @override
+    def is_searched_by(self, retriever: Any) -> bool:
+        kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
+        kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
+        plain = not kinds or _searches_as(self._vector_store, kinds[-1])
+        return retriever._index is self._index and plain and self._indexed() is not None  # noqa: SLF001
 
     @override
     def nodes(self, document: str, filters: Filters) -> list[BaseNode]:
-        info = self._docstore.get_ref_doc_info(document)
-        nodes = self._docstore.get_nodes(info.node_ids) if info else []
-        named = {node.node_id: {**node.metadata, **dict.fromkeys(_DOCUMENT, document)} for node in nodes}
-        tests = [_metadata_filter(named.__getitem__, one) for one in filters]
-        return [node for node in nodes if all(test(node.node_id) for test in tests)]
+        info, indexed, test = self._docstore.get_ref_doc_info(document), self._indexed(), test_of(filters)
+        # LlamaIndex does not always strike deleted nodes off.
+        found = (self._docstore.get_document(id_, raise_error=False) for id_ in (info.node_ids if info else ()))
+        held = {node.node_id: node for node in found if node}
+
+        def is_seen(id_: str) -> bool:
+            """Whether a node is in the index and let through, or else all those that were cut from it."""
+            node = held.get(id_)
+            if node is None or not test(node):
+                return False
+            cut = node.child_nodes or ()
+            return indexed is None or id_ in indexed or (bool(cut) and all(is_seen(child.node_id) for child in cut))
+
+        return [node for id_, node in held.items() if is_seen(id_)]
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
-        if filters:
+        info, indexed = self._docstore.get_ref_doc_info(document), self._indexed()
+        ids = info.node_ids if info else []
+        if filters or (indexed is not None and not indexed.issuperset(ids)):
             return [node.node_id for node in self.nodes(document, filters)]
-        info = self._docstore.get_ref_doc_info(document)
-        return info.node_ids if info else []
+        return list(ids)
+
+    def _indexed(self) -> frozenset[str] | None:
+        """The ids of all nodes in the index: its document store may hold those of others too, and deleted ones.
+
+        None for the kinds of indices that do not know.
+        """
+        struct, store = self._index.index_struct, self._vector_store
+        if isinstance(struct, IndexDict):
+            named = struct.nodes_dict
+            if isinstance(store, SimpleVectorStore):
+                return frozenset(id_ for text_id, id_ in [*named.items()] if text_id in store.data.embedding_dict)
+            return frozenset(named.values())
+        if isinstance(struct, IndexDocumentSummary):
+            return frozenset(struct.node_id_to_summary_id)
+        if isinstance(struct, IndexList):
+            return frozenset(struct.nodes)
+        return frozenset(struct.all_nodes.values()) if isinstance(struct, IndexGraph) else None
 
 
 class Chroma(Store):
@@ -107,10 +151,16 @@ class Chroma(Store):
         self._store = store
 
     @override
+    def is_searched_by(self, retriever: Any) -> bool:
+        store = getattr(retriever, "_vector_store", None)
+        same = store is self._store or getattr(getattr(store, "client", None), "id", None) == self._store.client.id
+        return same and _searches_as(store, _listing(self._store))
+
+    @override
     def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         for found in self._pages(document, filters, include=["documents", "metadatas"]):
             for text, metadata in zip(found["documents"], found["metadatas"], strict=True):
-                yield metadata_dict_to_node(metadata, text=text)
+                yield _node(metadata, text)
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
@@ -118,7 +168,7 @@ class Chroma(Store):
 
     def _pages(self, document: str, filters: Filters, *, include: list[str]) -> Iterator[Mapping[str, Any]]:
         own: dict[str, Any] = {"ref_doc_id": document}
-        where = {"$and": [own, *map(_where, filters)]} if filters else own
+        where = {"$and": [own, *map(chroma_where, filters)]} if filters else own
         at, size, limit = 0, 0, 0
         while size == limit:
             limit = min(max(_LEAST, at), _MOST)
@@ -128,22 +178,14 @@ class Chroma(Store):
             at += size
 
 
-def _where(filters: MetadataFilters) -> dict[str, Any]:
-    """Filters as Chroma takes them, the way LlamaIndex translates them for a search."""
-    parts = []
-    for one in filters.filters:
-        if isinstance(one, MetadataFilters):
-            parts.append(_where(one))
-        elif one.operator in _CHROMA:
-            parts.append({one.key: {_CHROMA[one.operator]: one.value}})
-        else:
-            msg = f"Chroma knows no filter {one.operator}"
-            raise ConfigurationError(msg)
-    condition = {"and": "$and", "or": "$or"}.get(filters.condition or "and")
-    if condition is None:
-        msg = f"Chroma knows no condition {filters.condition} over filters"
-        raise ConfigurationError(msg)
-    return {condition: parts} if len(parts) > 1 else parts[0]
+def _node(row: Mapping[str, Any], text: str | None) -> BaseNode:
+    """A node out of Chroma, where somebody may have changed its metadata, by which it is found or hidden, since."""
+    node = metadata_dict_to_node({**row}, text=text)
+    held = {key: value for key, value in row.items() if key not in _OWN}
+    known = {key: "" if value is None else value for key, value in node.metadata.items() if key not in _OWN}
+    if held != known:
+        node.metadata = {**held, **{key: value for key, value in node.metadata.items() if key in _OWN}}
+    return node
 
 
 class Listed(Store):
@@ -152,19 +194,23 @@ class Listed(Store):
     tells_ids = False
 
     def __init__(self, store: Any) -> None:
-        self._store = store
+        self._store, self._kind = store, _listing(store)
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
+    def is_searched_by(self, retriever: Any) -> bool:
+        return getattr(retriever, "_vector_store", None) is self._store and _searches_as(self._store, self._kind)
+
+    @override
+    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         own = MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=document)])
-        if filters:
-            own = MetadataFilters(filters=[*own.filters, *filters])
         try:
-            nodes: Iterable[BaseNode] = self._store.get_nodes(None, own)
+            found: Iterable[BaseNode] = self._store.get_nodes(None, together([own, *filters]))
         except NotImplementedError as error:
             msg = f"{type(self._store).__name__}.get_nodes: {error}; give StoredDocuments(fetch=...)"
             raise ConfigurationError(msg) from error
-        return nodes
+        # LlamaIndex's own know best what their filters mean; others may not look at them.
+        test = test_of(() if self._kind.__module__.startswith("llama_index.") else filters)
+        return (node for node in found if node.ref_doc_id == document and test(node))
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
@@ -176,13 +222,28 @@ class Fetched(Store):
 
     tells_ids = False
 
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
+    def __init__(self, index: Any, fetch: Fetch) -> None:
+        self._index, self._fetch = index, fetch
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
-        one = filters[0] if filters else None
-        return self._fetch(document, MetadataFilters(filters=[*filters]) if len(filters) > 1 else one)
+    def is_searched_by(self, retriever: Any) -> bool:
+        return retriever._index is self._index  # noqa: SLF001
+
+    @override
+    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        found: Any = self._fetch(document, together(filters))
+        test = test_of(filters)
+        if inspect.iscoroutine(found):
+            found.close()  # it is refused below
+        for node in found if isinstance(found, Iterable) else [found]:
+            if not isinstance(node, BaseNode):
+                msg = f"fetch must return nodes; got {type(node).__name__}"
+                raise ReplyError(msg)
+            if node.ref_doc_id not in (None, document):
+                msg = f"fetch was asked for {document!r} and returned a node of {node.ref_doc_id!r}"
+                raise ReplyError(msg)
+            if test(node):
+                yield node
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:

@@ -145,12 +145,19 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             ),
         }
 
-    def behind(self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Self:
-        """The same for an engine with this retriever, whose filters hold for `StoredDocuments`, too."""
-        if not isinstance(self.documents, StoredDocuments):
+    def behind(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Self:
+        """The same for an engine with this retriever, whose filters hold for `StoredDocuments`, too.
+
+        Args:
+            retriever: The retriever; None if something else chooses the nodes as well.
+            postprocessors: What its nodes go through.
+        """
+        documents = self.documents
+        # A subclass that is called in a way of its own may hide documents.
+        if not isinstance(documents, StoredDocuments) or type(documents).__call__ is not StoredDocuments.__call__:
             return self
         synthesizer = copy(self)
-        synthesizer._source = self.documents.behind(retriever, postprocessors)  # noqa: SLF001
+        synthesizer._source = documents.behind(retriever, postprocessors) if retriever else None  # noqa: SLF001
         return synthesizer
 
     @property

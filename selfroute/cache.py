@@ -36,35 +36,60 @@ class Cache:
 
     A document is kept five minutes at most. Whether it is still made of the same chunks is for the reader to ask, by
     their ids; who changes the text of a chunk and keeps its id calls `forget`. Safe under threads.
+
+    Attributes:
+        forgotten: How often it was told to forget.
     """
 
     def __init__(self, characters: int = _CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._characters, self._clock = characters, clock
+        self._characters, self._clock, self._held, self.forgotten = characters, clock, 0, 0
         self._kept: OrderedDict[tuple[Hashable, str], tuple[float, Kept]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, source: Hashable, through: str) -> Kept | None:
         """Return a document that is not too old."""
+        key = (source, through)
         with self._lock:
-            since, kept = self._kept.get((source, through), (0.0, None))
-            if kept is None or self._clock() - since > _SECONDS:
+            if key not in self._kept:
                 return None
-            self._kept.move_to_end((source, through))
+            since, kept = self._kept[key]
+            if self._clock() - since > _SECONDS:
+                self._drop(key)
+                return None
+            self._kept.move_to_end(key)
             return kept
 
-    def put(self, source: Hashable, through: str, kept: Kept) -> None:
-        """Keep a document; those that were not asked for the longest make room."""
+    def put(self, source: Hashable, through: str, kept: Kept, *, forgotten: int | None = None) -> None:
+        """Keep a document; those that were not asked for the longest make room.
+
+        Args:
+            source: Its source.
+            through: The filter.
+            kept: The document. One that is larger than the cache is not kept.
+            forgotten: What `forgotten` was when the reading began: who changed the store since then and said so wants
+                what was read before to be forgotten, too.
+        """
+        key, size = (source, through), len(kept.whole.text)
         with self._lock:
-            self._kept[source, through] = (self._clock(), kept)
-            self._kept.move_to_end((source, through))
-            while sum(len(entry.whole.text) for _, entry in self._kept.values()) > self._characters:
-                self._kept.popitem(last=False)
+            if key in self._kept:
+                self._drop(key)
+            if size > self._characters or forgotten not in (None, self.forgotten):
+                return
+            while self._held + size > self._characters:
+                self._drop(next(iter(self._kept)))
+            self._kept[key] = (self._clock(), kept)
+            self._held += size
 
     def forget(self, source: Hashable | None = None) -> None:
         """Forget a document, or all of them."""
         with self._lock:
+            self.forgotten += 1
             for key in [key for key in self._kept if source is None or key[0] == source]:
-                del self._kept[key]
+                self._drop(key)
+
+    def _drop(self, key: tuple[Hashable, str]) -> None:
+        _, kept = self._kept.pop(key)
+        self._held -= len(kept.whole.text)
 
 
 def stamp_of(ids: Iterable[str]) -> bytes:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any, Literal
 
 from selfroute.metadata import ORDER_KEYS
 
 _STRIPPED = 4  # a gap up to so many characters counts as white space between two chunks
+_MOST_LOST = 10  # the part of a text, a tenth, that may be lost because it repeats itself
+_DIGITS = 19  # no number that means anything has more
+_TRIES = 1_000  # at finding out whether a chunk repeats itself
 _LEAST_OVERLAP = 9  # shorter ones may be chance
 _MOST_OVERLAP = 8_000
-_REPETITIVE = 3  # a text that overlaps itself in so many ways tells nothing by it
 
 Gap = tuple[int, int]
 
@@ -42,7 +44,8 @@ class Whole:
         method: By what the chunks were put together: their offsets, or only the order in which they come.
         chunks: From how many, each counted once.
         gaps: Stretches that no chunk holds, in characters from the beginning, best known where the offsets are. An
-            empty stretch marks where something is missing, or may be, of unknown length.
+            empty stretch marks where something is missing, or may be, of unknown length; at the end, if it may be
+            anywhere.
     """
 
     text: str
@@ -72,21 +75,21 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
     for text, metadata in rows:
         if keys is None:
             keys = [key for key in ORDER_KEYS if key in metadata]
-        place = tuple(_number(metadata.get(key)) for key in keys)
+        numbers = (offset(metadata.get(key)) for key in keys)
+        place = tuple(-1 if number is None else number for number in numbers)
         yield Chunk(text, offset(metadata.get(start_key)), place)
 
 
 def offset(value: Any) -> int | None:
-    """A usable offset, or None: splitters write -1 where they lost their way."""
+    """A usable number, or None: splitters write -1 where they lost their way, stores return floats or digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _number(value: Any) -> int:
-    known = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else offset(value)
-    return -1 if known is None else known
-
-
-def rebuild(chunks: Iterable[Chunk]) -> Whole:
+def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False) -> Whole:
     """Put a document together from all of its chunks.
 
     By their offsets, if these can be trusted. Offsets that contradict the texts or the chunks' places can not, nor
@@ -94,48 +97,75 @@ def rebuild(chunks: Iterable[Chunk]) -> Whole:
     splitters look their chunks up, and would lose most of itself. Then the chunks are joined in the order of their
     places, or of `chunks` if they have none, and what two neighbours share is written once.
 
+    A splitter finds a chunk at its own place or, in a text that repeats itself, before it. So what offsets put together
+    is right as far as it goes; something may be missing only if a chunk could stand further on as well. Chunks of two
+    versions of a document show by offsets that do not meet, unless all that was changed kept its length.
+
     Args:
         chunks: The chunks, as the store hands them over.
+        doubtful: Whether the caller knows that something is wrong with them.
 
     Returns:
         The document; what is not known of it stands in `method` and `gaps`.
     """
-    held = _placed(_once([chunk for chunk in chunks if chunk.text]))
+    kept, sure = _once(list(chunks))
+    held, sure = _placed(kept), sure and not doubtful
+    kept.clear()
     count = len(held)
-    run = _Run.of(held)
-    if run:
-        held.clear()  # or the text would be there three times over
-        return Whole("".join(run.pieces()), "offsets", count, tuple(run.gaps))
-    return _in_order(held)
+    run = _Run.of(held, sure=sure)
+    if not run:
+        return _in_order(held, sure=sure)
+    held.clear()  # or the text would be there three times over
+    return Whole("".join(run.pieces()), "offsets", count, tuple(run.gaps))
 
 
-def _once(chunks: list[Chunk]) -> list[Chunk]:
-    """Leave out what was stored again: documents are indexed twice, or by half once more."""
+def _once(chunks: list[Chunk]) -> tuple[list[Chunk], bool]:
+    """Leave out what was stored again: documents are indexed twice, or by half once more.
+
+    Returns:
+        What is left, and whether it is certain that nothing else was left out: the lines of a refrain look the same
+        if the splitter found all of them at the first place.
+    """
     times = Counter(chunks)
-    if len(times) == len(chunks):
-        return chunks
-    passes, rest = divmod(len(chunks), len(times))
-    if not rest and chunks == chunks[: len(times)] * passes:
-        return chunks[: len(times)]
-    # One chunk alone that comes again at the same offset was stored again, or it is one of a refrain that the splitter
-    # looked up at the wrong place; it does so with short ones.
-    long = max(len(chunk.text) for chunk in chunks) / 2
-    seen: set[Chunk] = set()
-    kept = []
-    for chunk in chunks:
-        if chunk not in seen or chunk.start is None or len(chunk.text) < long:
-            kept.append(chunk)
-        seen.add(chunk)
-    return kept
+    first = list(times)
+    if len(first) == len(chunks):
+        return chunks, True
+    known = all(chunk.start is not None for chunk in first)
+    if len({chunk.place for chunk in first}) == len(first) > 1:
+        return first, known
+    if not known or len(first) == 1:
+        passes = len(chunks) // len(first)
+        if chunks != first * passes or all(_repeats(one.text, within=len(one.text) * 2 // 3) for one in first):
+            return chunks, True
+        return first, False
+    alike = len(set(times.values())) == 1
+    if not alike and len(first) * 2 <= len(chunks):
+        return chunks, True
+    return first, chunks == first * times[first[0]] or not any(one.text.strip() for one in first if times[one] > 1)
 
 
-def _placed(chunks: list[Chunk]) -> list[Chunk]:
-    """Put chunks in the order of their places, by what all of them are numbered by."""
-    columns = list(zip(*(chunk.place for chunk in chunks), strict=True))
+def _placed(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Put chunks in the order of their places, by what all of them are numbered by, and leave out empty ones.
+
+    Returns:
+        The chunks, numbered anew: the next place is one further on, or two if one is missing in between.
+    """
+    columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
     usable = [index for index, column in enumerate(columns) if -1 not in column]
-    if len(usable) < len(columns):
-        chunks = [Chunk(chunk.text, chunk.start, tuple(chunk.place[index] for index in usable)) for chunk in chunks]
-    return sorted(chunks, key=lambda chunk: (chunk.place, chunk.start or 0)) if usable else chunks
+    if not usable:
+        return [Chunk(chunk.text, chunk.start) if chunk.place else chunk for chunk in chunks if chunk.text]
+    rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
+    rows.sort(key=lambda row: (row[0], row[1].start or 0))
+    placed: list[Chunk] = []
+    number, before, step = 0, rows[0][0], 2 * (min(rows[0][0]) > 1)
+    for place, chunk in rows:
+        if place != before:
+            missing = all(right - left != 1 for left, right in zip(before, place, strict=True))
+            before, step = place, 2 if missing else max(step, 1)
+        if chunk.text:
+            number, step = number + step, 0
+            placed.append(Chunk(chunk.text, chunk.start, (number,)))
+    return placed
 
 
 class _Run:
@@ -145,31 +175,43 @@ class _Run:
         self._ordered, self._cuts, self.gaps, self.end = ordered, cuts, gaps, end
 
     @classmethod
-    def of(cls, chunks: Sequence[Chunk]) -> _Run | None:
-        """Look at the offsets; None if they can not be trusted."""
-        if not chunks or any(chunk.start is None for chunk in chunks):
+    def of(cls, chunks: Sequence[Chunk], *, sure: bool = True) -> _Run | None:
+        """Look at the offsets; None if they can not be trusted.
+
+        Args:
+            chunks: The chunks, in the order of their places, or of the store.
+            sure: Whether nothing else speaks against them.
+        """
+        starts = [chunk.start for chunk in chunks if chunk.start is not None]
+        in_order = starts == sorted(starts)
+        if not chunks or len(starts) < len(chunks) or (chunks[0].place and not in_order):
             return None
-        ordered = sorted(chunks, key=lambda chunk: (chunk.start, -len(chunk.text)))
-        cuts, holes, redundant = [], [], False
-        begin, end, last = 0, 0, ""
-        for chunk in ordered:
+        ordered = sorted(chunks, key=lambda chunk: (chunk.start or 0, -len(chunk.text)))
+        cuts: list[int] = []
+        gaps: list[Gap] = []
+        begin, end, last, before, movable = 0, 0, "", ordered[0].place, 0
+        for chunk, following in zip_longest(ordered, sorted(starts)[1:]):
             start, text = chunk.start or 0, chunk.text
             shared = min(end - start, len(text))
             if shared > 0:
                 if not last.startswith(text[:shared], start - begin) or shared * 2 > max(len(last), len(text)):
                     return None
-                redundant = redundant or shared == len(text)
-            elif shared < 0:
-                holes.append((end, start))
+                movable += shared * (_may_move(text, shared) and not text.isspace())
+            if not in_order:  # neither the order of the store speaks for the place of one that adds nothing
+                own = text[max(shared, 0) : None if following is None else following - start]
+                sure = sure and (bool(own.strip()) or text.isspace())
+            missing = _missing(before, chunk.place)
+            if -shared > _STRIPPED or (missing and shared < 0):
+                gaps.append((end, start))
+            elif missing:
+                gaps.append((start, start))
             cuts.append(shared)
+            before = chunk.place
             if start + len(text) > end:
                 begin, end, last = start, start + len(text), text
-        if not redundant:
-            return cls(ordered, cuts, [hole for hole in holes if hole[1] - hole[0] > _STRIPPED], end)
-        if any(left.place > right.place for left, right in pairwise(ordered)):
+        if in_order and movable * _MOST_LOST > end:
             return None
-        # A chunk that adds nothing may belong elsewhere: then its own place is one of the holes, or at the end.
-        return cls(ordered, cuts, [*holes, (end, end)], end)
+        return cls(ordered, cuts, gaps if sure and not movable else [*gaps, (end, end)], end)
 
     def pieces(self) -> Iterator[str]:
         """Let go of the chunks and hand over what each adds."""
@@ -181,10 +223,35 @@ class _Run:
             yield text[max(shared, 0) :]
 
 
-def _in_order(chunks: Sequence[Chunk]) -> Whole:
+def _may_move(text: str, shared: int) -> bool:
+    """Whether a chunk that overlaps what is before it could stand further on, and still follow it."""
+    rest = text[shared:]
+    stripped = len(rest) - len(rest.lstrip()) if rest == rest.rstrip() else 0  # in between, if the splitter does so
+    return _repeats(text, within=shared + stripped)
+
+
+def _repeats(text: str, *, within: int) -> bool:
+    """Whether a text, moved by so many characters at most, fits upon itself."""
+    if within >= len(text):
+        return True
+    probe, at = text[: len(text) - within], 0
+    for _ in range(_TRIES):
+        at = text.find(probe, at + 1)
+        if at < 0:
+            return False
+        if text.startswith(text[at:]):
+            return True
+    return True  # for all that is known
+
+
+def _missing(before: tuple[int, ...], place: tuple[int, ...]) -> bool:
+    return bool(before) and place[0] - before[0] > 1
+
+
+def _in_order(chunks: Sequence[Chunk], *, sure: bool) -> Whole:
     pieces: list[str] = []
-    gaps: list[Gap] = [(0, 0)] if chunks and chunks[0].place and min(chunks[0].place) > 1 else []
-    at, before, last = 0, tuple[int, ...](), ""
+    gaps: list[Gap] = []
+    at, before, last = 0, (0,) if chunks and chunks[0].place else tuple[int, ...](), ""
     for place, text, holes, length in _stretches(chunks):
         shared = 0
         if _missing(before, place):
@@ -197,6 +264,8 @@ def _in_order(chunks: Sequence[Chunk]) -> Whole:
         gaps += [(at + start - shared, at + end - shared) for start, end in holes]
         pieces.append(text[shared:])
         at, before, last = at + length - shared, place, text
+    if not sure:
+        gaps.append((at, at))
     return Whole("".join(pieces), "order", len(chunks), tuple(gaps))
 
 
@@ -209,29 +278,25 @@ def _stretches(chunks: Sequence[Chunk]) -> Iterator[tuple[tuple[int, ...], str, 
             runs[-1].append(chunk)
         else:  # another page, or one that has no number: offsets begin again
             runs.append([chunk])
+    starts = [chunk.start or 0 for chunk in chunks]
+    paged = len({chunk.place for chunk in chunks}) < len(chunks) and starts != sorted(starts)
     for run in runs:
-        joined = _Run.of(run) if len(run) > 1 else None
+        # Without numbers, what does not begin at the beginning may be anything.
+        joined = _Run.of(run) if paged and (run[0].place or (run[0].start or 0) <= _STRIPPED) else None
         if joined:
             yield run[0].place, "".join(joined.pieces()), joined.gaps, joined.end
         else:
             yield from ((chunk.place, chunk.text, [], len(chunk.text)) for chunk in run)
 
 
-def _missing(before: tuple[int, ...], place: tuple[int, ...]) -> bool:
-    return (
-        bool(before) and before != place and all(right - left != 1 for left, right in zip(before, place, strict=True))
-    )
-
-
 def _overlap(left: str, right: str) -> int:
-    """How many characters the end of one text shares with the beginning of the next."""
-    tail = left[-min(max(len(left), len(right)) // 2, len(right), _MOST_OVERLAP) :]
-    probe, sizes = right[:_LEAST_OVERLAP], []
+    """How many characters the end of one text shares with the beginning of the next; 0 if there is a choice."""
+    most = min(max(len(left), len(right)) // 2, len(right), _MOST_OVERLAP)
+    tail, probe = left[-most:], right[:_LEAST_OVERLAP]
+    sizes: list[int] = []
     at = tail.find(probe) if len(probe) == _LEAST_OVERLAP else -1
-    while at >= 0:
+    while at >= 0 and len(sizes) < 2:  # noqa: PLR2004
         if right.startswith(tail[at:]):
             sizes.append(len(tail) - at)
         at = tail.find(probe, at + 1)
-    if not sizes:
-        return 0
-    return sizes[0] if len(sizes) < _REPETITIVE else sizes[-1]
+    return sizes[0] if len(sizes) == 1 and not _may_move(right, sizes[0]) else 0

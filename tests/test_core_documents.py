@@ -1,8 +1,9 @@
-"""Laws of fitting documents to a window, and the words in which models say that a prompt was too long."""
+"""Laws of putting documents together: what is said to be exact is, and what is not known is said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -10,43 +11,99 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from selfroute.documents import Chunk, Whole, rebuild
-from selfroute.usage import count_tokens
-from selfroute.window import fit, is_too_long, read_less, trim
+from selfroute.documents import Chunk, Whole, chunks_of, offset, original_label, rebuild
 
-COUNTERS: dict[str, Callable[[str], int]] = {
-    "quarters": count_tokens,
-    "characters": len,
-    "words": lambda text: len(text.split()),
-    "bytes": lambda text: len(text.encode()),
-    "uneven": lambda text: sum(3 if character in "aeiou" else 1 for character in text),
-}
-counters = st.sampled_from(sorted(COUNTERS)).map(COUNTERS.__getitem__)
-words = st.text(st.sampled_from("abcdeé是 \n"), min_size=1, max_size=9)
-texts = st.lists(words, max_size=40).map(" ".join)
-every_counter = pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
+# No two characters are the same: nothing repeats itself, so that nothing is in doubt.
+plain_texts = st.lists(st.characters(codec="utf-8"), unique=True, max_size=120).map("".join)
+any_texts = plain_texts | st.text(max_size=120) | st.text("ab \n", max_size=120)
 
 
-@given(st.text(max_size=300), st.integers(1, 40), st.integers(0, 20), st.randoms())
-def test_windows_over_a_text_give_it_back(text: str, step: int, overlap: int, random: Random) -> None:
-    size = step + min(overlap, step)
-    chunks = [Chunk(text[start : start + size], start) for start in range(0, len(text), step)]
+def _windows(text: str, step: int, overlap: int) -> list[Chunk]:
+    """Stretches that begin every so many characters and overlap by half at most, the last of which ends the text."""
+    overlap = min(overlap, step)
+    starts = range(0, max(len(text) - overlap, 1), step) if text else ()
+    return [Chunk(text[start : start + step + overlap], start) for start in starts]
+
+
+def _is_exact(whole: Whole) -> bool:
+    return whole.method == "offsets" and not whole.gaps
+
+
+def _end(whole: Whole) -> tuple[int, int]:
+    return len(whole.text), len(whole.text)
+
+
+@given(plain_texts, st.integers(1, 40), st.integers(0, 20))
+def test_windows_over_a_text_give_it_back(text: str, step: int, overlap: int) -> None:
+    chunks = _windows(text, step, overlap)
+    assert rebuild(chunks) == Whole(text, "offsets" if chunks else "order", len(chunks))
+
+
+@given(plain_texts, st.integers(1, 40), st.integers(0, 20), st.randoms())
+def test_they_do_so_in_any_order_if_each_adds_something(text: str, step: int, overlap: int, random: Random) -> None:
+    text = "".join(text.split())
+    chunks = _windows(text, step, min(overlap, step - 1))
     random.shuffle(chunks)
+    assert rebuild(chunks) == Whole(text, "offsets" if chunks else "order", len(chunks))
+
+
+@given(any_texts, st.integers(1, 40), st.integers(0, 20), st.randoms(), st.booleans())
+def test_what_is_said_to_be_exact_is_exact(text: str, step: int, overlap: int, random: Random, mixed: bool) -> None:
+    chunks = _windows(text, step, overlap)
+    if mixed:
+        random.shuffle(chunks)
     whole = rebuild(chunks)
-    assert whole.text == text
-    assert whole == Whole(text, "offsets" if chunks else "order")
+    if _is_exact(whole):
+        assert whole.text == text
+    if whole.method == "order":
+        assert all(chunk.text in whole.text for chunk in chunks)
+
+
+@given(any_texts, st.integers(1, 12), st.integers(0, 6), st.data())
+def test_any_chunks_of_a_text_never_claim_to_be_another_one(
+    text: str, step: int, overlap: int, data: st.DataObject
+) -> None:
+    """Some are missing, some are stored again, some lost their offset, in any order."""
+    chunks = _windows(text, step, overlap)
+    held = data.draw(st.lists(st.sampled_from(chunks), max_size=20)) if chunks else []
+    whole = rebuild(held)
+    assert whole.chunks <= len(held)
+    if _is_exact(whole):
+        until = max(chunk.start + len(chunk.text) for chunk in held if chunk.start is not None)
+        missing = [index for index in range(until) if not any(_holds(chunk, index) for chunk in held)]
+        runs = "".join("\0" if index in missing else "." for index in range(until)).split(".")
+        assert max(map(len, runs)) <= 4, "more than white space is missing"
+        if not missing:
+            assert whole.text == text[:until]
+
+
+def _holds(chunk: Chunk, index: int) -> bool:
+    return chunk.start is not None and chunk.start <= index < chunk.start + len(chunk.text)
 
 
 @given(st.lists(st.text("abé是.", min_size=1, max_size=30), min_size=1, max_size=12), st.integers(1, 4))
 def test_stripped_white_space_is_white_space_again(lines: list[str], width: int) -> None:
     starts = [sum(len(line) + width for line in lines[:index]) for index in range(len(lines))]
     whole = rebuild([Chunk(line, start) for line, start in zip(lines, starts, strict=True)])
-    assert whole == Whole("\n".join(lines), "offsets")
+    assert whole == Whole(("\n" if width == 1 else "\n\n").join(lines), "offsets", len(lines))
 
 
 def test_what_no_chunk_holds_is_reported() -> None:
     whole = rebuild([Chunk("The minutes.", 20), Chunk("Tea was served.", 50)])
-    assert whole == Whole("The minutes.\nTea was served.", "offsets", ((0, 20), (32, 50)))
+    assert whole == Whole("The minutes.\n\nTea was served.", "offsets", 2, ((0, 20), (32, 50)))
+
+
+MINUTES = (
+    "The crane was old. Tea was served at nine, and Ms Okafor chaired it. Nobody came from the harbour. It rained."
+)
+STARTS = (0, 19, 44, 69, 99)
+PARTS = [Chunk(MINUTES[start : start + 36].strip(), start) for start in STARTS]
+END = ((len(MINUTES), len(MINUTES)),)
+
+
+def test_the_chunks_of_these_tests_are_what_they_seem() -> None:
+    assert rebuild(PARTS) == Whole(MINUTES, "offsets", 5)
+    assert all(left.start + len(left.text) > right.start for left, right in pairwise(PARTS))  # type: ignore[operator]
 
 
 REFRAIN = ["Row the boat. Row the boat. Row", "boat. Row the boat. Row the boat."]
@@ -54,6 +111,14 @@ UNTRUSTED = {
     "a repetitive text, where each chunk was found at the first place": [Chunk(text, 0) for text in REFRAIN],
     "an overlap that the texts do not share": [Chunk("Ms Okafor chaired it.", 0), Chunk("Tea was served.", 15)],
     "a chunk without an offset": [Chunk("Tea was served.", 30), Chunk("Ms Okafor chaired it.")],
+    "an overlap by more than half a chunk": [Chunk(MINUTES[:30], 0), Chunk(MINUTES[14:44], 14)],
+    "two chunks at one place": [*PARTS, Chunk("It poured.", 99)],
+    "a chunk that lies across others": [*PARTS, Chunk("somebody else wrote this", 30)],
+    "an offset that is one too small": [*PARTS[:2], Chunk(PARTS[2].text, 43), *PARTS[3:]],
+    "numbers that tell another order": [
+        Chunk(part.text, part.start, (-index % 5,)) for index, part in enumerate(PARTS)
+    ],
+    "much that repeats itself and overlaps": [Chunk("ha " * 9 + "ha", 21 * index) for index in range(9)],
 }
 
 
@@ -64,295 +129,287 @@ def test_offsets_that_contradict_the_texts_give_way_to_the_order(chunks: list[Ch
     assert all(chunk.text in whole.text for chunk in chunks)
 
 
+DOUBTFUL = {
+    "one that lies in another": [*PARTS[:2], Chunk("Tea was", 19), *PARTS[2:]],
+    "one that could stand one word further on": [Chunk(MINUTES + " ha ha", 0), Chunk("ha ha ha", len(MINUTES) + 4)],
+    "one across two others, in no order": [Chunk("ab cd", 0), Chunk("ef gh", 6), Chunk("cd\nef", 3)],
+}
+
+
+@pytest.mark.parametrize("chunks", DOUBTFUL.values(), ids=DOUBTFUL)
+def test_a_chunk_that_may_belong_further_on_puts_the_end_in_doubt(chunks: list[Chunk]) -> None:
+    whole = rebuild(chunks)
+    until = max((chunk.start or 0) + len(chunk.text) for chunk in chunks)
+    assert (whole.method, whole.gaps) == ("offsets", ((until, until),))
+
+
+def test_a_chunk_across_two_others_is_in_its_place_if_the_order_says_so() -> None:
+    assert rebuild([Chunk("ab cd", 0), Chunk("cd\nef", 3), Chunk("ef gh", 6)]) == Whole("ab cd\nef gh", "offsets", 3)
+
+
+def test_what_the_caller_doubts_is_in_doubt() -> None:
+    assert rebuild(PARTS, doubtful=True) == Whole(MINUTES, "offsets", 5, END)
+    assert rebuild([Chunk(MINUTES)], doubtful=True) == Whole(MINUTES, "order", 1, END)
+
+
+def _without_offsets(chunks: list[Chunk]) -> list[Chunk]:
+    return [Chunk(chunk.text) for chunk in chunks]
+
+
+def _numbered(chunks: list[Chunk]) -> list[Chunk]:
+    return [Chunk(chunk.text, chunk.start, (PARTS.index(chunk),)) for chunk in chunks]
+
+
+STORED_AGAIN = {
+    "all of it": (PARTS * 2, True),
+    "all of it, ten times": (PARTS * 10, True),
+    "all of it, handed over by offset": ([part for part in PARTS for _ in range(2)], False),
+    "the first half": (PARTS + PARTS[:3], False),
+    "the second half": (PARTS[2:] + PARTS, False),
+    "one chunk": ([*PARTS, PARTS[1]], False),
+    "one chunk, next to itself": ([*PARTS[:2], *PARTS[1:]], False),
+    "the last chunk": ([*PARTS, PARTS[-1]], False),
+}
+
+
+@pytest.mark.parametrize("name", STORED_AGAIN)
+def test_what_was_stored_again_counts_once(name: str) -> None:
+    """A refrain may look the same if it is not all of the document; if all chunks are numbered nothing does."""
+    chunks, sure = STORED_AGAIN[name]
+    assert rebuild(chunks) == Whole(MINUTES, "offsets", 5, () if sure else END)
+    assert rebuild(_numbered(chunks)) == Whole(MINUTES, "offsets", 5)
+    numbers = [Chunk(chunk.text, None, chunk.place) for chunk in _numbered(chunks)]
+    assert rebuild(numbers).chunks == 5
+    assert "".join(rebuild(numbers).text.split()).count("Okafor") == 1
+
+
+def test_a_document_that_was_stored_twice_without_offsets_counts_once() -> None:
+    once = rebuild(_without_offsets(PARTS))
+    assert rebuild(_without_offsets(PARTS * 2)) == Whole(once.text, "order", 5, (_end(once),))
+    assert rebuild(_without_offsets([*PARTS, PARTS[1]])).chunks == 6  # who knows?
+
+
+@pytest.mark.parametrize("start", [0, None])
+@pytest.mark.parametrize("times", [2, 9])
+def test_one_chunk_that_was_stored_again_may_be_a_refrain(start: int | None, times: int) -> None:
+    whole = rebuild([Chunk(MINUTES, start)] * times)
+    assert whole == Whole(MINUTES, "order" if start is None else "offsets", 1, END)
+
+
+LINES = "same line\n" * 800
+REPETITIVE = {
+    "where they are": [Chunk(LINES[at : at + 99], at) for at in range(0, 8000, 100)],
+    "where they are, overlapping": [Chunk(LINES[at : at + 99], at) for at in range(0, 8000, 80)],
+    "all at the beginning": [Chunk(LINES[:99], 0) for _ in range(80)],
+    "all at the beginning, but for the last": [*[Chunk(LINES[:99], 0) for _ in range(80)], Chunk("The end.", 8000)],
+    "all at the beginning, numbered": [Chunk(LINES[:99], 0, (index,)) for index in range(80)],
+    "each a line further on": [Chunk(LINES[:99], index * 10) for index in range(80)],
+    "each four lines further on": [Chunk(LINES[:99], index * 40) for index in range(80)],
+    "nowhere": [Chunk(LINES[:99]) for _ in range(80)],
+    "nowhere, numbered": [Chunk(LINES[:99], None, (index,)) for index in range(80)],
+    "nowhere, two lines each": [Chunk(LINES[:19]) for _ in range(400)],
+}
+
+
+@pytest.mark.parametrize("chunks", REPETITIVE.values(), ids=REPETITIVE)
+def test_a_repetitive_text_does_not_lose_most_of_itself(chunks: list[Chunk]) -> None:
+    whole = rebuild(chunks)
+    assert whole.text.count("same line") >= 790
+    assert not _is_exact(whole) or whole.text.split() == LINES.split()
+
+
+NUMBERS: dict[str, tuple[str, list[Any]]] = {
+    "numbers": ("chunk_index", [0, 1, 2]),
+    "from one": ("chunk", [1, 2, 3]),
+    "digits": ("seq", ["8", "9", "10"]),
+    "floats, as some stores hand them over": ("index", [0.0, 1.0, 2.0]),
+    "pages": ("page", [0, 1, 2]),
+    "page labels": ("page_label", ["1", "2", "3"]),
+}
+TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.")
+
+
+@pytest.mark.parametrize(("key", "values"), NUMBERS.values(), ids=NUMBERS)
+def test_chunks_are_joined_in_the_order_of_their_numbers(key: str, values: list[Any]) -> None:
+    rows = [(text, {key: value, "source": "minutes"}) for text, value in zip(TEXTS, values, strict=True)]
+    gaps = ((0, 0),) if values[0] == "8" else ()  # numbers begin with 0 or 1
+    assert rebuild(chunks_of(rows[::-1], start_key="start")) == Whole("\n".join(TEXTS), "order", 3, gaps)
+
+
+MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
+    "in the middle": ([{"chunk": 0}, {"chunk": 1}, {"chunk": 3}], ((34, 34),)),
+    "at the beginning": ([{"chunk": 2}, {"chunk": 3}, {"chunk": 4}], ((0, 0),)),
+    "twice": ([{"chunk": 0}, {"chunk": 4}, {"chunk": 9}], ((18, 18), (34, 34))),
+    "a page": ([{"page": 0}, {"page": 0}, {"page": 2}], ((34, 34),)),
+    "chunks on the next page": ([{"page": 0, "chunk": 0}, {"page": 0, "chunk": 1}, {"page": 1, "chunk": 0}], ()),
+    "chunks on a page": ([{"page": 0, "chunk": 0}, {"page": 0, "chunk": 2}, {"page": 1, "chunk": 0}], ((18, 18),)),
+    "an empty page": ([{"page": 0, "chunk": 0}, {"page": 2, "chunk": 1}, {"page": 2, "chunk": 2}], ()),
+    "numbers of one alone": ([{"chunk": 0}, {"chunk": 5}, {}], ()),
+    "numbers that are none": ([{"page_label": "i"}, {"page_label": "ii"}, {"page_label": "7"}], ()),
+}
+
+
+@pytest.mark.parametrize(("metadata", "gaps"), MISSING.values(), ids=MISSING)
+def test_a_number_that_is_missing_is_a_gap_of_unknown_length(metadata: list[dict[str, Any]], gaps: Any) -> None:
+    rows = list(zip(TEXTS, metadata, strict=True))
+    assert rebuild(chunks_of(rows, start_key="start")) == Whole("\n".join(TEXTS), "order", 3, gaps)
+
+
+def test_a_number_that_is_missing_is_a_gap_although_offsets_meet() -> None:
+    """A refrain was hidden, and the chunk after it found in its place."""
+    chunks = [Chunk(part.text, part.start, (index + (index > 2),)) for index, part in enumerate(PARTS)]
+    assert rebuild(chunks) == Whole(MINUTES, "offsets", 5, ((69, 69),))
+    assert rebuild([Chunk("ab", 0, (0,)), Chunk("cd", 3, (2,))]) == Whole("ab\ncd", "offsets", 2, ((2, 3),))
+
+
+PAGES = [[("The crane was old.", 0), ("Tea was served.", 19)], [("Ms Okafor", 0), ("chaired it.", 10), ("No.", 22)]]
+PAGED = "The crane was old.\nTea was served.\nMs Okafor\nchaired it.\nNo."
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_offsets_may_begin_again_on_each_page(numbered: bool) -> None:
+    chunks = [
+        Chunk(text, start, (number,) if numbered else ()) for number, page in enumerate(PAGES) for text, start in page
+    ]
+    assert rebuild(chunks) == Whole(PAGED, "order", 5)
+    if numbered:
+        assert rebuild(chunks[::-1]) == Whole(PAGED, "order", 5)
+    del chunks[3]
+    assert rebuild(chunks) == Whole(PAGED.replace("\nchaired it.\n", "\n\n"), "order", 4, ((44, 57),))
+
+
+def test_a_page_that_lacks_its_beginning_says_so() -> None:
+    pages = [("The crane was old.", 0), ("Tea.", 20), ("chaired it.", 10), ("No.", 22), ("It rained.", 9)]
+    chunks = [Chunk(text, start, (page,)) for (text, start), page in zip(pages, (0, 0, 1, 1, 2), strict=True)]
+    gaps = ((25, 35), (51, 60))
+    assert rebuild(chunks) == Whole("The crane was old.\n\nTea.\nchaired it.\nNo.\nIt rained.", "order", 5, gaps)
+
+
+def test_offsets_that_no_order_explains_make_no_gaps() -> None:
+    chunks = [PARTS[3], PARTS[1], PARTS[4], Chunk("somebody else wrote this", 30), PARTS[2], PARTS[0]]
+    whole = rebuild(chunks)
+    assert (whole.method, whole.gaps) == ("order", ())
+    assert all(chunk.text in whole.text for chunk in chunks)
+    whole = rebuild([Chunk(chunk.text, chunk.start, (number,)) for number, chunk in enumerate(chunks)])
+    assert (whole.method, whole.gaps) == ("order", ())
+
+
+def test_without_any_order_the_store_s_own_is_taken() -> None:
+    assert rebuild([Chunk(text) for text in TEXTS]) == Whole("\n".join(TEXTS), "order", 3)
+
+
 def test_what_neighbours_share_is_written_once() -> None:
     chunks = ["The crane was old. Tea was served.", "Tea was served. Ms Okafor chaired it.", "Nobody came."]
     assert rebuild([Chunk(text) for text in chunks]) == Whole(
-        "The crane was old. Tea was served. Ms Okafor chaired it.\nNobody came.", "order"
+        "The crane was old. Tea was served. Ms Okafor chaired it.\nNobody came.", "order", 3
     )
 
 
-@given(st.lists(texts, max_size=5), st.lists(texts, max_size=3), st.integers(0, 120), counters)
-def test_documents_never_go_above_the_budget(
-    documents: list[str], passages: list[str], budget: int, count: Any
-) -> None:
-    parts = fit(documents, passages=passages, budget=budget, count=count)
-    assert sum(count(part.text) for part in parts) <= budget
-    assert [part.index for part in parts] == sorted({part.index for part in parts})
-    assert all(part.text == documents[part.index] for part in parts if not part.trimmed)
-    assert all(part.text and part.text in documents[part.index] for part in parts if part.trimmed)
-    assert [part.trimmed for part in parts[:-1]] == [False] * len(parts[:-1])
-
-
-@given(st.lists(texts, max_size=5), st.lists(texts, max_size=3), counters)
-def test_documents_that_fit_are_all_taken_whole(documents: list[str], passages: list[str], count: Any) -> None:
-    for budget in (None, sum(map(count, documents))):
-        parts = fit(documents, passages=passages, budget=budget, count=count)
-        assert [(part.index, part.text, part.trimmed) for part in parts] == [
-            (index, text, False) for index, text in enumerate(documents)
-        ]
-
-
-@given(texts, texts, texts, st.integers(0, 60), counters)
-def test_the_best_passage_is_kept_when_it_fits(before: str, passage: str, after: str, more: int, count: Any) -> None:
-    passage = f"<{passage.strip()}>"
-    text = f"{before} {passage} {after}"
-    part = trim(text, passages=["elsewhere", passage], budget=count(passage) + more, count=count)
-    assert passage in part
-    assert count(part) <= count(passage) + more
-
-
-@every_counter
-def test_the_best_passage_is_kept_in_a_text_of_uneven_density(count: Any) -> None:
-    passage = "Ms Okafor, in the chair, opened it at 9."
-    text = "a b c d e f g h i j " * 200 + passage + " extraordinarily-long-compound-words" * 200
-    assert passage in trim(text, passages=[passage], budget=count(passage), count=count)
-
-
-@every_counter
-def test_several_passages_are_kept_when_they_fit_together(count: Any) -> None:
-    first, second = "Ms Okafor took the chair.", "Mr Lin kept the minutes."
-    text = "word " * 300 + first + " word" * 20 + " " + second + " word" * 300
-    part = trim(text, passages=[second, first], budget=count("word " * 100), count=count)
-    assert first in part
-    assert second in part
-
-
-@given(texts, st.integers(0, 40), counters)
-def test_a_passage_that_is_nowhere_keeps_the_beginning(text: str, budget: int, count: Any) -> None:
-    part = trim(text, passages=["nowhere at all!"], budget=budget, count=count)
-    assert text.strip().startswith(part.strip())
-
-
-@every_counter
-def test_a_trimmed_text_is_about_as_long_as_it_may_be(count: Any) -> None:
-    text = "The committee met again in the hall. " * 400
-    part = trim(text, passages=["met again"], budget=500, count=count)
-    assert 450 <= count(part) <= 500
-
-
-@every_counter
-def test_words_are_not_cut_in_two(count: Any) -> None:
-    text = " ".join(f"<{n}>" for n in range(2000))
-    part = trim(text, passages=["<1000>"], budget=300, count=count)
-    assert all(word[0] + word[-1] == "<>" for word in part.split())
-
-
-def test_a_text_without_white_space_is_cut_all_the_same() -> None:
-    assert count_tokens(trim("是" * 10_000, passages=["是是"], budget=100, count=count_tokens)) in range(90, 101)
-
-
-def test_counting_a_long_text_is_not_repeated_without_need() -> None:
-    calls = 0
-
-    def count(text: str) -> int:
-        nonlocal calls
-        calls += 1
-        return len(text.split())
-
-    assert trim("a bb ccc dddd " * 50_000, passages=["dddd a"], budget=20_000, count=count)
-    assert calls < 12
-
-
-class WireError(Exception):
-    """An error as clients raise it: words, and perhaps a status."""
-
-    def __init__(self, message: str, status_code: int | None = None, code: Any = None) -> None:
-        super().__init__(message)
-        self.status_code = status_code
-        self.code = code
-
-
-TOO_LONG: dict[str, tuple[str, int | None]] = {
-    "OpenAI": (
-        (
-            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130021 "
-            "tokens. Please reduce the length of the messages."
-        ),
-        128_000,
+NOT_SHARED = {
+    "too little": ("It was nine.", "nine. Tea was served."),
+    "more than half": ("Tea was served at nine.", "was served at nine. Tea."),
+    "a text that overlaps in two ways": (
+        MINUTES + " Tea was served. Tea was served.",
+        "Tea was served. Tea was served. X",
     ),
-    "OpenAI responses": (
-        "Your input exceeds the context window of this model. Please adjust your input and try again.",
-        None,
-    ),
-    "vLLM": (
-        (
-            "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 "
-            "in the messages, 10000 in the completion). Please reduce the length of the messages or "
-            "completion."
-        ),
-        16_384,
-    ),
-    "vLLM, an engine": (
-        (
-            "The decoder prompt (length 10127) is longer than the maximum model length of 8192. Make sure "
-            "that `max_model_len` is no smaller than the number of text tokens plus multimodal tokens."
-        ),
-        8192,
-    ),
-    "vLLM, input tokens": (
-        (
-            "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and"
-            " your prompt contains at least 262145 input tokens, for a total of at least 262145 tokens. "
-            "Please reduce the length of the input prompt or the number of requested output tokens. "
-            "(parameter=input_tokens, value=262145)"
-        ),
-        262_144,
-    ),
-    "Gemini": (
-        (
-            "400 INVALID_ARGUMENT. The input token count (1200000) exceeds the maximum number of tokens "
-            "allowed (1048576)."
-        ),
-        1_048_576,
-    ),
-    "Vertex": (
-        (
-            "Unable to submit request because the input token count is 32825 but model only supports up to "
-            "32768. Reduce the input token count and try again."
-        ),
-        32_768,
-    ),
-    "Anthropic": ("prompt is too long: 210431 tokens > 200000 maximum", 200_000),
-    "Anthropic with the answer": (
-        (
-            "input length and `max_tokens` exceed context limit: 170636 + 34048 > 200000, decrease input "
-            "length or `max_tokens` and try again"
-        ),
-        200_000,
-    ),
-    "llama.cpp": (
-        ("the request exceeds the available context size. try increasing the context size or enable context shift"),
-        None,
-    ),
-    "llama.cpp, numbers": (
-        "request (9001 tokens) exceeds the available context size (8192 tokens), try increasing it",
-        8192,
-    ),
-    "llama-cpp-python": ("Requested tokens (9001) exceed context window of 8192", 8192),
-    "Mistral": (
-        ("Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length"),
-        32_768,
-    ),
-    "Bedrock": (
-        (
-            "An error occurred (ValidationException) when calling the Converse operation: Input is too long "
-            "for requested model."
-        ),
-        None,
-    ),
-    "Bedrock Titan": (
-        "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9001",
-        8192,
-    ),
-    "TGI": ("Input validation error: `inputs` must have less than 4095 tokens. Given: 5000", 4095),
-    "TGI with the answer": (
-        (
-            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs`"
-            " tokens and 20 `max_new_tokens`"
-        ),
-        4096,
-    ),
-    "SGLang": ("The input (61709 tokens) is longer than the model's context length (40960 tokens).", 40_960),
-    "SGLang with the answer": (
-        (
-            "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested"
-            " a total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the "
-            "completion."
-        ),
-        202_752,
-    ),
-    "Poolside": ("Input length 131393 exceeds the maximum allowed input length of 131040 tokens.", 131_040),
-    "parentheses": ("Input length (265330) exceeds model's maximum context length (262144).", 262_144),
+    "a text that goes on like this": ("The end.\nha ha ha ha ha", "ha ha ha ha ha ha ha ha ha ha"),
 }
 
 
-@pytest.mark.parametrize("name", TOO_LONG)
-def test_the_words_of_a_prompt_that_was_too_long_are_known(name: str) -> None:
-    said, _ = TOO_LONG[name]
-    assert is_too_long(Exception(said))
-    assert is_too_long(WireError(f"Error code: 400 - {{'message': \"{said}\"}}", 400))
+@pytest.mark.parametrize(("left", "right"), NOT_SHARED.values(), ids=NOT_SHARED)
+def test_what_may_be_no_overlap_is_not_taken_for_one(left: str, right: str) -> None:
+    assert rebuild([Chunk(left), Chunk(right)]).text == f"{left}\n{right}"
 
 
-def test_the_code_of_openai_is_enough() -> None:
-    assert is_too_long(WireError("Bad request", 400, "context_length_exceeded"))
+@given(st.lists(st.text("ab \n", max_size=60), max_size=8))
+def test_chunks_without_offsets_are_all_in_the_document(texts: list[str]) -> None:
+    whole = rebuild([Chunk(text) for text in texts])
+    assert whole.method == "order"
+    assert all(text in whole.text for text in texts)
 
 
-SOMETHING_ELSE = {
-    "OpenAI's tokens per minute": (
-        "Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used "
-        "29000, Requested 2500. Please try again in 3s."
-    ),
-    "OpenAI's tokens per minute at once": (
-        "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested"
-        " 45000. The input or output tokens must be reduced in order to run successfully."
-    ),
-    "Anthropic's tokens per minute": (
-        "This request would exceed your organization's rate limit of 30,000 input tokens per minute. For "
-        "details, refer to: https://docs.claude.com/en/api/rate-limits. Please reduce the prompt length or "
-        "the maximum tokens requested, or try again later."
-    ),
-    "Anthropic's tokens per minute, another wording": (
-        "This request would exceed the rate limit for your organization (d1f8a929) of 40,000 input tokens "
-        "per minute. Please reduce the prompt length or the maximum tokens requested, or try again later."
-    ),
-    "Bedrock's throttle": (
-        "An error occurred (ThrottlingException) when calling the Converse operation (reached max retries: "
-        "4): Too many tokens, please wait before trying again."
-    ),
-    "Bedrock's throttle by day": "ThrottlingException: Too many tokens per day, please wait before trying again.",
-    "Gemini's quota": (
-        "429 RESOURCE_EXHAUSTED. You exceeded your current quota, please check your plan and billing "
-        "details. Quota exceeded for metric: "
-        "generativelanguage.googleapis.com/generate_content_free_tier_input_token_count, limit: 250000"
-    ),
-    "an answer that may not be so long": (
-        "max_tokens is too large: 50000. This model supports at most 16384 completion tokens, whereas you "
-        "provided 50000."
-    ),
-    "a wrong key": "Incorrect API key provided: sk-x. You can find your API key at the account page.",
-    "an unknown model": "The model `gpt-x` does not exist or you do not have access to it.",
-    "a server's trouble": "The server had an error while processing your request. Sorry about that!",
-    "no connection": "Connection error.",
-    "a time-out": "Request timed out.",
-    "nothing": (),
+def test_empty_chunks_have_a_place_and_nothing_else() -> None:
+    assert rebuild([Chunk("", 0), *PARTS, Chunk(""), Chunk("", 7_000)]) == Whole(MINUTES, "offsets", 5)
+    assert rebuild([Chunk("ab", None, (0,)), Chunk("", None, (1,)), Chunk("cd", None, (2,))]) == Whole(
+        "ab\ncd", "order", 2
+    )
+    assert rebuild([]) == rebuild([Chunk(""), Chunk("", 3, (1,))]) == Whole("", "order", 0)
+
+
+def test_one_chunk_is_a_document_if_it_stands_at_the_beginning() -> None:
+    assert rebuild([Chunk(MINUTES, 0)]) == rebuild([Chunk(MINUTES, 4)]) == Whole(MINUTES, "offsets", 1)
+    assert rebuild([Chunk(MINUTES, 5)]) == Whole(MINUTES, "offsets", 1, ((0, 5),))
+    assert rebuild([Chunk(MINUTES)]) == Whole(MINUTES, "order", 1)
+
+
+UNICODE = {
+    "beyond the first plane": "🏗️ The crane 𝔴𝔞𝔰 old. 👩‍👩‍👧 came, 🫖 was served.",
+    "combining marks": "Cafe\u0301 au lait, nai\u0308ve, A\u030angstro\u0308m and e\u0301te\u0301 alike",
+    "no white space": "会议由奥卡福女士主持。茶在九点供应。港口没有人来。下雨了。",
+    "right to left": "הפגישה הייתה ארוכה. תה הוגש. איש לא בא.",
+    "Windows line ends": "The crane was old.\r\nTea was served.\r\n\r\nNobody came.\r\n",
+    "odd white space": "The\u00a0crane\u2003was\u3000old.\x0bTea\x0cwas\x85served.\u2028Nobody\tcame.",
+    "invisible": "\ufeffThe\u200b crane\u00ad was\u2060 old.",
+    "half a character": "The \ud83c crane",
 }
 
 
-@pytest.mark.parametrize("name", SOMETHING_ELSE)
-def test_other_troubles_are_no_prompt_that_was_too_long(name: str) -> None:
-    assert not is_too_long(Exception(SOMETHING_ELSE[name]))
-    assert not is_too_long(WireError(SOMETHING_ELSE[name], 429))
+@pytest.mark.parametrize("text", UNICODE.values(), ids=UNICODE)
+@pytest.mark.parametrize("step", [3, 8])
+def test_characters_are_counted_as_python_does(text: str, step: int) -> None:
+    assert rebuild(_windows(text, step, 2)) == Whole(text, "offsets", len(_windows(text, step, 2)))
 
 
-@pytest.mark.parametrize("name", [name for name, (_, limit) in TOO_LONG.items() if limit])
-def test_the_limit_that_is_named_bounds_what_is_sent_next_without_wasting_it(name: str) -> None:
-    said, limit = TOO_LONG[name]
-    assert limit is not None
-    sent = limit * 5 // 4
-    assert limit // 3 <= read_less(Exception(said), sent=sent) < sent * 95 // 100
+@given(plain_texts.filter(bool), plain_texts, st.data())
+def test_two_versions_of_a_document_do_not_claim_to_be_one(text: str, other: str, data: st.DataObject) -> None:
+    """Indexing it again stopped half-way: the chunks of either are half old and half new."""
+    at = data.draw(st.integers(0, len(text)))
+    step, overlap = data.draw(st.integers(5, 9)), data.draw(st.integers(1, 4))
+    changed = text[:at] + "".join(character for character in other if character not in text) + text[at:]
+    old, new = _windows(text, step, overlap), _windows(changed, step, overlap)
+    cut = data.draw(st.integers(0, len(new)))
+    # Where one ends, a chunk of the other may begin, or up to four characters on, which may be white space.
+    assume(not any((chunk.start or 0) - len(whole) in range(5) for whole in (text, changed) for chunk in old + new))
+    for chunks in (new[:cut] + old[cut:], old[:cut] + new[cut:], old + new[:cut], new[:cut] + old):
+        whole = rebuild(chunks)  # which may lack the end: nothing tells
+        assert text.startswith(whole.text) or changed.startswith(whole.text) or not _is_exact(whole)
 
 
-def test_without_a_limit_half_is_sent() -> None:
-    assert read_less(Exception("Input is too long for requested model."), sent=1000) == 500
+OFFSETS: dict[Any, int | None] = {
+    7: 7,
+    0: 0,
+    -1: None,
+    8.0: 8,
+    7.5: None,
+    "07": 7,
+    "-7": None,
+    "٧": None,
+    "": None,
+    "9" * 5_000: None,
+    float("nan"): None,
+    float("inf"): None,
+    None: None,
+}
 
 
-numbers = st.integers(0, 10**7).map(lambda number: st.sampled_from([f"{number}", f"{number:,}"]))
-messages = st.lists(
-    st.sampled_from(["maximum", "limit", "tokens", "context length", "is", "(", ">"]) | numbers.flatmap(lambda n: n)
-).map(" ".join)
+@pytest.mark.parametrize("value", OFFSETS, ids=lambda value: repr(value)[:9])
+def test_an_offset_is_a_number_in_whatever_form(value: Any) -> None:
+    assert offset(value) == OFFSETS[value]
 
 
-@given(messages | st.text(), st.integers(1, 10**7))
-def test_what_is_sent_next_is_always_less(message: str, sent: int) -> None:
-    assert 0 <= read_less(Exception(message), sent=sent) < sent
+@pytest.mark.parametrize("value", [True, False, [7], {}])
+def test_anything_else_is_no_offset(value: Any) -> None:
+    assert offset(value) is None
 
 
-@given(st.integers(1_000, 10**6), st.integers(101, 2_000), st.integers(50, 150))
-def test_the_next_prompt_fits_by_the_provider_s_own_count(limit: int, percent: int, ours: int) -> None:
-    """Our count may be half as much again as theirs, or half of it."""
-    asked = limit * percent // 100
-    sent = asked * ours // 100
-    assume(sent > 0)
-    error = Exception(f"This model's maximum context length is {limit} tokens. However, you requested {asked} tokens.")
-    less = read_less(error, sent=sent)
-    assert less * 100 // ours <= limit
+def test_offsets_that_a_store_hands_over_as_floats_or_digits_are_offsets() -> None:
+    for form in (float, str):
+        rows = [(part.text, {"at": form(part.start)}) for part in PARTS if part.start is not None]
+        assert rebuild(chunks_of(rows, start_key="at")) == Whole(MINUTES, "offsets", 5)
+
+
+def test_a_label_is_plain_json() -> None:
+    label = rebuild([Chunk("The minutes.", 20), Chunk("Tea.", 50)]).label()
+    assert json.loads(json.dumps(label)) == label
+    assert label == {"method": "offsets", "chunks": 2, "gaps": [[0, 20], [32, 50]], "trimmed": False}
+    assert original_label() == {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}

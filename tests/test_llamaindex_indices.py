@@ -74,7 +74,7 @@ ENGINES: dict[str, Callable[..., RetrieverQueryEngine]] = {
 @either_route
 @pytest.mark.parametrize(
     ("index", "name"),
-    [(index, name) for index in INDICES for name in ENGINES if index == "plain" or "holds" not in name],
+    [(index, name) for index in INDICES for name in ENGINES],
 )
 async def test_an_index_becomes_an_engine_in_place_of_its_own(index: str, name: str, kind: str, mode: str) -> None:
     over, llm = INDICES[index](), _reader(kind)
@@ -136,7 +136,7 @@ def test_an_original_in_the_docstore_is_read_as_it_is() -> None:
 
 def test_without_it_the_document_is_put_together_from_its_nodes_and_says_how() -> None:
     (source,) = _over(HELD).query(QUESTION).source_nodes
-    assert (source.node_id, source.text) == ("May", "Minutes of May. Tea was served.\nMs Okafor chaired it.")
+    assert (source.node_id, source.text) == ("May", "Minutes of May. Tea was served.\n\nMs Okafor chaired it.")
     assert source.metadata["shelf"] == "north"
     assert "page" not in source.metadata
     assert source.metadata["selfroute"] == {"method": "offsets", "chunks": 3, "gaps": [[31, 40]], "trimmed": False}
@@ -157,8 +157,3 @@ def test_a_node_whose_document_is_not_held_is_told_with_what_to_do(of: str | Non
     with pytest.raises(LookupError, match="documents=") as refused:
         engine.synthesize(QueryBundle(QUESTION), [other])
     assert isinstance(refused.value, SelfRouteError)
-
-
-def test_an_index_whose_vector_store_keeps_the_text_wants_documents() -> None:
-    with pytest.raises(SelfRouteError, match="documents="):
-        SelfRouteQueryEngine.from_index(_chroma(), llm=_reader("answered"))
