@@ -39,9 +39,10 @@ lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.test ## Measure the overhead over the frameworks
+bench: $(VENV)/.test ## Measure the overhead over the frameworks, and over the stores for whole documents
 	$(BIN)/python benchmarks/overhead_langchain.py
 	$(BIN)/python benchmarks/overhead_llamaindex.py
+	$(BIN)/python benchmarks/documents.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done

@@ -6,9 +6,11 @@ In both frameworks `--mode` is `invoke` or `stream` (LlamaIndex: `query` without
 
 Real are the filings, the questions, the embeddings, the store, the client package and the protocol; the replies were
 recorded when these models were given another retriever's passages, and the whole document. So the figures show routing
-and cost, not the quality of retrieval; a question that is asked of several filings gets the reply on the first.
+and cost, not the quality of retrieval; a question that is asked of several filings gets the reply on the first. The
+second step has a filing's text back out of the store, from its chunks; it is compared with the file, character by
+character: each filing's, and what was read for each question (of a trimmed one, the stretch that was left of it).
 Nothing leaves the machine, and no key is needed. The recordings are no part of this project: where they are absent,
-this says so and ends. Exit code 1 if any question failed.
+this says so and ends. Exit code 1 if any question failed, or any filing did not come back as it was.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ from langchain_huggingface import HuggingFaceEmbeddings
 from langchain_openai import ChatOpenAI
 
 import replay_llamaindex
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, StoredDocuments
 from replay_llamaindex import Engine
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfroute" / "replay"
-WORDS, PASSAGES, BATCH = 300, 5, 64
+NAME, WORDS, PASSAGES, BATCH = "filings", 300, 5, 64
 MODES = ("invoke", "stream", "ainvoke", "astream")
 
 Json = dict[str, Any]
@@ -118,7 +120,7 @@ def opened(folder: Path, embeddings: Embeddings) -> Chroma:
     """Open the store of a folder, which may be empty."""
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(folder), settings=settings)
-    return Chroma("filings", embeddings, client=client)
+    return Chroma(NAME, embeddings, client=client)
 
 
 def index(documents: dict[str, str], folder: Path) -> Chroma:
@@ -171,6 +173,7 @@ class Run:
     left_out: int = 0
     outputs: dict[str, Json] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
     always: int = 0
     seconds: float = 0.0
 
@@ -190,6 +193,7 @@ class Run:
             "answered by RAG": len(outputs) - len(self.escalated),
             "escalated": len(self.escalated),
             "of these not answerable": sum(not output["answerable"] for output in self.escalated),
+            "of these word for word": len(self.escalated) - len(self.changed),
             "documents trimmed": sum(any(map(_trimmed, output["context"])) for output in self.escalated),
             "usage estimated": sum(output["usage"]["estimated"] for output in outputs),
             "tokens": spent,
@@ -204,15 +208,46 @@ def _trimmed(document: Any) -> bool:
     return bool(document.metadata.get("selfroute", {}).get("trimmed"))
 
 
+def is_changed(output: Json, text: str) -> bool:
+    """Whether the second step read anything but the filing or, where that was trimmed, a stretch of it."""
+    same = [doc.page_content in text if _trimmed(doc) else doc.page_content == text for doc in output["context"]]
+    return output["route"] == "long_context" and same != [True]
+
+
+def read_back(recorded: Recorded, store: Chroma, *, framework: str) -> dict[str, str]:
+    """Read each filing out of the store; tell of each that is not as the file is, how it differs."""
+    over = replay_llamaindex.index(store, NAME) if framework == "llamaindex" else None
+
+    def change(name: str, text: str) -> str:
+        try:
+            found = replay_llamaindex.read(over, name) if over else read(store, name)
+        except Exception as error:  # noqa: BLE001  every failure is listed
+            return f"{type(error).__name__}: {str(error)[:300]}"
+        return "" if found == text else difference(found, text)
+
+    changes = {name: change(name, text) for name, text in recorded.documents.items()}
+    return {name: how for name, how in changes.items() if how}
+
+
+def read(store: Chroma, name: str) -> str:
+    """Read a filing out of the store."""
+    passage = Document("", metadata={"source": name})
+    (document,) = StoredDocuments(store, filter={"source": name})({"retrieved": [passage]})
+    return document.page_content
+
+
+def difference(found: str, text: str) -> str:
+    """Tell how a text differs from the file."""
+    at = next((at for at, (one, other) in enumerate(zip(found, text, strict=False)) if one != other), len(found))
+    what = "white space only" if found.split() == text.split() else "words"
+    return f"differs in {what}, first at {at:,}: {found[at : at + 30]!r} for {text[at : at + 30]!r}"
+
+
 def chains_of(recorded: Recorded, store: Chroma, llm: ChatOpenAI) -> dict[str, SelfRouteChain]:
-    """Make one chain per filing: its retriever sees this filing only."""
+    """Make one chain per filing: it sees this filing only."""
     return {
-        name: SelfRouteChain(
-            retriever=store.as_retriever(search_kwargs={"k": PASSAGES, "filter": {"source": name}}),
-            llm=llm,
-            documents=[Document(text, metadata={"source": name})],
-        )
-        for name, text in recorded.documents.items()
+        name: SelfRouteChain.from_vectorstore(store, llm, k=PASSAGES, filter={"source": name})
+        for name in recorded.documents
     }
 
 
@@ -299,11 +334,12 @@ def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.N
         filings: Mapping[str, Chain | Engine] = {name: Chain(chain) for name, chain in chains.items()}
         if options.framework == "llamaindex":
             budget = next(iter(chains.values())).document_budget()  # LlamaIndex knows no windows of such models
-            over, like = replay_llamaindex.index(store, "filings"), replay_llamaindex.model(model, url)
-            filings = replay_llamaindex.engines_of(recorded.documents, over, like, k=PASSAGES, budget=budget)
+            over, like = replay_llamaindex.index(store, NAME), replay_llamaindex.model(model, url)
+            filings = replay_llamaindex.engines_of([*recorded.documents], over, like, k=PASSAGES, budget=budget)
         ask_all(run, filings, asked, mode=options.mode, concurrency=options.concurrency)
     for name, chain in chains.items():
         answered = [q for q in asked if q["document"] == name and q["id"] in run.outputs]
+        run.changed += [q["id"] for q in answered if is_changed(run.outputs[q["id"]], recorded.documents[name])]
         run.always += always_long_context(chain, answered, recorded.documents[name])
     return run
 
@@ -358,7 +394,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Replay the models; the exit code tells whether a question failed."""
+    """Replay the models; the exit code tells whether a question failed or a filing was changed."""
     options = options_of()
     for name in [name for name in os.environ if name.startswith(("LANGSMITH", "LANGCHAIN_"))]:
         del os.environ[name]  # no tracing
@@ -375,12 +411,18 @@ def main() -> int:
     print(f"{options.framework}, {options.mode}, {options.concurrency} at a time, declines: {options.declines}\n")
     print(table(runs))
     print("\nTokens as the server counts, characters / 4; of 'always long context' the prompts alone.")
+    changes, count = read_back(recorded, store, framework=options.framework), len(recorded.documents)
+    print(f"Out of the store, {count - len(changes)} of {count} filings came back word for word.")
+    for name, how in changes.items():
+        print(f"changed: {name}: {how}")
     for run in runs:
         for key, error in run.errors.items():
             print(f"error: {run.model} {key}: {error}")
+        for key in run.changed:
+            print(f"changed: {run.model} {key}: what was read is not the filing")
         if options.show:
             show(run, recorded, options.show)
-    return 1 if any(run.errors for run in runs) else 0
+    return 1 if changes or any(run.errors or run.changed for run in runs) else 0
 
 
 if __name__ == "__main__":

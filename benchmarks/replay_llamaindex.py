@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_chroma import Chroma
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from llama_index.core import Document, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import LLM
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.llms.openai_like import OpenAILike
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from pydantic import PrivateAttr
 
-from llamaindex_selfroute import SelfRouteQueryEngine
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 
 PAGE = 5_000
 Json = dict[str, Any]
@@ -46,7 +47,10 @@ class Shared(BaseEmbedding):
 
 def index(store: Chroma, name: str) -> VectorStoreIndex:
     """Copy a store's chunks into an index of LlamaIndex, unless that was done before."""
-    collection = store._client.get_or_create_collection(f"{name}-nodes")  # noqa: SLF001 - the only handle on it
+    client: Any = store._client  # noqa: SLF001 - the only handle on it
+    if f"{name}-nodes" in {collection.name for collection in client.list_collections()}:
+        client.delete_collection(f"{name}-nodes")  # an earlier copy, whose nodes do not know their place
+    collection = client.get_or_create_collection(f"{name}-placed-nodes")
     target = ChromaVectorStore(chroma_collection=collection)
     total = store._collection.count()  # noqa: SLF001
     for offset in range(collection.count(), total, PAGE):
@@ -66,6 +70,8 @@ def _node(key: str, text: str, metadata: Json, embedding: list[float]) -> TextNo
     return TextNode(
         id_=key,
         text=text,
+        start_char_idx=metadata["start_index"],
+        end_char_idx=metadata["start_index"] + len(text),
         embedding=embedding,
         metadata={"source": metadata["source"]},
         excluded_llm_metadata_keys=["source"],
@@ -108,24 +114,34 @@ class Engine:
 
 
 def _output(response: Any, answer: str) -> Json:
-    return {**response.metadata, "answer": answer, "context": [item.node for item in response.source_nodes]}
+    read = [Document(item.node.get_content(), metadata=item.node.metadata) for item in response.source_nodes]
+    return {**response.metadata, "answer": answer, "context": read}
+
+
+def _only(name: str) -> MetadataFilters:
+    return MetadataFilters(filters=[MetadataFilter(key="source", value=name)])
+
+
+def read(over: VectorStoreIndex, name: str) -> str:
+    """Read a filing out of the index."""
+    node = TextNode(relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)})
+    (document,) = StoredDocuments(over, filters=_only(name))([NodeWithScore(node=node)], QueryBundle(""))
+    return document.get_content()
 
 
 def engines_of(
-    documents: Mapping[str, str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None
+    names: Sequence[str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None
 ) -> dict[str, Engine]:
-    """Make one engine per filing: its retriever sees this filing only."""
-    engines = {}
-    for name, text in documents.items():
-        filters = MetadataFilters(filters=[MetadataFilter(key="source", value=name)])
-        retriever = over.as_retriever(similarity_top_k=k, filters=filters)
-        document = Document(text=text, metadata={"source": name}, excluded_llm_metadata_keys=["source"])
-        engines[name] = Engine(
-            *(
-                SelfRouteQueryEngine(
-                    retriever, documents=[document], llm=llm, max_context_tokens=budget, streaming=streaming
-                )
-                for streaming in (False, True)
-            )
+    """Make one engine per filing: it sees this filing only."""
+
+    def engine(name: str, *, streaming: bool) -> SelfRouteQueryEngine:
+        return SelfRouteQueryEngine.from_index(
+            over,
+            similarity_top_k=k,
+            filters=_only(name),
+            llm=llm,
+            max_context_tokens=budget,
+            streaming=streaming,
         )
-    return engines
+
+    return {name: Engine(engine(name, streaming=False), engine(name, streaming=True)) for name in names}

@@ -19,7 +19,7 @@ Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 Row: TypeAlias = tuple[str, str, Mapping[str, Any]]
 """Id, text and metadata of a chunk."""
 
-_LEAST, _MOST = 2_000, 20_000  # rows in a page: Chroma answers at most 32,766, and begins anew for each
+_PAGE = 32_000  # rows: Chroma answers at most 32,766 with their texts, and begins anew for each page
 
 
 class Store(Protocol):
@@ -92,14 +92,17 @@ class Chroma(Store):
 
     @override
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[Row]:
-        for found in self._pages(key, source, conditions, include=["documents", "metadatas"]):
-            texts, metadata = found["documents"], found["metadatas"]
-            for id_, text, about in zip(found["ids"], texts, metadata, strict=True):
+        where, at, size = _where(key, source, conditions), 0, _PAGE
+        while size == _PAGE:
+            found = self._get(where=where, limit=_PAGE, offset=at, include=["documents", "metadatas"])
+            at, size = at + _PAGE, len(found["ids"])
+            for id_, text, about in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
                 yield id_, text or "", about or {}
 
     @override
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
-        return [id_ for found in self._pages(key, source, conditions, include=[]) for id_ in found["ids"]]
+        ids: list[str] = self._get(where=_where(key, source, conditions), include=[])["ids"]
+        return ids
 
     @override
     def kept_under(self, conditions: Sequence[Any]) -> str | None:
@@ -108,16 +111,10 @@ class Chroma(Store):
     def _collection_id(self) -> Any:
         return self._vectorstore._collection.id  # noqa: SLF001 - two objects may be one store, and one two
 
-    def _pages(self, key: str, source: Any, conditions: Sequence[Any], *, include: list[str]) -> Iterator[Any]:
-        own = {key: source}
-        where = {"$and": [own, *conditions]} if conditions else own
-        at, size, limit = 0, 0, 0
-        while size == limit:
-            limit = min(max(_LEAST, at), _MOST)
-            found = self._get(where=where, limit=limit, offset=at, include=include)
-            size = len(found["ids"])
-            yield found
-            at += size
+
+def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any]:
+    own = {key: source}
+    return {"$and": [own, *conditions]} if conditions else own
 
 
 class InMemory(Store):

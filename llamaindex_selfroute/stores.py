@@ -97,35 +97,36 @@ class Docstore(Store):
         kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
         kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
         plain = not kinds or _searches_as(self._vector_store, kinds[-1])
-        return retriever._index is self._index and plain and self._indexed() is not None  # noqa: SLF001
+        return retriever._index is self._index and plain and self._indexed(()) is not None  # noqa: SLF001
 
     @override
-    def nodes(self, document: str, filters: Filters) -> list[BaseNode]:
-        info, indexed, test = self._docstore.get_ref_doc_info(document), self._indexed(), test_of(filters)
-        # LlamaIndex does not always strike deleted nodes off.
-        found = (self._docstore.get_document(id_, raise_error=False) for id_ in (info.node_ids if info else ()))
-        held = {node.node_id: node for node in found if node}
+    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        info, test = self._docstore.get_ref_doc_info(document), test_of(filters)
+        ids = list(dict.fromkeys(info.node_ids if info else ()))
+        indexed = self._indexed(ids)
 
-        def is_seen(id_: str) -> bool:
-            """Whether a node is in the index and let through, or else all those that were cut from it."""
-            node = held.get(id_)
+        def seen(id_: str) -> BaseNode | None:
+            """A node that is in the index and let through, or of which all that was cut from it is."""
+            node = self._docstore.get_document(id_, raise_error=False)  # deleted ones are not always struck off
             if node is None or not test(node):
-                return False
+                return None
             cut = node.child_nodes or ()
-            return indexed is None or id_ in indexed or (bool(cut) and all(is_seen(child.node_id) for child in cut))
+            whole = indexed is None or id_ in indexed or (bool(cut) and all(seen(child.node_id) for child in cut))
+            return node if whole else None
 
-        return [node for id_, node in held.items() if is_seen(id_)]
+        return (node for node in map(seen, ids) if node)
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
-        info, indexed = self._docstore.get_ref_doc_info(document), self._indexed()
+        info = self._docstore.get_ref_doc_info(document)
         ids = info.node_ids if info else []
+        indexed = self._indexed(ids)
         if filters or (indexed is not None and not indexed.issuperset(ids)):
             return [node.node_id for node in self.nodes(document, filters)]
         return list(ids)
 
-    def _indexed(self) -> frozenset[str] | None:
-        """The ids of all nodes in the index: its document store may hold those of others too, and deleted ones.
+    def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
+        """Those of these ids, at least, that are in the index: its document store may hold deleted ones, and others'.
 
         None for the kinds of indices that do not know.
         """
@@ -133,7 +134,7 @@ class Docstore(Store):
         if isinstance(struct, IndexDict):
             named = struct.nodes_dict
             if isinstance(store, SimpleVectorStore):
-                return frozenset(id_ for text_id, id_ in [*named.items()] if text_id in store.data.embedding_dict)
+                return frozenset(id_ for id_ in ids if named.get(id_) == id_ and id_ in store.data.embedding_dict)
             return frozenset(named.values())
         if isinstance(struct, IndexDocumentSummary):
             return frozenset(struct.node_id_to_summary_id)
@@ -158,24 +159,23 @@ class Chroma(Store):
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        for found in self._pages(document, filters, include=["documents", "metadatas"]):
+        where, at, size, limit = _where(document, filters), 0, 0, 0
+        while size == limit:
+            limit = min(max(_LEAST, at), _MOST)
+            found = self._store.client.get(where=where, limit=limit, offset=at, include=["documents", "metadatas"])
+            at, size = at + limit, len(found["ids"])
             for text, metadata in zip(found["documents"], found["metadatas"], strict=True):
                 yield _node(metadata, text)
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
-        return [id_ for found in self._pages(document, filters, include=[]) for id_ in found["ids"]]
+        ids: list[str] = self._store.client.get(where=_where(document, filters), include=[])["ids"]
+        return ids
 
-    def _pages(self, document: str, filters: Filters, *, include: list[str]) -> Iterator[Mapping[str, Any]]:
-        own: dict[str, Any] = {"ref_doc_id": document}
-        where = {"$and": [own, *map(chroma_where, filters)]} if filters else own
-        at, size, limit = 0, 0, 0
-        while size == limit:
-            limit = min(max(_LEAST, at), _MOST)
-            found = self._store.client.get(where=where, limit=limit, offset=at, include=include)
-            size = len(found["ids"])
-            yield found
-            at += size
+
+def _where(document: str, filters: Filters) -> Mapping[str, Any]:
+    own: dict[str, Any] = {"ref_doc_id": document}
+    return {"$and": [own, *map(chroma_where, filters)]} if filters else own
 
 
 def _node(row: Mapping[str, Any], text: str | None) -> BaseNode:

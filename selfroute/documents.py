@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
 from selfroute.metadata import ORDER_KEYS
@@ -75,8 +75,8 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
     for text, metadata in rows:
         if keys is None:
             keys = [key for key in ORDER_KEYS if key in metadata]
-        numbers = (offset(metadata.get(key)) for key in keys)
-        place = tuple(-1 if number is None else number for number in numbers)
+        numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
+        place = tuple([-1 if number is None else number for number in numbers])
         yield Chunk(text, offset(metadata.get(start_key)), place)
 
 
@@ -128,20 +128,28 @@ def _once(chunks: list[Chunk]) -> tuple[list[Chunk], bool]:
     """
     times = Counter(chunks)
     first = list(times)
+    known = all(chunk.start is not None for chunk in first)
     if len(first) == len(chunks):
         return chunks, True
-    known = all(chunk.start is not None for chunk in first)
     if len({chunk.place for chunk in first}) == len(first) > 1:
         return first, known
+    passes = chunks == first * times[first[0]]
     if not known or len(first) == 1:
-        passes = len(chunks) // len(first)
-        if chunks != first * passes or all(_repeats(one.text, within=len(one.text) * 2 // 3) for one in first):
-            return chunks, True
-        return first, False
-    alike = len(set(times.values())) == 1
-    if not alike and len(first) * 2 <= len(chunks):
+        refrain = all(_repeats(one.text, within=len(one.text) * 2 // 3) for one in first)
+        return (first, False) if passes and not refrain else (chunks, True)
+    if len(set(times.values())) > 1 and len(first) * 2 <= len(chunks):
         return chunks, True
-    return first, chunks == first * times[first[0]] or not any(one.text.strip() for one in first if times[one] > 1)
+    return first, passes or _is_no_refrain(chunks, times)
+
+
+def _is_no_refrain(chunks: Sequence[Chunk], times: Mapping[Chunk, int]) -> bool:
+    """Whether no chunk that is there twice can be one that was found where the one before it was.
+
+    Such are short, since chunks overlap by less than a half, and come right after the other.
+    """
+    long = max(len(chunk.text) for chunk in times) / 2
+    again = all(len(one.text) >= long or not one.text.strip() for one, count in times.items() if count > 1)
+    return again and all(left != right or not left.text.strip() for left, right in pairwise(chunks))
 
 
 def _placed(chunks: Sequence[Chunk]) -> list[Chunk]:

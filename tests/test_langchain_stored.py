@@ -609,11 +609,10 @@ async def test_to_forget_while_a_document_is_read_holds_for_that_reading(forget:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8, 9, 24])
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 4), (2, 3), (3, 3), (5, 5)])
-async def test_a_store_is_read_in_pages(count: int, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert stores._MOST < 32_766, "more than Chroma answers"
-    monkeypatch.setattr(stores, "_LEAST", sizes[0])
-    monkeypatch.setattr(stores, "_MOST", sizes[1])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+async def test_a_store_is_read_in_pages(count: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stores._PAGE < 32_766, "more than Chroma answers"
+    monkeypatch.setattr(stores, "_PAGE", size)
     seen: list[Any] = []
     chunks = chunks_of(text_of("Ash", count), source="ash.md")
     store = store_with("chroma", chunks + chunks_of(text_of("Birch"), source="birch.md"), of=watched(seen))
@@ -622,13 +621,10 @@ async def test_a_store_is_read_in_pages(count: int, sizes: tuple[int, int], monk
         (document,) = await read_by(chain)
         assert (document.page_content, document.metadata["selfroute"]) == (text_of("Ash", count), _label(count))
     assert _texts_read(seen) == 1
-    assert all(options["limit"] <= sizes[1] for options in seen)
+    assert all(options["limit"] == size for options in seen if options["include"])
 
 
-async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stores, "_LEAST", stores._MOST)  # the largest page at once
+async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole() -> None:
     chromadb = pytest.importorskip("chromadb")
     client, count, page = chromadb.EphemeralClient(), 33_000, 5_000  # it answers 32,766
     quick = {"hnsw": {"batch_size": 100_000, "sync_threshold": 200_000, "ef_construction": 4, "max_neighbors": 2}}

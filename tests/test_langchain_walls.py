@@ -605,7 +605,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
 
 @every_mode
 async def test_what_may_be_hidden_is_not_read_to_its_end(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_LEAST", 2)
+    monkeypatch.setattr(stores, "_PAGE", 2)
     seen: list[Any] = []
     house = House("chroma", store_with("chroma", _shared(), of=watched(seen)))
     await refuses(chain_on(house.store, StoredDocuments(house.store), house.hidden()), mode, "in tenant")
