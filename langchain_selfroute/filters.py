@@ -1,4 +1,4 @@
-"""Which filter a retriever works under, as configured for one call; what may be read if that is not known."""
+"""Which filter a retriever works under, as configured for one call."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from langchain_selfroute.stores import Fetch, store_of
 from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, chunks_of, original_label, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
-from selfroute.metadata import ORDER_KEYS, common, without
+from selfroute.metadata import PLACE_KEYS, common, without
 from selfroute.vouching import Hit, Vouching
 
 _START = "start_index"
-_PLACE = frozenset({*ORDER_KEYS, _START})
+_PLACE = PLACE_KEYS | {_START}
 _NAMES = (str, int, float)
 _ADVICE = "give StoredDocuments(filter=...), what the chunks have to meet; filter={} if nothing is hidden"
 
@@ -78,7 +78,8 @@ class StoredDocuments:
                 a Document for InMemoryVectorStore. Empty: nothing is hidden.
             docstore: Holds originals, by source. With a filter one is used only if none of its chunks is hidden.
             fetch: Finds chunks in a store of another kind: it is given `(source_key, source, filter)` and returns all
-                chunks with `metadata[source_key] == source` that the filter lets through, as Documents.
+                chunks with `metadata[source_key] == source` that the filter lets through, as Documents. What else a
+                search of the store hides, it has to hide too.
 
         Raises:
             ConfigurationError: The store is of another kind and there is no `fetch`, or filter or docstore can be none.

@@ -26,10 +26,10 @@ from llamaindex_selfroute.stores import Fetch, store_of
 from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
-from selfroute.metadata import ORDER_KEYS, common, without
+from selfroute.metadata import PLACE_KEYS, common, without
 from selfroute.vouching import Hit, Vouching
 
-_PLACE = frozenset({*ORDER_KEYS, "header_path", "window", "original_text"})  # where a node stands, as splitters note it
+_PLACE = PLACE_KEYS | {"header_path", "window", "original_text"}  # where a node stands, as splitters note it
 _ADVICE = (
     "give StoredDocuments(filters=...), what the nodes have to meet; MetadataFilters(filters=[]) if nothing is hidden"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any, Literal
 
 from selfroute.metadata import ORDER_KEYS
@@ -14,6 +14,7 @@ _STRIPPED = 4  # a gap up to so many characters counts as white space between tw
 _MOST_LOST = 10  # the part of a text, a tenth, that may be lost because it repeats itself
 _DIGITS = 19  # no number that means anything has more
 _TRIES = 1_000  # at finding out whether a chunk repeats itself
+_LEAST_STEP = 20  # back, that a splitter of the tiniest chunks does not take
 _LEAST_OVERLAP = 9  # shorter ones may be chance
 _MOST_OVERLAP = 8_000
 
@@ -128,28 +129,35 @@ def _once(chunks: list[Chunk]) -> tuple[list[Chunk], bool]:
     """
     times = Counter(chunks)
     first = list(times)
-    known = all(chunk.start is not None for chunk in first)
     if len(first) == len(chunks):
         return chunks, True
+    known = all(chunk.start is not None for chunk in first)
     if len({chunk.place for chunk in first}) == len(first) > 1:
         return first, known
-    passes = chunks == first * times[first[0]]
     if not known or len(first) == 1:
+        passes = chunks == first * times[first[0]]
         refrain = all(_repeats(one.text, within=len(one.text) * 2 // 3) for one in first)
         return (first, False) if passes and not refrain else (chunks, True)
     if len(set(times.values())) > 1 and len(first) * 2 <= len(chunks):
         return chunks, True
-    return first, passes or _is_no_refrain(chunks, times)
+    return first, _begins_anew(chunks)
 
 
-def _is_no_refrain(chunks: Sequence[Chunk], times: Mapping[Chunk, int]) -> bool:
-    """Whether no chunk that is there twice can be one that was found where the one before it was.
-
-    Such are short, since chunks overlap by less than a half, and come right after the other.
-    """
-    long = max(len(chunk.text) for chunk in times) / 2
-    again = all(len(one.text) >= long or not one.text.strip() for one, count in times.items() if count > 1)
-    return again and all(left != right or not left.text.strip() for left, right in pairwise(chunks))
+def _begins_anew(chunks: Sequence[Chunk]) -> bool:
+    """Whether what is there again comes after a step back that no splitter takes, which looks back by its overlap."""
+    far = max(2 * max(len(chunk.text) for chunk in chunks), _LEAST_STEP)
+    seen = set[Chunk]()
+    last, end, again = 0, 0, False
+    for chunk in chunks:
+        start = chunk.start or 0
+        if chunk.text.isspace():
+            continue
+        goes_on, again = again and start > last, chunk in seen
+        if again and not goes_on and end - start <= far:
+            return False
+        seen.add(chunk)
+        last, end = start, start + len(chunk.text)
+    return True
 
 
 def _placed(chunks: Sequence[Chunk]) -> list[Chunk]:

@@ -8,6 +8,8 @@ from typing import Any
 
 ORDER_KEYS = ("page", "page_number", "page_label", "row", "seq_num", "seq", "order", "index", "chunk", "chunk_index")
 """The keys by which loaders and splitters number pages and chunks, the coarser first."""
+PLACE_KEYS = frozenset({"page", "page_number", "page_label", "chunk", "chunk_index"})
+"""Those of them that tell nothing but where in its document a chunk stands: nobody is kept from a chunk by them."""
 
 _NOTHING = object()
 

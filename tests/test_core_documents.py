@@ -147,6 +147,12 @@ def test_a_chunk_across_two_others_is_in_its_place_if_the_order_says_so() -> Non
     assert rebuild([Chunk("ab cd", 0), Chunk("cd\nef", 3), Chunk("ef gh", 6)]) == Whole("ab cd\nef gh", "offsets", 3)
 
 
+def test_much_that_repeats_itself_is_in_doubt_if_nothing_but_offsets_tells_the_order() -> None:
+    chunks = [Chunk("ha " * 9 + "ha", 21 * index) for index in range(9)]
+    whole = rebuild([*chunks[1:], chunks[0]])
+    assert (whole.text, whole.method, whole.gaps) == ("ha " * 65 + "ha", "offsets", ((197, 197),))
+
+
 def test_what_the_caller_doubts_is_in_doubt() -> None:
     assert rebuild(PARTS, doubtful=True) == Whole(MINUTES, "offsets", 5, END)
     assert rebuild([Chunk(MINUTES)], doubtful=True) == Whole(MINUTES, "order", 1, END)
@@ -181,6 +187,22 @@ def test_what_was_stored_again_counts_once(name: str) -> None:
     numbers = [Chunk(chunk.text, None, chunk.place) for chunk in _numbered(chunks)]
     assert rebuild(numbers).chunks == 5
     assert "".join(rebuild(numbers).text.split()).count("Okafor") == 1
+
+
+def test_a_splitter_does_not_step_back_far() -> None:
+    """The last chunk was found where the first is, or that was stored again: the overlap may have been ten."""
+    chunks = [Chunk("aaaabba", 0), Chunk("c", 9), Chunk("aaaabba", 0)]
+    assert rebuild(chunks) == Whole("aaaabba\n\nc", "offsets", 2, ((10, 10),))
+    chunks = [Chunk("aaaabba", 0), Chunk("cdcddcd", 9), Chunk("ee", 17), Chunk("ff", 20), Chunk("aaaabba", 0)]
+    assert rebuild(chunks) == Whole("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4)
+    chunks += [Chunk("cdcddcd", 9), Chunk("cdcddcd", 9)]
+    assert rebuild(chunks) == Whole("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4, ((22, 22),))
+
+
+def test_white_space_may_be_found_anywhere() -> None:
+    blank = Chunk("\n", 36)
+    assert rebuild([PARTS[0], blank, *PARTS[1:], blank]).gaps == ()
+    assert rebuild([*PARTS[:2], blank, blank, *PARTS[2:]]) == Whole(MINUTES, "offsets", 6)
 
 
 def test_a_document_that_was_stored_twice_without_offsets_counts_once() -> None:

@@ -618,7 +618,7 @@ async def test_passages_of_both_sides_vouch_for_both(house: House) -> None:
     assert all(f"Paragraph {n} of {owner}" in document.page_content for owner in (MINE, OTHER) for n in range(9))
 
 
-@pytest.mark.parametrize("key", ["page", "page_label", "chunk_index", "start_index", "seq_num"])
+@pytest.mark.parametrize("key", ["page", "page_label", "chunk_index", "start_index"])
 @every_kind
 async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
     chunks = chunks_of(text_of(MINE), source="handbook", tenant=MINE)
@@ -628,6 +628,17 @@ async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
     chain = chain_on(store, StoredDocuments(store), RunnableLambda(lambda _: store.similarity_search(QUESTION, k=1)))
     (document,) = await read_by(chain)
     assert document.page_content.split() == text_of(MINE).split()
+
+
+@pytest.mark.parametrize("key", ["row", "order", "index", "seq"])
+@every_kind
+async def test_a_number_that_may_be_of_something_else_may_hide(kind: str, key: str) -> None:
+    chunks = chunks_of(text_of(MINE), source="handbook")
+    for n, chunk in enumerate(chunks):
+        chunk.metadata[key] = n
+    store = store_with(kind, chunks)
+    chain = chain_on(store, StoredDocuments(store), RunnableLambda(lambda _: store.similarity_search(QUESTION, k=1)))
+    await refuses(chain, "invoke", f"differs from what was retrieved in {key}")
 
 
 # More than a filter

@@ -223,6 +223,9 @@ READ: dict[str, Callable[[Parts], Any]] = {
         parts.retriever()
     ),
     "from_index leads away from no filter": lambda parts: parts.of_index().with_retriever(parts.retriever()),
+    "from_index has it for every retriever": lambda parts: parts.of_index(filters=A).with_retriever(
+        Behind(parts.retriever())
+    ),
     "two engines share a synthesizer": lambda parts: _of_two(parts, which=1),
     "a router leads to one of two": _router,
 }
@@ -596,7 +599,9 @@ async def test_an_index_of_the_other_tenant_is_not_read(store: str, mode: str) -
     mine, theirs = (STORES[store](split(_handbook("x", tree, 1))) for tree in ("walnut", "birch"))
     llm, streaming = declining(), mode in STREAMS
     synthesizer = SelfRouteSynthesizer(documents=StoredDocuments(theirs), llm=llm, streaming=streaming)
+    fetched = StoredDocuments(theirs, fetch=lambda document, filters: split(_handbook("x", "birch", 1)))
     engines = {
+        "fetched": SelfRouteQueryEngine(mine.as_retriever(), documents=fetched, llm=llm, streaming=streaming),
         "with_retriever": SelfRouteQueryEngine.from_index(theirs, llm=llm, streaming=streaming).with_retriever(
             mine.as_retriever()
         ),

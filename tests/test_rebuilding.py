@@ -390,6 +390,30 @@ def test_nodes_that_were_cut_from_nodes_follow_each_other(make: Any) -> None:
     assert _together(_without(nodes, 0)).gaps[0] == (0, 0)
 
 
+def test_offsets_that_count_from_something_else_are_none() -> None:
+    (leaf, *_) = [node for node in _hierarchical(40, 8)([Document(id_="minutes", text=MINUTES)]) if node.parent_node]
+    changed = _nodes()[3]
+    changed.set_content(changed.get_content().upper() + "!")  # type: ignore[attr-defined]
+    assert [Link.of(node).start for node in (leaf, changed)] == [None, None]
+    # By chance, offsets in three sections fit together.
+    links = [
+        Link("a", "xy", 0, None, None, None),
+        Link("b", "ab", 3, "a", None, None),
+        Link("c", "cd", 6, "b", None, None),
+    ]
+    assert put_together(links) == Whole("xy\nab\ncd", "order", 3)
+
+
+def test_a_run_that_stopped_before_another_one_leaves_a_gap() -> None:
+    links = [Link("a", "The crane was old.", 0, None, "b", None), Link("c", "Tea was served.", 19, None, None, None)]
+    assert put_together(links) == Whole("The crane was old.\nTea was served.", "offsets", 2, ((18, 19),))
+
+
+def test_links_that_lead_in_a_ring_are_followed_once() -> None:
+    links = [Link("a", "one", None, "b", "b", None), Link("b", "two", None, "a", "a", None)]
+    assert put_together(links).text == "one\ntwo"
+
+
 def test_children_add_nothing_to_their_parents() -> None:
     nodes = list(_hierarchical(40, 8)([Document(id_="minutes", text=MINUTES)]))
     roots = [node for node in nodes if not node.parent_node]
