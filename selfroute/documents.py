@@ -206,16 +206,13 @@ class _Run:
         cuts: list[int] = []
         gaps: list[Gap] = []
         begin, end, last, before, movable = 0, 0, "", ordered[0].place, 0
-        for chunk, following in zip_longest(ordered, sorted(starts)[1:]):
+        for chunk in ordered:
             start, text = chunk.start or 0, chunk.text
             shared = min(end - start, len(text))
             if shared > 0:
                 if not last.startswith(text[:shared], start - begin) or shared * 2 > max(len(last), len(text)):
                     return None
                 movable += shared * (_may_move(text, shared) and not text.isspace())
-            if not in_order:  # neither the order of the store speaks for the place of one that adds nothing
-                own = text[max(shared, 0) : None if following is None else following - start]
-                sure = sure and (bool(own.strip()) or text.isspace())
             missing = _missing(before, chunk.place)
             if -shared > _STRIPPED or (missing and shared < 0):
                 gaps.append((end, start))
@@ -227,7 +224,8 @@ class _Run:
                 begin, end, last = start, start + len(text), text
         if in_order and movable * _MOST_LOST > end:
             return None
-        return cls(ordered, cuts, gaps if sure and not movable else [*gaps, (end, end)], end)
+        sure = sure and not movable and (in_order or _each_adds(ordered))
+        return cls(ordered, cuts, gaps if sure else [*gaps, (end, end)], end)
 
     def pieces(self) -> Iterator[str]:
         """Let go of the chunks and hand over what each adds."""
@@ -237,6 +235,17 @@ class _Run:
             if shared < 0 and index:
                 yield "\n" if shared == -1 else "\n\n"  # white space that the splitter stripped
             yield text[max(shared, 0) :]
+
+
+def _each_adds(ordered: Sequence[Chunk]) -> bool:
+    """Whether each chunk holds something that no other one does: else it may belong elsewhere, if no order tells."""
+    held = [(chunk.start or 0, chunk.text) for chunk in ordered if not chunk.text.isspace()]
+    end = 0
+    for (start, text), following in zip_longest(held, held[1:]):
+        if not text[max(end - start, 0) : following[0] - start if following else None].strip():
+            return False
+        end = max(end, start + len(text))
+    return True
 
 
 def _may_move(text: str, shared: int) -> bool:
