@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_core.vectorstores import VectorStore
 from typing_extensions import override
 
 from langchain_selfroute.documents import documents_of
@@ -55,9 +55,9 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
             msg = "fetch must be a sync callable that is given (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
         return Fetched(vectorstore, fetch)
-    if isinstance(vectorstore, InMemoryVectorStore):
+    if _kind(vectorstore, "InMemoryVectorStore"):
         return InMemory(vectorstore)
-    if any(base.__name__ == "Chroma" for base in type(vectorstore).__mro__):
+    if _kind(vectorstore, "Chroma"):
         return Chroma(vectorstore)
     msg = (
         f"a {type(vectorstore).__name__} has no way to list the chunks of one document: give fetch=, a callable that "
@@ -66,12 +66,17 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     raise ConfigurationError(msg)
 
 
+def _kind(vectorstore: Any, name: str) -> type | None:
+    """The class of this name that a store is of: by its name, since to import it may take long."""
+    return next((base for base in reversed(type(vectorstore).__mro__) if base.__name__ == name), None)
+
+
 class Chroma(Store):
     """Of `langchain_chroma`, embedded or over HTTP. Filters are dicts, Chroma's `where`."""
 
     def __init__(self, vectorstore: Any) -> None:
         self._vectorstore, self._get = vectorstore, vectorstore.get
-        self._kind = [base for base in type(vectorstore).__mro__ if base.__name__ == "Chroma"][-1]
+        self._kind = _kind(vectorstore, "Chroma")
 
     @override
     def is_of(self, vectorstore: Any) -> bool:
@@ -120,8 +125,8 @@ def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any
 class InMemory(Store):
     """LangChain's own `InMemoryVectorStore`. Filters are callables that are given a Document."""
 
-    def __init__(self, vectorstore: InMemoryVectorStore) -> None:
-        self._vectorstore = vectorstore
+    def __init__(self, vectorstore: Any) -> None:
+        self._vectorstore, self._kind = vectorstore, _kind(vectorstore, "InMemoryVectorStore")
 
     @override
     def is_of(self, vectorstore: Any) -> bool:
@@ -129,7 +134,7 @@ class InMemory(Store):
 
     @override
     def is_plain(self, vectorstore: Any) -> bool:
-        return _searches_as(vectorstore, InMemoryVectorStore)
+        return _searches_as(vectorstore, self._kind)
 
     @override
     def check(self, condition: Any) -> None:
@@ -198,11 +203,11 @@ class Fetched(Store):
 
 
 @cache
-def _searches(kind: type) -> Sequence[str]:
+def _searches(kind: type | None) -> Sequence[str]:
     return [name for name in dir(kind) if "search" in name or "query" in name]
 
 
-def _searches_as(vectorstore: Any, kind: type) -> bool:
+def _searches_as(vectorstore: Any, kind: type | None) -> bool:
     """Whether the searches of a store are those of its kind: one of the user's own may hide more than its filter."""
     own, changed = type(vectorstore), vars(vectorstore)
     return all(name not in changed and getattr(own, name, None) is getattr(kind, name) for name in _searches(kind))
