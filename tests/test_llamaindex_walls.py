@@ -18,7 +18,14 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RouterQueryEngine
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo
+from llama_index.core.schema import (
+    BaseNode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores import (
@@ -616,6 +623,28 @@ async def test_an_index_of_the_other_tenant_is_not_read(store: str, mode: str) -
     for name, engine in engines.items():
         assert await _asked(engine, llm, mode) is None, name
         assert llm.steps == ["rag"]
+
+
+@every_store
+def test_one_passage_from_here_does_not_vouch_for_others_from_elsewhere(store: str) -> None:
+    mine, theirs = (STORES[store](split(_handbook("x", tree, 1))) for tree in ("walnut", "birch"))
+    documents = StoredDocuments(theirs, filters=NOTHING_HIDDEN)
+    engine = SelfRouteQueryEngine(mine.as_retriever(), documents=documents, llm=declining())
+    here, elsewhere = (index.as_retriever(similarity_top_k=1).retrieve(ASK) for index in (theirs, mine))
+    assert "birch" in engine.synthesize(QueryBundle(ASK), here).source_nodes[0].text
+    for hits in (elsewhere, [*here, *elsewhere], [*elsewhere, *here]):
+        with pytest.raises(ConfigurationError):
+            engine.synthesize(QueryBundle(ASK), hits)
+
+
+@every_store
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_passage_without_text_from_elsewhere_opens_nothing(text: str, store: str) -> None:
+    index = STORES[store](split(THEIRS))
+    blank = TextNode(text=text, metadata=THEIRS.metadata)
+    blank.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="handbook")
+    with pytest.raises(ConfigurationError):
+        StoredDocuments(index)([NodeWithScore(node=blank)], QueryBundle(ASK))
 
 
 class _TenantsChroma:
