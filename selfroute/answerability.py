@@ -2,26 +2,26 @@
 
 The routing signal is the model's own report (Li et al., 2024, section 4): it answers from the passages, or it writes
 the refusal. Real models also decline in words of their own, and real answers contain the refusal as a word. So a reply
-is read as a sentence, word by word, until the verdict stands. It declines if it *is* the refusal, or if its first
-clause says that the text does not tell, that the reader does not know, or that what was asked for is not told.
-Whole texts and streams go through the same reader, so their verdicts cannot differ.
+is read as a sentence, word by word, until the verdict stands. It declines if it *is* the refusal, or if it opens by
+one of the rules of `selfroute.languages`: the text does not tell, the reader does not know, what was asked for is not
+told. Whole texts and streams go through the same reader, so their verdicts cannot differ.
 """
-
-# ruff: noqa: RUF001 (models write curly quotes, dashes and full-width marks)
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from selfroute.vocabulary import SOFTENED
-from selfroute.wording import Reader, amends, clause, explanation, may_decline
+from selfroute.automaton import State
+from selfroute.languages import LANGUAGES, Language
+from selfroute.notation import Rules, compiled
+from selfroute.opening import Opening, Thoughts
+from selfroute.tokens import ATTRIBUTIVE, NOISE, fold
 
-__all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "declines"]
+__all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "add_language", "declines"]
 
 Signal = Literal["sentinel", "phrase", "empty", "no_passages", "answered"]
 
@@ -55,63 +55,87 @@ NO_PASSAGES = Verdict(declined=True, signal="no_passages")
 
 _WINDOW = 200  # characters from the first visible one that may bear on the verdict
 
-
-_NOISE = (
-    r"\s\\\"'`*_#>~|=+.…,:;!?()\[\]{}<«»„“”‘’‚‹›「」『』＂＇（）［］【】、。，：；！？¡¿•·/–—\-"
-    "\ufeff\u200b-\u200f\u2060"
-)
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_JOINED = re.compile(r"[^\W_]|['’-]\w")
+_JOINED = re.compile(r"[^\W_]|['\u2019-]\w")
 _FENCE = re.compile(r"\w*\W")
-_CONTRACTION = re.compile(r"(can)(not)|(\w+?)(n['’]t)|(i|we|it|there)['’](m|ve|s|re|d)")
-_EXPANDED = {"m": "am", "ve": "have", "s": "is", "re": "are", "d": "would", "ca": "can", "n't": "not", "n’t": "not"}
-_ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "prof", "no"])
-_NAMES = {"May", "Can", "Will"}
-_STOP = re.compile(r"[.!?。！？](?:\W|$)")
+_LAST_LATIN = "\u024f"
 
 
-@lru_cache(maxsize=512)
-def _fold(character: str) -> str:
-    folded = unicodedata.normalize("NFKD", character).casefold()
-    return {"’": "'", "‘": "'", "_": " ", "\\": " "}.get(folded, " " if folded.isspace() else folded)
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    """The first states of the automata that read a reply."""
+
+    declines: State
+    answers: State
+    labels: State
+    explains: State
+
+    @classmethod
+    def of(cls, languages: Sequence[Language]) -> _Grammar:
+        def start(kind: str, *, opened: bool) -> State:
+            return compiled(
+                Rules(
+                    rules=getattr(language, kind),
+                    start=f"(({') | ('.join(language.labels)}))? {language.start}" if opened else "",
+                    words=language.words,
+                    parts=language.parts,
+                )
+                for language in languages
+            )
+
+        return cls(
+            declines=start("declines", opened=True),
+            answers=start("answers", opened=True),
+            labels=start("labels", opened=False),
+            explains=start("explains", opened=False),
+        )
 
 
-@lru_cache(maxsize=64)
-def _prepare(refusal: str) -> tuple[str, re.Pattern[str]]:
-    """Return the refusal as it is compared, and a pattern for the first character of a reply that counts."""
-    bare = refusal.strip(" \t\r\n\"'`*_.“”‘’") or refusal.strip()
-    core = " ".join("".join(map(_fold, bare)).split())
-    return core, re.compile(f"[^{_NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
+@lru_cache(maxsize=1)
+def _grammar() -> _Grammar:
+    return _Grammar.of(LANGUAGES)
 
 
-def _find(text: str, at: int, core: str) -> int | None:
-    """Return where the refusal that begins at `at` ends, -1 if none does, None if the text is too short to tell."""
-    done = 0
-    while done < len(core):
-        if at == len(text):
-            return None
-        folded = _fold(text[at])
-        if core.startswith(folded, done):
-            done += len(folded)
-        elif folded != " " or not done or core[done - 1] != " ":
-            return -1
-        at += 1
-    return at
+def add_language(language: Language) -> None:
+    """Teach all gates of this process one more language, or new rules for one of the same name.
+
+    Raises:
+        ConfigurationError: A rule can not be read.
+    """
+    _Grammar.of([language])
+    LANGUAGES[:] = [*(one for one in LANGUAGES if one.name != language.name), language]
+    _grammar.cache_clear()
 
 
-def _mark(gap: str, last: str, following: str, *, final: bool) -> str:
-    """Return the mark in the gap after the word `last`, or nothing; only one that more text cannot change."""
-    first = gap.lstrip(" \"'*_`”’)]")[:1]
-    if (first and first in ",;—–([，；、（［【「『《") or gap.startswith((" - ", " -- ")):
-        return ","
-    if first and first in ":：":
-        return ":"
-    if not following and not final:
-        return ""
-    if "?" in gap:
-        return "?"
-    ends = _STOP.search(gap) and last.lower() not in _ABBREVIATIONS and not following[:1].islower()
-    return "." if ends or "\n" in gap else ""
+class _Refusal:
+    """A refusal as it is compared.
+
+    Attributes:
+        visible: Finds the first character of a reply that counts.
+    """
+
+    __slots__ = ("core", "visible")
+
+    def __init__(self, refusal: str) -> None:
+        bare = refusal.strip(" \t\r\n\"'`*_.\u201c\u201d\u2018\u2019") or refusal.strip()
+        self.core = " ".join("".join(map(fold, bare)).split())
+        self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
+
+    def end_in(self, text: str, at: int) -> int | None:
+        """Return where the refusal that begins at `at` ends, -1 if none does, None if the text is too short to tell."""
+        done = 0
+        while done < len(self.core):
+            if at == len(text):
+                return None
+            part = fold(text[at])
+            if self.core.startswith(part, done):
+                done += len(part)
+            elif part != " " or not done or self.core[done - 1] != " ":
+                return -1
+            at += 1
+        return at
+
+
+_refusal = lru_cache(maxsize=64)(_Refusal)
 
 
 class Gate:
@@ -129,42 +153,25 @@ class Gate:
         verdict: The verdict, None while it is open.
     """
 
-    __slots__ = (
-        "_before",
-        "_core",
-        "_final",
-        "_judging",
-        "_limit",
-        "_noise",
-        "_opening",
-        "_text",
-        "_visible",
-        "verdict",
-    )
+    __slots__ = ("_aside", "_judging", "_limit", "_opening", "_refusal", "_text", "_thoughts", "verdict")
 
     def __init__(self, refusal: str = "unanswerable") -> None:
         """Prepare for one reply that was told to write `refusal`."""
         self.verdict: Verdict | None = None
-        self._core, self._visible = _prepare(refusal)
-        self._limit = max(_WINDOW, 2 * len(self._core))
-        self._noise: list[str] = []
-        self._text = self._opening = ""
-        self._before = 0
-        self._final = False
+        self._refusal = _refusal(refusal)
+        self._limit = max(_WINDOW, 2 * len(self._refusal.core))
+        self._thoughts = Thoughts()
+        self._aside: list[str] = []  # what comes before the first character that counts
+        self._text = ""
+        self._opening = Opening()
         self._judging = self._judge()
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the reply; return the text that may be shown now."""
         if self.verdict is not None:
             return "" if self.verdict else piece
-        if not self._text:
-            visible = self._visible.search(piece)
-            start = visible.start() if visible else len(piece)
-            if start:
-                self._noise.append(piece[:start])
-                piece = piece[start:]
-        if piece:
-            self._text += piece
+        self._take(piece)
+        if self._text:
             self._advance(final=len(self._text) > self._limit)
         return self._released()
 
@@ -172,16 +179,26 @@ class Gate:
         """Settle the verdict, now that the reply is over; return the text that was still held."""
         if self.verdict is not None:
             return ""
+        self._take("", final=True)
         self._advance(final=True)
         return self._released()
 
+    def _take(self, piece: str, *, final: bool = False) -> None:
+        if not self._thoughts.over:
+            thought, piece = self._thoughts.split(piece, final=final)
+            self._aside.append(thought)
+        if not self._text:
+            visible = self._refusal.visible.search(piece)
+            start = visible.start() if visible else len(piece)
+            self._aside.append(piece[:start])
+            piece = piece[start:]
+        self._text += piece
+
     def _released(self) -> str:
-        if self.verdict is not ANSWERED:
-            return ""
-        return "".join((*self._noise, self._text)) if self._noise else self._text
+        return "".join((*self._aside, self._text)) if self.verdict is ANSWERED else ""
 
     def _advance(self, *, final: bool) -> None:
-        self._opening, self._final = self._text[: self._limit], final
+        self._opening.text, self._opening.final = self._text[: self._limit], final
         try:
             next(self._judging)
         except StopIteration as stop:
@@ -189,77 +206,71 @@ class Gate:
 
     def _judge(self) -> Generator[None, None, Verdict]:
         """Judge the opening; yield to wait for more of it."""
-        at = (yield from self._fence()) if self._noise and "".join(self._noise).endswith("```") else 0
-        for _ in range(2):  # once more after a label
-            while not (visible := self._visible.search(self._opening, at)):
-                if self._final:
+        opening, grammar = self._opening, _grammar()
+        start = yield from opening.find(self._refusal.visible, (yield from self._fence()))
+        if start is None:
+            return EMPTY
+        if refused := (yield from self._refused(start, grammar)):
+            return refused
+        declining, label, answering = grammar.declines, grammar.labels, grammar.answers
+        opening.read_from(start)
+        while not declining.matched:
+            word = yield from opening.word(declining)
+            declining, label = declining.after(word), label.after(word)
+            answering = grammar.answers if word == "." else answering.after(word)
+            if label.matched:
+                at = opening.at
+                if (visible := (yield from opening.find(self._refusal.visible, at))) is None:
                     return EMPTY
-                yield
-            start = visible.start()
-            if end := (yield from self._refusal(start)):
-                return Verdict(declined=True, signal="sentinel", evidence=self._opening[start:end])
-            while (first := _WORD.match(self._opening, start)) and not (self._final or self._whole(first.end())):
-                yield
-            if first and not may_decline(first[0].lower()):
+                if refused := (yield from self._refused(visible, grammar)):
+                    return refused
+                opening.read_from(at, last=word)
+            if declining.dead or (word == "$" and not declining.matched):
                 return ANSWERED
-            declined, at = yield from self._read(clause(), start)
-            if declined:
-                evidence = self._opening[start:at]
-                amending = amends(softened=bool(SOFTENED.search(evidence)))
-                amended, _ = yield from self._read(amending, self._before)
-                return ANSWERED if amended else Verdict(declined=True, signal="phrase", evidence=evidence)
-            if declined is not None:
-                break
-        return ANSWERED
+        evidence = opening.text[start : opening.at]
+        answers = yield from self._goes_on(answering)
+        return ANSWERED if answers else Verdict(declined=True, signal="phrase", evidence=evidence)
+
+    def _goes_on(self, state: State) -> Generator[None, None, bool]:
+        """Read on until a rule is matched, or none can be any more."""
+        word = ""
+        while not (state.matched or state.dead or word == "$"):
+            word = yield from self._opening.word(state)
+            state = state.after(word)
+        return state.matched
 
     def _fence(self) -> Generator[None, None, int]:
         """Return where the first line of a code fence ends, if it only names a language."""
-        while not (info := _FENCE.match(self._opening)) and not self._final:
+        opening = self._opening
+        if not "".join(self._aside[-4:]).endswith("```"):
+            return 0
+        while not (info := _FENCE.match(opening.text)) and not opening.final:
             yield
-        named = info and info[0].endswith("\n") and info[0][:-1].casefold() != self._core
+        named = info and info[0].endswith("\n") and info[0][:-1].casefold() != self._refusal.core
         return info.end() if info and named else 0
 
-    def _refusal(self, start: int) -> Generator[None, None, int]:
-        """Return where the refusal ends if the reply is the refusal, else 0."""
-        while (end := _find(self._opening, start, self._core)) is None and not self._final:
+    def _refused(self, start: int, grammar: _Grammar) -> Generator[None, None, Verdict | None]:
+        """Return the verdict if what begins at `start` is the refusal, and not a word of a sentence."""
+        opening = self._opening
+        while (end := self._refusal.end_in(opening.text, start)) is None and not opening.final:
             yield
         if end is None or end <= start:
-            return 0
-        while len(self._opening) < end + 2 and not self._final:
+            return None
+        while len(opening.text) < end + 2 and not opening.final:
             yield
-        if _JOINED.match(self._opening, end):
-            return 0
-        explained, _ = yield from self._read(explanation(self._core), end)
-        return end if explained else 0
-
-    def _read(self, reader: Reader, at: int) -> Generator[None, None, tuple[bool | None, int]]:
-        """Send the words of the opening from `at` on to `reader`; return what it says and where it stopped."""
-        last, marked = "", False
-        next(reader)
-        try:
-            while True:
-                word = _WORD.search(self._opening, at)
-                start, end = word.span() if word else (len(self._opening), at)
-                following = word[0] if word else ""
-                if not marked and (mark := _mark(self._opening[at:start], last, following, final=self._final)):
-                    marked = True
-                    reader.send(mark)
-                if following and (self._final or self._whole(end)):
-                    self._before, at, marked = at, end, False
-                    last = following if last and following in _NAMES else following.lower()
-                    split = _CONTRACTION.fullmatch(last)
-                    for part in filter(None, split.groups()) if split else (last,):
-                        reader.send(_EXPANDED.get(part, part) if split else part)
-                elif self._final:
-                    reader.send("")
-                else:
-                    yield
-        except StopIteration as stop:
-            return stop.value, at
-
-    def _whole(self, end: int) -> bool:
-        """Tell whether the word that ends at `end` cannot go on in the next piece."""
-        return end < len(self._opening) and (self._opening[end] not in "'’" or end + 1 < len(self._opening))
+        verdict = Verdict(declined=True, signal="sentinel", evidence=opening.text[start:end])
+        if opening.text.startswith("</", end):
+            return verdict
+        if _JOINED.match(opening.text, end):
+            return None
+        opening.read_from(end)
+        word = yield from opening.word()
+        # A mark, the refusal once more, or another script that does not make an attribute of it.
+        foreign = word > _LAST_LATIN and word not in ATTRIBUTIVE
+        if word in {",", ":", "."} or self._refusal.core.startswith(word) or foreign:
+            return verdict
+        explained = yield from self._goes_on(grammar.explains.after(word))
+        return verdict if explained else None
 
 
 def declines(reply: str, refusal: str = "unanswerable") -> Verdict:

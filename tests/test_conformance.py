@@ -19,7 +19,9 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 
 import langchain_parts
 import llamaindex_parts
+from replies import ANSWERS, DECLINES, REFUSALS, by_language
 from scenarios import DECLINED, DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario, cut
+from selfroute.answerability import declines
 
 LANGCHAIN = langchain_parts.MODES
 LLAMAINDEX = llamaindex_parts.MODES
@@ -176,6 +178,16 @@ def test_any_reply_is_judged_alike_in_both_frameworks_and_all_modes(
 ) -> None:
     scenario = Scenario("anything", cut(draft, cuts), cut(final, cuts), "", "rag", "")
     check_alike(asyncio.run(outcomes(scenario, usage=usage)))
+
+
+@by_language({name: [*REFUSALS[name], *DECLINES[name], *ANSWERS[name]] for name in ANSWERS})
+async def test_a_reply_is_the_same_decline_in_both_frameworks_and_all_modes(reply: str) -> None:
+    scenario = Scenario("a reply", cut(reply, range(0, len(reply), 5)), ("It was oak.",), "", "rag", "")
+    found = await outcomes(scenario)
+    check_alike(found)
+    assert found["invoke"].decision == declines(reply).as_dict()
+    assert found["invoke"].answerable
+    assert found["invoke"].text == ("It was oak." if declines(reply) else reply)
 
 
 async def test_both_frameworks_send_the_same_prompts() -> None:

@@ -1,0 +1,157 @@
+"""How models decline in English."""
+
+from __future__ import annotations
+
+from selfroute.languages.language import Language
+
+WORDS = {
+    # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
+    "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents statement statements filing filings prospectus snippet snippets source sources material materials
+        content contents file files""",
+    "work": """paper papers article articles report reports section sections note notes book story novel chapter
+        chapters transcript author authors editors segment segments page pages table narrative manual guide minutes
+        interview letter abstract summary record records log guidelines""",
+    "asked": "information info detail details specifics answer answers question questions data",
+    "given": """provided given retrieved supplied available above following preceding financial annual quarterly entire
+        whole full two three search specific exact relevant attached shared listed current book page text these form
+        k q""",
+    "the": "the this these those that your any all my our her his their its a an such both each",
+    "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
+    "about": "of in for about regarding on to from concerning with by between at within which who as you i we that",
+    "whether": "who what when where why how whether which",
+    # Verbs.
+    "be": "is are was were be been being am remain remains s m re",
+    "aux": """is are was were be been being am remain remains do does did has have had can could will would may might
+        should seem seems seemed appear appears appeared s m re ve d to able""",
+    "not": """not never cannot unable isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't
+        hasn't haven't hadn't""",
+    "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
+        definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
+        outright anywhere here there further quite entirely particularly reliably carefully thoroughly""",
+    "soft": "explicitly specifically directly precisely exactly outright explicit direct exact precise spelled",
+    "say": """mention* specif* provid* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat*
+        outlin* clarif* list* explain* offer* break project* name explor* compar* quantif* report* reveal* say says
+        tell* touch* delve* refer* speak talk record* answer* convey* giv* present* cover* go""",
+    "tell": """contain* includ* suggest* show* have make confirm* note* find* found determin* see locat* know verif*
+        access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
+        allow* supply define* pertain* highlight* feature* support* about relevant enough sufficient document*
+        examine* investigat* pinpoint* relate* appear allude* hint* enable* permit* rule share get state be analyze*
+        evaluat*""",
+    "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
+        answerable determined explained outlined compared quantified calculated inferred elaborated clarified
+        explored confirmed established ascertained verified defined spelled assessed""",
+    "given_out": "provided given available",
+    "found": """found located known present visible recorded documented said named included listed reported seen clear
+        shown covered identified presented broken touched gleaned assessed settled worked_out dealt_with deduced
+        derived extracted discerned""",
+    "possible": "possible clear certain sure",
+    "lacking": """insufficient unclear impossible unspecified unavailable unanswerable lack* omit* fail fails failed
+        missing absent silent unknown inadequate incomplete irrelevant""",
+    "holds": "contain contains provide provides give gives make makes offer offers include includes has have",
+    "describes": """discuss* describ* focus* cover* mention* deal deals about concern* explain* relate* drawn asks
+        appear contain contains provide provides list lists""",
+    "information": """mention* information detail* reference* indication* discussion* info specifics explanation*
+        context""",
+    "specific": "specific explicit direct clear further relevant sufficient additional detailed concrete precise exact",
+    "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
+        answer* data evidence record*""",
+    "finds": "find found see saw",
+    # Fillers.
+    "hedge": "unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm overall",
+    "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis analyzing
+        analysing examining examined examination searching searched checking checked looking looked through at
+        information only solely what is""",
+    # How a sentence goes on that is no decline.
+    "stops": """is are was were be been being am remain remains do does did has have had can could will would may might
+        should seem seems appear appears says said states stated shows suggest suggests argue argues indicates
+        explains implies refers means represents reflects increased decreased declined rose fell grew resulted
+        contributed involves requires focuses aims expects intends believes leads led becomes became went took gave
+        got told considers allows consists but cannot not never unable lacks provides contains describes discusses
+        mentions include includes challenge propose introduce present use show""",
+    "pause": ", the they it he she i you",
+    "but": "but however though although nevertheless nonetheless yet still",
+    "worked_out": """calculat* comput* deriv* adding subtract* sum summing work worked works imply implied implies
+        dividing multiplying""",
+    "telling": """mention* discuss* describ* focus* refer* provid* infer* lack* not no never only rather instead
+        contain* suggest* indicat* cover* stat* say* appear* seem* does do about""",
+    # How an explanation begins that follows the refusal without a mark.
+    "because": """the this these those that your because i we since as given based due per according without there not
+        none no neither nothing nowhere insufficient unfortunately sorry however and so therefore but it they""",
+    "link": "from in with by on using for under within through",
+}
+
+PARTS = {
+    "head": "({given} | {passages} | {work} | {number})* ({about} ..)?",
+    "the_text": "{the}* ({given} | {work})* {passages} {head}",
+    "the_work": "{the}* {given}* {work} {head}",
+    "the_asked": "({the} | {given})* {asked} {head}",
+    "never": "({aux} | {adverb})* {not} ({aux} | {adverb})*",
+    "none": "no | not any | not enough | insufficient | not a | not an | not sufficient | neither | any | enough",
+    "lead": "(based | from | after | upon | on | within | given | reviewing | looking | having | despite | in {the})"
+    " {reading}* {the}* ({given} | {number})* ({passages} | {work} | {asked}) {head} (and ..)? ,?"
+    " | according to {the} (provided | given | retrieved)* ({passages} | information) {head} ,?",
+    "opener": "(({hedge} | apologies | my apologies) ,? | as an ai language model ,"
+    " | (i | we) {aux}* (sorry | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)?"
+    " | (i | we) {aux}* {adverb}* {reading} ... (, | and | but)"
+    " | it {adverb}* (seems | appears | looks) (that | like)"
+    " | (while | although | though) ... ,"
+    " | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
+    " | (regarding | concerning | as for | as to) ... ,)*",
+    "label": "(the | final | my | short)* (answer | response | result | verdict | conclusion | output | reasoning"
+    " | a | b | p | em | strong) :"
+    " | {hedge}* ,? {the}* (final | correct)* (answer | response | question | verdict) {aux} (: | that)? {boxed}?"
+    " | {boxed}",
+    "boxed": "boxed : (text :)?",
+    "in_text": "... ({passages} | {work} | provided | retrieved | given | {information} | {specific})",
+    "says_not": "{never} ({say} | {tell} | .. {information})",
+    "end": ". | , | : | anywhere | here",
+}
+
+ENGLISH = Language(
+    name="English",
+    words=WORDS,
+    parts=PARTS,
+    start="{opener} {lead}? {opener}",
+    labels=("{label}",),
+    explains=("{because}", "{link} ({the} | {given} | {passages} | {work} | {asked} | what | .)"),
+    declines=(
+        # The text does not tell.
+        "(as | since | because)? {the_text} {says_not}",
+        "(as | since | because)? {the_work} {never} ({say} | {tell} {in_text})",
+        "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
+        "({the_text} | {the_work} | {the_asked} | it) ({aux} | {adverb})* {lacking}",
+        (
+            "({the_text} | {the_work} | {the_asked}) ({aux} | {adverb})* {describes} ..."
+            " (but | and | .) {opener} ({the_text} | {the_work} | it | they)? {says_not}"
+        ),
+        "({lead} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it) {says_not}",
+        (
+            "(none | neither | nothing | nowhere) (of | in) ({the_text} | {the_work})"
+            " {aux}* ({say} | {tell} | ... ({told} | {given_out}))"
+        ),
+        # There is no information.
+        "there ({aux} | {adverb} | {not})* ({none} | nothing) ({told} | {in_text})",
+        "{none} {specific}* {information} ({about} | {end} | {be}? ({told} | {given_out} | {found}))",
+        "{none} -{pause} ... {be} {adverb}* ({told} | {given_out}) ({end} | {about} {in_text})",
+        "{none} -{pause} ... . {opener} {the_text} {says_not}",
+        # The reader does not know.
+        "(i | we) (({aux} | {adverb})* {reading} ... (and | but))? {never} ({say} | {tell} | {possible} | {passages})",
+        "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further) | {finds}? no {knowledge})",
+        # What was asked for is not told.
+        "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {tell} | {possible} | in {the_text})",
+        "it {never} ({told} ({end} | {about}) | {possible} | {given_out} {about} {in_text})",
+        "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {about} {in_text})",
+        "(unable | not able | impossible | cannot) to? ({say} | {tell})",
+        "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
+        # The topic of the question is not told.
+        "({the} | {whether}) .. {never} ({told} | {given_out}) {end}",
+        "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {about} {in_text}",
+        "({the} | {lead}) .. {never} ({soft} ({told} | {say}) | {say} {in_text})",
+        "({the} | {whether}) .. {aux} {lacking} (in | from) {in_text}",
+    ),
+    answers=(
+        "... ({not} | no | {lacking}) ... .? {but} ... {worked_out}",
+        "(... {soft} | ({the_text} | {the_work} | {none})) ... , {but} (-{telling})* .",
+    ),
+)

@@ -1,0 +1,37 @@
+"""Replies by kind and language: the refusal in all its dress, declines in a model's own words, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+import replies_chinese_japanese as eastern
+import replies_english as english
+import replies_german_french_spanish as continental
+from selfroute import answerability
+from selfroute.languages import LANGUAGES, Language
+
+REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
+DECLINES = {"English": english.DECLINES, **continental.DECLINES, **eastern.DECLINES}
+ANSWERS = {"English": english.ANSWERS, **continental.ANSWERS, **eastern.ANSWERS}
+
+
+def by_language(table: Mapping[str, Sequence[str]]) -> pytest.MarkDecorator:
+    """Run a test for each reply of a table."""
+    rows = [(language, reply) for language, replies in table.items() for reply in replies]
+    return pytest.mark.parametrize(
+        "reply", [reply for _, reply in rows], ids=[f"{name}: {reply}" for name, reply in rows]
+    )
+
+
+@contextmanager
+def languages_put_back() -> Iterator[list[Language]]:
+    """The languages, which are afterwards what they were."""
+    before = list(LANGUAGES)
+    try:
+        yield LANGUAGES
+    finally:
+        LANGUAGES[:] = before
+        answerability._grammar.cache_clear()

@@ -1,0 +1,133 @@
+"""Rules over words: what they match, what may still match, and what is refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from selfroute.automaton import State
+from selfroute.errors import ConfigurationError
+from selfroute.notation import Rules, compiled
+
+WORDS = ["a", "ab", "abc", "b", "bcd", "x"]
+LISTS = {"some": "a b_ab abc", "stems": "ab* bc*", "stops": "b x", "any": ", ab"}
+PARTS = {"part": "a (b | {some})?"}
+
+# An expression, and the same as a pattern over words that end in a space.
+ATOMS = {
+    **{word: f"{word} " for word in WORDS},
+    ",": ", ",
+    "...": r"(?:\w+ |, )*",
+    "..": r"(?:(?!b |x )\w+ |, )*",
+    "-{stops}": r"(?:(?!b |x )\w+ |, )",
+    "{some}": "(?:a |b ab |abc )",
+    "{stems}": r"(?:ab\w* |bc\w* )",
+    "{part}": "(?:a (?:b |a |b ab |abc )?)",
+}
+expressions = st.recursive(
+    st.sampled_from(list(ATOMS.items())),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda two: (f"{two[0][0]} {two[1][0]}", two[0][1] + two[1][1])),
+        st.tuples(inner, inner).map(lambda two: (f"({two[0][0]} | {two[1][0]})", f"(?:{two[0][1]}|{two[1][1]})")),
+        inner.map(lambda one: (f"({one[0]})?", f"(?:{one[1]})?")),
+        inner.map(lambda one: (f"({one[0]})*", f"(?:{one[1]})*")),
+    ),
+    max_leaves=6,
+)
+texts = st.lists(st.sampled_from([*WORDS, "abz", "zz", ","]), max_size=6)
+
+
+def first(*rules: str, start: str = "") -> State:
+    """The state before the first word."""
+    return compiled([Rules(rules, start, LISTS, PARTS)])
+
+
+def states(state: State, words: list[str]) -> list[State]:
+    """This state, and those after each word."""
+    found = [state]
+    for word in words:
+        found.append(found[-1].after(word))
+    return found
+
+
+@given(expression=expressions, words=texts)
+def test_a_rule_matches_what_the_regular_expression_matches(expression: tuple[str, str], words: list[str]) -> None:
+    rule, pattern = expression
+    text = "".join(f"{word} " for word in words)
+    assert any(state.matched for state in states(first(rule), words)) == bool(re.match(pattern, text))
+
+
+@given(rules=st.lists(expressions, min_size=2, max_size=3), words=texts)
+def test_several_rules_match_what_any_of_them_matches(rules: list[tuple[str, str]], words: list[str]) -> None:
+    together = states(first(*(rule for rule, _ in rules)), words)
+    apart = [states(first(rule), words) for rule, _ in rules]
+    for at, state in enumerate(together):
+        assert state.matched == any(one[at].matched for one in apart)
+
+
+@given(start=expressions, rule=expressions, words=texts)
+def test_a_start_comes_before_every_rule(start: tuple[str, str], rule: tuple[str, str], words: list[str]) -> None:
+    with_start, spelled_out = first(rule[0], start=start[0]), first(f"({start[0]}) {rule[0]}")
+    assert [one.matched for one in states(with_start, words)] == [one.matched for one in states(spelled_out, words)]
+
+
+@given(expression=expressions, words=texts, more=texts, beginning=st.sampled_from(["a", "ab", "abz", "b", "bc", "z"]))
+def test_what_is_ruled_out_stays_ruled_out(
+    expression: tuple[str, str], words: list[str], more: list[str], beginning: str
+) -> None:
+    state = states(first(expression[0]), words)[-1]
+    if state.dead:
+        assert not any(later.matched for later in states(state, more))
+    if not state.may_take(beginning):
+        for word in ("", "c", "cd", "zz"):
+            assert not any(later.matched for later in states(state.after(beginning + word), more))
+
+
+@given(expression=expressions, words=texts, word=st.sampled_from([*WORDS, "abz", "bcx"]))
+def test_a_word_that_leads_on_may_be_taken_by_any_beginning(
+    expression: tuple[str, str], words: list[str], word: str
+) -> None:
+    state = states(first(expression[0]), words)[-1]
+    if not state.after(word).dead:
+        assert all(state.may_take(word[:end]) for end in range(1, len(word) + 1))
+
+
+def test_a_word_that_a_rule_waits_for_may_be_taken_by_its_first_letters() -> None:
+    start = first("mention", "inform")
+    assert [start.may_take(beginning) for beginning in ("m", "ment", "mention", "mentions", "p")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_in_a_script_without_spaces_a_star_stands_for_any_character() -> None:
+    machine = compiled([Rules(("{character} .. \u306f \u7121\u3044",), "", {"character": "*", "stops": "\u306f"})])
+    assert states(machine, list("\u4fa1\u683c\u306f\u7121\u3044"))[-1].matched
+    assert states(machine, ["price", "\u306f"])[-1].dead
+    assert not machine.may_take("price")
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("{nothing}", "nothing is called 'nothing'"),
+        ("-{nothing}", "nothing is called 'nothing'"),
+        ("(a | b", "a bracket is not closed"),
+        ("a )", r"'\)' is out of place"),
+        ("* a", r"'\*' is out of place"),
+        ("a {b c}", "is out of place"),
+        ("a b* c", r"b\* is for lists"),
+        ("{self}", "'self' stands for itself"),
+        ("{loop}", "'loop' stands for itself"),
+    ],
+)
+def test_a_rule_that_can_not_be_read_is_refused(rule: str, why: str) -> None:
+    parts = {"self": "a {self}", "loop": "{back}", "back": "b {loop}"}
+    with pytest.raises(ConfigurationError, match=why):
+        compiled([Rules((rule,), "", {}, parts)])
