@@ -17,6 +17,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
+from langchain_selfroute import structured
 from langchain_selfroute.chunks import achunks_of, chunks_of
 from langchain_selfroute.convert import window_of
 from langchain_selfroute.documents import Source
@@ -27,6 +28,7 @@ from langchain_selfroute.stores import Fetch
 from selfroute import prompts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
+from selfroute.reports import Answerability, answerability_of
 from selfroute.usage import count_tokens
 from selfroute.window import room_in
 
@@ -75,6 +77,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         document_prompt: Formats each passage and document in the context. None: only their text, and where
             several documents are read, above each its number and its `title` or source.
         refusal: The word by which the model declines.
+        answerability: How the model tells whether it can answer: `"text"`, it writes the answer or the refusal, as in
+            the paper; or `"structured"`, it fills `answerable` and `answer` in through `with_structured_output`, which
+            it must have. Structured replies do not stream: each step's comes in one piece.
         max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
             `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
         token_counter: Counts the tokens of a text; a quarter of its characters if None.
@@ -94,6 +99,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     long_context_prompt: BasePromptTemplate = _prompt(prompts.LONG_CONTEXT)  # type: ignore[type-arg]
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
+    answerability: Answerability = "text"
     max_context_tokens: int | None = Field(default=None, gt=0)
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
 
@@ -141,6 +147,18 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         if isinstance(self.documents, StoredDocuments):
             self.documents.behind(self.retriever, {})
         return self
+
+    @model_validator(mode="after")
+    def _check_models(self) -> Self:
+        if self.answerability == "structured":
+            structured.asking("llm", self.llm)
+            structured.asking("long_context_llm", self.long_context_llm or self.llm)
+        return self
+
+    @field_validator("answerability", mode="before")
+    @classmethod
+    def _check_answerability(cls, value: Any) -> Answerability:
+        return answerability_of(value)
 
     @field_validator("refusal")
     @classmethod
@@ -251,7 +269,10 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def stream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
-        """Answer a question in chunks that add up to the output of `invoke`; closing it stops the model."""
+        """Answer a question in chunks that add up to the output of `invoke`; closing it stops the model.
+
+        Structured replies do not stream: with `answerability="structured"` the answer is one piece.
+        """
         inner: list[Generator[AddableDict, None, None]] = []
 
         @_performs

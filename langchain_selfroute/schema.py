@@ -11,6 +11,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
 from typing_extensions import TypedDict
 
+from selfroute.reports import Answerability
+
 
 class SelfRouteInput(TypedDict):
     """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
@@ -39,6 +41,7 @@ class Fields(TypedDict, total=False):
     long_context_prompt: BasePromptTemplate  # type: ignore[type-arg]
     document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
     refusal: str
+    answerability: Answerability
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
 

@@ -18,7 +18,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
-from langchain_selfroute import documents
+from langchain_selfroute import documents, structured
 from langchain_selfroute.convert import Tally, inputs_of, is_too_long
 from langchain_selfroute.stored import StoredDocuments
 from selfroute.drivers import Flow
@@ -48,7 +48,8 @@ class _Call(Generic[Manager]):
         kwargs: dict[str, Any],
         streaming: bool,
     ) -> None:
-        self.chain, self.kwargs, self.streaming = chain, kwargs, streaming
+        self.chain, self.kwargs = chain, kwargs
+        self.streaming = streaming and chain.answerability == "text"
         self.manager: Manager = manager
         self.config = _for_children(config) if config else RunnableConfig()
         self.given = given
@@ -95,7 +96,14 @@ class _Call(Generic[Manager]):
             model, prompt = chain.llm, chain.rag_prompt.format_prompt(**words)
         else:
             model, prompt = chain.long_context_llm or chain.llm, chain.long_context_prompt.format_prompt(**words)
+        if chain.answerability == "structured":
+            model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
+
+    def _told(self, reply: Any, tally: Tally) -> str:
+        if isinstance(reply, structured.Filled):
+            return structured.text_of(reply, tally, refusal=self.refusal)
+        return tally.add(reply)
 
     def _source_of(self, document: Document) -> Any:
         key = self.chain.documents.source_key if isinstance(self.chain.documents, StoredDocuments) else "source"
@@ -189,7 +197,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
                     yield tally.add(message)
                 tally.whole = True
             else:
-                yield tally.add(model.invoke(prompt, config, **self.kwargs))
+                yield self._told(model.invoke(prompt, config, **self.kwargs), tally)
         finally:
             if hasattr(messages, "close"):
                 messages.close()  # hangs up
@@ -239,7 +247,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
                     raise
                 tally.whole = True
             else:
-                yield tally.add(await model.ainvoke(prompt, config, **self.kwargs))
+                yield self._told(await model.ainvoke(prompt, config, **self.kwargs), tally)
         finally:
             if hasattr(messages, "aclose"):
                 await messages.aclose()

@@ -22,12 +22,13 @@ from llamaindex_selfroute.filters import takes_filters
 from llamaindex_selfroute.stored import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from selfroute.errors import ConfigurationError
+from selfroute.reports import Answerability
 
 _CHOOSING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
-_DEFAULTS = {"refusal": "unanswerable", "streaming": False}  # of all others it is None
+_DEFAULTS = {"refusal": "unanswerable", "answerability": "text", "streaming": False}  # of all others it is None
 
 
 class Fields(TypedDict, total=False):
@@ -38,6 +39,7 @@ class Fields(TypedDict, total=False):
     long_context_prompt: BasePromptTemplate | None
     document_prompt: BasePromptTemplate | None
     refusal: str
+    answerability: Answerability
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
     streaming: bool
@@ -80,6 +82,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         long_context_prompt: BasePromptTemplate | None = None,
         document_prompt: BasePromptTemplate | None = None,
         refusal: str = "unanswerable",
+        answerability: Answerability = "text",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
         streaming: bool = False,
@@ -98,6 +101,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
             long_context_prompt: Prompt of the second step.
             document_prompt: Formats each node and document.
             refusal: The word by which the model declines.
+            answerability: How it tells whether it can answer: as `"text"`, or `"structured"`.
             max_context_tokens: Bounds the documents' text.
             token_counter: Counts the tokens of a text.
             streaming: Whether to answer in pieces.
@@ -113,6 +117,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
             "long_context_prompt": long_context_prompt,
             "document_prompt": document_prompt,
             "refusal": refusal,
+            "answerability": answerability,
             "max_context_tokens": max_context_tokens,
             "token_counter": token_counter,
             "streaming": streaming,

@@ -10,7 +10,7 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llamaindex_selfroute import convert, documents, models
+from llamaindex_selfroute import convert, documents, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, send
 from llamaindex_selfroute.models import Tally
@@ -51,6 +51,7 @@ class Steps:
         self.synthesizer, self.query, self.nodes, self.words = synthesizer, query, list(nodes), words
         self.refusal = synthesizer.refusal
         self.streaming = synthesizer.streaming  # now: chat engines switch it back before a stream is read
+        self.structured = synthesizer.answerability == "structured"
         self.span = active_span_id.get()
         self.read: Sequence[NodeWithScore] = ()  # whole documents, before they were fitted
         self.context: Sequence[NodeWithScore] = ()
@@ -118,7 +119,9 @@ class Steps:
         """Ask the step's model; closing this hangs up, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
         try:
-            if self.streaming:
+            if self.structured:
+                yield structured.text_of(llm, structured.ask(llm, prompt), tally, refusal=self.refusal)
+            elif self.streaming:
                 chunks = models.ask_stream(llm, prompt)
                 try:
                     for chunk in chunks:
@@ -136,7 +139,9 @@ class Steps:
         """As `generate`; closing this stops the model."""
         llm, prompt, tally = self._prompt(effect)
         try:
-            if self.streaming:
+            if self.structured:
+                yield structured.text_of(llm, await structured.aask(llm, prompt), tally, refusal=self.refusal)
+            elif self.streaming:
                 waiting = Waiting()
                 chunks = await models.aask_stream(llm, prompt)
                 try:
@@ -162,7 +167,7 @@ class Steps:
             "query_str": self.query.query_str,
             "refusal": self.refusal,
         }
-        return llm, convert.formatted(llm, template, words), Tally(whole=not self.streaming)
+        return llm, convert.formatted(llm, template, words), Tally(whole=self.structured or not self.streaming)
 
     def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:
         counts = tally.usage(prompt, count=self.synthesizer.count_tokens)

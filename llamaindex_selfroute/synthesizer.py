@@ -30,6 +30,7 @@ from llamaindex_selfroute.stored import StoredDocuments
 from selfroute import prompts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
+from selfroute.reports import Answerability, answerability_of
 from selfroute.usage import count_tokens
 from selfroute.window import room_in
 
@@ -89,6 +90,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         long_context_prompt: BasePromptTemplate | None = None,
         document_prompt: BasePromptTemplate | None = None,
         refusal: str = "unanswerable",
+        answerability: Answerability = "text",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
         streaming: bool = False,
@@ -108,11 +110,15 @@ class SelfRouteSynthesizer(BaseSynthesizer):
                 keys of its metadata. None: as the node itself shows to a model, and where several documents are read,
                 above each its number and its id.
             refusal: The word by which the model declines.
+            answerability: How the model tells whether it can answer: `"text"`, it writes the answer or the refusal, as
+                in the paper; or `"structured"`, it fills `answerable` and `answer` in, through its own format of
+                replies or as a call of a function; a model that has neither is given the schema in words. Structured
+                replies do not stream: each step's comes in one piece.
             max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
                 `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where
                 that is LlamaIndex's default.
             token_counter: Counts the tokens of a text; a quarter of its characters if None.
-            streaming: Whether to answer in pieces.
+            streaming: Whether to answer in pieces; a structured reply is one.
             callback_manager: Set on both models too.
 
         Raises:
@@ -137,6 +143,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             "document_prompt", document_prompt, variables={"content"}
         )
         self.refusal = prompts.refusal_of(refusal)
+        self.answerability = answerability_of(answerability)
         self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),

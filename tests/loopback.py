@@ -72,6 +72,7 @@ class Reply:
         error_after: Send an error event in place of all that follows so many pieces of a stream.
         content_null: OpenAI's chat only: the message's content is null. A stream has a delta without content for each
             piece.
+        call: The name of a function: the reply is a call of it, the text its arguments in JSON. Completions have none.
     """
 
     text: str = ""
@@ -87,6 +88,7 @@ class Reply:
     drop_after: int | None = None
     error_after: int | None = None
     content_null: bool = False
+    call: str | None = None
 
     def cut(self) -> list[str]:
         """Return the pieces of the reply; an empty text has none."""
@@ -141,15 +143,29 @@ class _OpenAI:
 
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
-        message = {"role": "assistant", "content": None if reply.content_null else "".join(reply.cut())}
+        text = "".join(reply.cut())
+        if reply.call:
+            calls = [cls._call(reply.call, text)]
+            message = {"role": "assistant", "content": None, "tool_calls": calls}
+            return cls._whole(entry, reply, message=message, finish_reason="tool_calls")
+        message = {"role": "assistant", "content": None if reply.content_null else text}
         return cls._whole(entry, reply, message=message)
+
+    @staticmethod
+    def _call(name: str, arguments: str) -> Json:
+        return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
 
     @classmethod
     def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        if reply.call:
+            delta = {"role": "assistant", "tool_calls": [{"index": 0, **cls._call(reply.call, "")}]}
+            return [cls._chunk(entry, delta=delta)]
         return [cls._chunk(entry, delta={"role": "assistant"} | ({} if reply.content_null else {"content": ""}))]
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
+        if reply.call:
+            return cls._chunk(entry, delta={"tool_calls": [{"index": 0, "function": {"arguments": text}}]})
         return cls._chunk(entry, delta={} if reply.content_null else {"content": text})
 
     @classmethod
@@ -227,7 +243,7 @@ class _Gemini:
 
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
-        return cls._answer(entry, reply, "".join(reply.cut()), finishReason="STOP")
+        return cls._answer(entry, reply, cls._last(reply) or "".join(reply.cut()), finishReason="STOP")
 
     @classmethod
     def opening(cls, _entry: Entry, _reply: Reply) -> list[Json]:
@@ -235,15 +251,21 @@ class _Gemini:
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
-        return cls._answer(entry, reply, text)
+        return cls._answer(entry, reply, "" if reply.call else text)  # a call comes whole
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
-        return [cls._answer(entry, reply, None if reply.bare_end else "", finishReason="STOP")]
+        end = None if reply.bare_end else cls._last(reply) or ""
+        return [cls._answer(entry, reply, end, finishReason="STOP")]
 
     @staticmethod
-    def _answer(entry: Entry, reply: Reply, text: str | None, **finish: str) -> Json:
-        content = {} if text is None else {"content": {"role": "model", "parts": [{"text": text}]}}
+    def _last(reply: Reply) -> Json | None:
+        return {"functionCall": {"name": reply.call, "args": json.loads("".join(reply.cut()))}} if reply.call else None
+
+    @staticmethod
+    def _answer(entry: Entry, reply: Reply, said: str | Json | None, **finish: str) -> Json:
+        part = {"text": said} if isinstance(said, str) else said
+        content = {} if part is None else {"content": {"role": "model", "parts": [part]}}
         tokens = {
             "promptTokenCount": entry.input_tokens,
             "candidatesTokenCount": entry.sent,
@@ -558,6 +580,15 @@ async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, p
             await connection.send_event(protocol.end, protocol.newline)
     await connection.close_stream()
     return reply.error_after is None
+
+
+def report(request: Request, **fields: Any) -> Reply:
+    """Return the reply that fills in what a request asks to be filled in: a call of its function, or else JSON."""
+    text, tools = json.dumps(fields), request.body.get("tools") or []
+    if not tools:
+        return Reply(text)
+    function = tools[0]["function"] if request.protocol == "openai" else tools[0]["functionDeclarations"][0]
+    return Reply(text, call=function["name"])
 
 
 def _openai_error(status: int, message: str, **more: str | int | None) -> Reply:
