@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,24 +13,27 @@ MARKS = frozenset(",:.?$")
 CHARACTER = "*"  # any character of a script without spaces
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Words:
-    """Match one word: one of these, or any but these and the marks.
+    """Match one of these words, or of these rows of words; or any word but these.
 
     Attributes:
         words: The words; one that ends in `*` is a stem, and stands for all that begin so.
+        rows: What has to follow the first words of the rows.
         others: Whether it is any word but these.
     """
 
-    words: frozenset[str]
-    others: bool = False
+    __slots__ = ("_any_character", "_stems", "others", "rows", "words")
+
+    def __init__(self, words: Iterable[str], rows: Mapping[str, Words] | None = None, *, others: bool = False) -> None:
+        """Match these words and rows, or all other words."""
+        self.words, self.rows, self.others = frozenset(words), rows or {}, others
+        self._any_character = CHARACTER in self.words
+        self._stems = tuple(word[:-1] for word in self.words if word.endswith("*") and word != CHARACTER)
 
     def takes(self, word: str) -> bool:
-        """Tell whether it matches a word, given as the automaton knows it."""
-        named = word in self.words or any(
-            word.startswith(one[:-1]) if one != CHARACTER else not is_spaced(word)
-            for one in self.words
-            if one[-1] == "*" and word not in MARKS
+        """Tell whether a word, given as the automaton knows it, is one that it matches."""
+        named = word in self.words or (
+            word not in MARKS and (word.startswith(self._stems) or (self._any_character and not is_spaced(word)))
         )
         return named != self.others
 
@@ -67,6 +70,9 @@ class _Place:
     rest: _Place | None
 
 
+_Moves: TypeAlias = dict[Words, list[_Place | None]]
+
+
 class State:
     """Where the automaton stands after some words.
 
@@ -77,7 +83,7 @@ class State:
 
     __slots__ = ("_automaton", "_moves", "_next", "_starts", "dead", "matched")
 
-    def __init__(self, automaton: Automaton, moves: list[tuple[Words, _Place | None]], *, matched: bool) -> None:
+    def __init__(self, automaton: Automaton, moves: _Moves, *, matched: bool) -> None:
         """Stand where these words lead on."""
         self._automaton, self._moves, self.matched = automaton, moves, matched
         self._next: dict[str, State] = {}
@@ -89,15 +95,22 @@ class State:
         word = self._automaton.known(word)
         state = self._next.get(word)
         if state is None:
-            places = frozenset(place for words, place in self._moves if words.takes(word))
-            state = self._next[word] = self._automaton.state(places)
+            places: set[_Place | None] = set()
+            for words, rests in self._moves.items():
+                if words.takes(word):
+                    places.update(rests)
+                if word in words.rows:
+                    places.update(self._automaton.place(words.rows[word], rest) for rest in rests)
+            state = self._next[word] = self._automaton.state(frozenset(places))
         return state
 
     def may_take(self, beginning: str) -> bool:
         """Tell whether a word that begins so leads on."""
         if self._starts is None:
-            open_ended = any(words.others for words, _ in self._moves)
-            self._starts = [""] if open_ended else sorted({word for words, _ in self._moves for word in words.words})
+            open_ended = any(words.others for words in self._moves)
+            self._starts = (
+                [""] if open_ended else sorted({word for words in self._moves for word in (*words.words, *words.rows)})
+            )
         starts = self._starts
         if not starts or not starts[0]:
             return bool(starts)
@@ -128,7 +141,7 @@ class Automaton:
         self._stems = frozenset(word[:-1] for word in self._words if word.endswith("*") and word != CHARACTER)
         self._places: dict[tuple[Pattern, _Place | None], _Place] = {}
         self._states: dict[frozenset[_Place | None], State] = {}
-        self.start = self.state(frozenset([self._place(pattern, None)]))
+        self.start = self.state(frozenset([self.place(pattern, None)]))
 
     def known(self, word: str) -> str:
         """Return what the pattern knows a word as: itself, its longest stem, or nothing but a word."""
@@ -147,9 +160,9 @@ class Automaton:
             state = self._states[places] = State(self, moves, matched=matched)
         return state
 
-    def _opened(self, places: Iterable[_Place | None]) -> tuple[list[tuple[Words, _Place | None]], bool]:
+    def _opened(self, places: Iterable[_Place | None]) -> tuple[_Moves, bool]:
         """Return the words that lead on from some places, where to, and whether all is matched at one."""
-        moves: list[tuple[Words, _Place | None]] = []
+        moves: _Moves = {}
         waiting, seen = list(places), set[_Place | None]()
         while waiting:
             place = waiting.pop()
@@ -160,17 +173,17 @@ class Automaton:
                 continue
             pattern, rest = place.pattern, place.rest
             if isinstance(pattern, Words):
-                moves.append((pattern, rest))
+                moves.setdefault(pattern, []).append(rest)
             elif isinstance(pattern, Either):
-                waiting += [self._place(option, rest) for option in pattern.options]
+                waiting += [self.place(option, rest) for option in pattern.options]
             elif isinstance(pattern, Many):
-                waiting += [rest, self._place(pattern.item, place)]
+                waiting += [rest, self.place(pattern.item, place)]
             else:
                 for item in reversed(pattern.items):
-                    rest = self._place(item, rest)
+                    rest = self.place(item, rest)
                 waiting.append(rest)
         return moves, None in seen
 
-    def _place(self, pattern: Pattern, rest: _Place | None) -> _Place:
+    def place(self, pattern: Pattern, rest: _Place | None) -> _Place:
         """Return the one place for a pattern before a rest, so that places can be told apart."""
         return self._places.setdefault((pattern, rest), _Place(pattern, rest))

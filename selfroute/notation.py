@@ -24,7 +24,7 @@ necessary, and every word takes the same time, whatever the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NoReturn
@@ -93,16 +93,25 @@ class _Reader:
             self._named[name] = self.read(self._rules.parts[name])
             self._reading.pop()
         elif name in self._rules.words:
-            rows = self._rows(name)
-            single = self.word(row[0] for row in rows if len(row) == 1)
-            self._named[name] = Either((single, *(self.row(row) for row in rows if len(row) > 1)))
+            self._named[name] = self._list(self._rows(name))
         return self._named.get(name)
 
     def word(self, words: Iterable[str], *, others: bool = False) -> Pattern:
         """Return the pattern of one word: one of these, or any but these and the marks."""
         taken = frozenset(words)
         self._noted |= taken
-        return Words(taken | (MARKS - {","}) if others else taken, others)
+        return Words(taken | (MARKS - {","}) if others else taken, others=others)
+
+    def _list(self, rows: Iterable[Sequence[str]]) -> Words:
+        """Return the pattern of the entries of a list: words, and rows of words by their first ones."""
+        words, longer = set[str](), dict[str, list[Sequence[str]]]()
+        for first, *rest in rows:
+            self._noted.add(first)
+            if rest:
+                longer.setdefault(first, []).append(rest)
+            else:
+                words.add(first)
+        return Words(words, {first: self._list(rests) for first, rests in longer.items()})
 
     def row(self, words: Iterable[str]) -> Pattern:
         """Return the pattern of some words in a row."""
