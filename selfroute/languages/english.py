@@ -11,7 +11,8 @@ WORDS = {
         content contents file files""",
     "work": """paper papers article articles report reports section sections note notes book story novel chapter
         chapters transcript author authors editors segment segments page pages table narrative manual guide minutes
-        interview letter abstract summary record records log guidelines""",
+        interview letter documentation law laws regulation wiki leaflet
+        ticket email contract agreement policy abstract summary record records log guidelines""",
     "asked": "information info detail details specifics answer answers question questions data",
     "given": """provided given retrieved supplied available above following preceding financial annual quarterly entire
         whole full two three search specific exact relevant attached shared listed current book page text these form
@@ -26,6 +27,10 @@ WORDS = {
         should seem seems seemed appear appears appeared s m re ve d to able""",
     "not": """not never cannot unable isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't
         hasn't haven't hadn't""",
+    # In the present, as a document does; what people did not say is told in the past.
+    "do_not": "do_not does_not don't doesn't",
+    "mention": """mention specify state address describe discuss explain detail disclose indicate define clarify list
+        elaborate identify name outline quantify""",
     "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
         definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
         outright anywhere here there further quite entirely particularly reliably carefully thoroughly""",
@@ -63,12 +68,13 @@ WORDS = {
         analysing examining examined examination searching searched checking checked looking looked through at
         information only solely what is""",
     # How a sentence goes on that is no decline.
-    "stops": """is are was were be been being am remain remains do does did has have had can could will would may might
-        should seem seems appear appears says said states stated shows suggest suggests argue argues indicates
+    "stops": """which is are was were be been being am remain remains do does did has have had can could will would may might
+        should seem seems appear appears says said stated shows suggest suggests argue argues indicates
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
-        contributed involves requires focuses aims expects intends believes leads led becomes became went took gave
+        contributed involves requires focuses aims expects intends believes leads becomes became went took gave
         got told considers allows consists but cannot not never unable lacks provides contains describes discusses
-        mentions include includes challenge propose introduce present use show""",
+        mentions include includes propose introduce """,
+    "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
     "worked_out": """calculat* comput* deriv* adding subtract* sum summing work worked works imply implied implies
@@ -103,7 +109,9 @@ PARTS = {
     " | {hedge}* ,? {the}* (final | correct)* (answer | response | question | verdict) {aux} (: | that)? {boxed}?"
     " | {boxed}",
     "boxed": "boxed : (text :)?",
-    "in_text": "... ({passages} | {work} | provided | retrieved | given | {information} | {specific})",
+    "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific}"
+    " | (in | from | within) {the}* {given}* {work})",
+    "where": "{about} ({the}* {given}* {work} | {in_text})",
     "says_not": "{never} ({say} | {tell} | .. {information})",
     "end": ". | , | : | anywhere | here",
 }
@@ -133,22 +141,23 @@ ENGLISH = Language(
         # There is no information.
         "there ({aux} | {adverb} | {not})* ({none} | nothing) ({told} | {in_text})",
         "{none} {specific}* {information} ({about} | {end} | {be}? ({told} | {given_out} | {found}))",
-        "{none} -{pause} ... {be} {adverb}* ({told} | {given_out}) ({end} | {about} {in_text})",
+        "{none} -{pause} ... {be} {adverb}* ({told} | {given_out}) ({end} | {where})",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
         # The reader does not know.
         "(i | we) (({aux} | {adverb})* {reading} ... (and | but))? {never} ({say} | {tell} | {possible} | {passages})",
         "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further) | {finds}? no {knowledge})",
         # What was asked for is not told.
         "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {tell} | {possible} | in {the_text})",
-        "it {never} ({told} ({end} | {about}) | {possible} | {given_out} {about} {in_text})",
-        "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {about} {in_text})",
+        "it {never} ({told} ({end} | {about}) | {possible} | {given_out} {where})",
+        "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where})",
         "(unable | not able | impossible | cannot) to? ({say} | {tell})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
         # The topic of the question is not told.
         "({the} | {whether}) .. {never} ({told} | {given_out}) {end}",
-        "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {about} {in_text}",
+        "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {where}",
+        "{the} .. {do_not} {adverb}* {mention}",
         "({the} | {lead}) .. {never} ({soft} ({told} | {say}) | {say} {in_text})",
-        "({the} | {whether}) .. {aux} {lacking} (in | from) {in_text}",
+        "({the} | {whether}) .. {aux} {lacking} {where}",
     ),
     answers=(
         "... ({not} | no | {lacking}) ... .? {but} ... {worked_out}",
