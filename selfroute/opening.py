@@ -34,21 +34,19 @@ class Thoughts:
         """
         text, self._text = self._text + piece, ""
         if not self._inside:
-            begins = text.lstrip().lower()
-            if not begins and not final:
-                return text, ""
+            begins = text.lstrip()[:_LONGEST].lower()
             self._inside = begins.startswith(_TAGS)
-            if not self._inside and not final and any(tag.startswith(begins) for tag in _TAGS):
-                self._text = text
-                return "", ""
+            if not (self._inside or final) and any(tag.startswith(begins) for tag in _TAGS):
+                if begins:
+                    self._text, text = text, ""
+                return text, ""
         end = _END_TAG.search(text) if self._inside else None
         self.over = bool(end) or not self._inside
-        if self.over:
-            at = end.end() if end else 0
-        else:
+        if not self.over:
             at = len(text) if final else max(0, len(text) - _LONGEST)
             self._text = text[at:]
             return text[:at], ""
+        at = end.end() if end else 0
         return text[:at], text[at:]
 
 
