@@ -10,18 +10,17 @@ told. Whole texts and streams go through the same reader, so their verdicts cann
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from selfroute.automaton import State
-from selfroute.languages import LANGUAGES, Language
-from selfroute.notation import Rules, compiled
+from selfroute.languages import Grammar, grammar
 from selfroute.opening import Opening, Thoughts
-from selfroute.tokens import ATTRIBUTIVE, NOISE, fold
+from selfroute.refusal import prepared
+from selfroute.tokens import ATTRIBUTIVE
 
-__all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "add_language", "declines"]
+__all__ = ["ANSWERED", "EMPTY", "NO_PASSAGES", "Gate", "Signal", "Verdict", "declines"]
 
 Signal = Literal["sentinel", "phrase", "empty", "no_passages", "answered"]
 
@@ -60,84 +59,6 @@ _FENCE = re.compile(r"\w*\W")
 _LAST_LATIN = "\u024f"
 
 
-@dataclass(frozen=True, slots=True)
-class _Grammar:
-    """The first states of the automata that read a reply."""
-
-    declines: State
-    answers: State
-    labels: State
-    explains: State
-
-    @classmethod
-    def of(cls, languages: Sequence[Language]) -> _Grammar:
-        def start(kind: str, *, opened: bool) -> State:
-            return compiled(
-                Rules(
-                    rules=getattr(language, kind),
-                    start=f"(({') | ('.join(language.labels)}))? {language.start}" if opened else "",
-                    words=language.words,
-                    parts=language.parts,
-                )
-                for language in languages
-            )
-
-        return cls(
-            declines=start("declines", opened=True),
-            answers=start("answers", opened=True),
-            labels=start("labels", opened=False),
-            explains=start("explains", opened=False),
-        )
-
-
-@lru_cache(maxsize=1)
-def _grammar() -> _Grammar:
-    return _Grammar.of(LANGUAGES)
-
-
-def add_language(language: Language) -> None:
-    """Teach all gates of this process one more language, or new rules for one of the same name.
-
-    Raises:
-        ConfigurationError: A rule can not be read.
-    """
-    _Grammar.of([language])
-    LANGUAGES[:] = [*(one for one in LANGUAGES if one.name != language.name), language]
-    _grammar.cache_clear()
-
-
-class _Refusal:
-    """A refusal as it is compared.
-
-    Attributes:
-        visible: Finds the first character of a reply that counts.
-    """
-
-    __slots__ = ("core", "visible")
-
-    def __init__(self, refusal: str) -> None:
-        bare = refusal.strip(" \t\r\n\"'`*_.\u201c\u201d\u2018\u2019") or refusal.strip()
-        self.core = " ".join("".join(map(fold, bare)).split())
-        self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
-
-    def end_in(self, text: str, at: int) -> int | None:
-        """Return where the refusal that begins at `at` ends, -1 if none does, None if the text is too short to tell."""
-        done = 0
-        while done < len(self.core):
-            if at == len(text):
-                return None
-            part = fold(text[at])
-            if self.core.startswith(part, done):
-                done += len(part)
-            elif part != " " or not done or self.core[done - 1] != " ":
-                return -1
-            at += 1
-        return at
-
-
-_refusal = lru_cache(maxsize=64)(_Refusal)
-
-
 class Gate:
     """Hold a streamed reply back while it may still decline.
 
@@ -158,7 +79,7 @@ class Gate:
     def __init__(self, refusal: str = "unanswerable") -> None:
         """Prepare for one reply that was told to write `refusal`."""
         self.verdict: Verdict | None = None
-        self._refusal = _refusal(refusal)
+        self._refusal = prepared(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         self._thoughts = Thoughts()
         self._aside: list[str] = []  # what comes before the first character that counts
@@ -186,13 +107,17 @@ class Gate:
     def _take(self, piece: str, *, final: bool = False) -> None:
         if not self._thoughts.over:
             thought, piece = self._thoughts.split(piece, final=final)
-            self._aside.append(thought)
+            self._set_aside(thought)
         if not self._text:
             visible = self._refusal.visible.search(piece)
             start = visible.start() if visible else len(piece)
-            self._aside.append(piece[:start])
+            self._set_aside(piece[:start])
             piece = piece[start:]
         self._text += piece
+
+    def _set_aside(self, text: str) -> None:
+        if text:
+            self._aside.append(text)
 
     def _released(self) -> str:
         return "".join((*self._aside, self._text)) if self.verdict is ANSWERED else ""
@@ -206,23 +131,23 @@ class Gate:
 
     def _judge(self) -> Generator[None, None, Verdict]:
         """Judge the opening; yield to wait for more of it."""
-        opening, grammar = self._opening, _grammar()
+        opening, rules = self._opening, grammar()
         start = yield from opening.find(self._refusal.visible, (yield from self._fence()))
         if start is None:
             return EMPTY
-        if refused := (yield from self._refused(start, grammar)):
+        if refused := (yield from self._refused(start, rules)):
             return refused
-        declining, label, answering = grammar.declines, grammar.labels, grammar.answers
+        declining, label, answering = rules.declines, rules.labels, rules.answers
         opening.read_from(start)
         while not declining.matched:
             word = yield from opening.word(declining)
             declining, label = declining.after(word), label.after(word)
-            answering = grammar.answers if word == "." else answering.after(word)
+            answering = rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = opening.at
                 if (visible := (yield from opening.find(self._refusal.visible, at))) is None:
                     return EMPTY
-                if refused := (yield from self._refused(visible, grammar)):
+                if refused := (yield from self._refused(visible, rules)):
                     return refused
                 opening.read_from(at, last=word)
             if declining.dead or (word == "$" and not declining.matched):
@@ -242,14 +167,14 @@ class Gate:
     def _fence(self) -> Generator[None, None, int]:
         """Return where the first line of a code fence ends, if it only names a language."""
         opening = self._opening
-        if not "".join(self._aside[-4:]).endswith("```"):
+        if not "".join(self._aside[-3:]).endswith("```"):
             return 0
         while not (info := _FENCE.match(opening.text)) and not opening.final:
             yield
         named = info and info[0].endswith("\n") and info[0][:-1].casefold() != self._refusal.core
         return info.end() if info and named else 0
 
-    def _refused(self, start: int, grammar: _Grammar) -> Generator[None, None, Verdict | None]:
+    def _refused(self, start: int, rules: Grammar) -> Generator[None, None, Verdict | None]:
         """Return the verdict if what begins at `start` is the refusal, and not a word of a sentence."""
         opening = self._opening
         while (end := self._refusal.end_in(opening.text, start)) is None and not opening.final:
@@ -269,7 +194,7 @@ class Gate:
         foreign = word > _LAST_LATIN and word not in ATTRIBUTIVE
         if word in {",", ":", "."} or self._refusal.core.startswith(word) or foreign:
             return verdict
-        explained = yield from self._goes_on(grammar.explains.after(word))
+        explained = yield from self._goes_on(rules.explains.after(word))
         return verdict if explained else None
 
 

@@ -10,8 +10,7 @@ import pytest
 import replies_chinese_japanese as eastern
 import replies_english as english
 import replies_german_french_spanish as continental
-from selfroute import answerability
-from selfroute.languages import LANGUAGES, Language
+from selfroute.languages import LANGUAGES, Language, grammar
 
 REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
 DECLINES = {"English": english.DECLINES, **continental.DECLINES, **eastern.DECLINES}
@@ -34,4 +33,4 @@ def languages_put_back() -> Iterator[list[Language]]:
         yield LANGUAGES
     finally:
         LANGUAGES[:] = before
-        answerability._grammar.cache_clear()
+        grammar.cache_clear()

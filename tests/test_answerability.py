@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replies import ANSWERS, DECLINES, REFUSALS, by_language, languages_put_back
-from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, add_language, declines
+from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
 from selfroute.errors import ConfigurationError
-from selfroute.languages import Language
+from selfroute.languages import Language, add_language
 
 
 def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:

@@ -68,12 +68,12 @@ WORDS = {
         analysing examining examined examination searching searched checking checked looking looked through at
         information only solely what is""",
     # How a sentence goes on that is no decline.
-    "stops": """which is are was were be been being am remain remains do does did has have had can could will would may might
-        should seem seems appear appears says said stated shows suggest suggests argue argues indicates
+    "stops": """which is are was were be been being am remain remains do does did has have had can could will would may
+        might should seem seems appear appears says said stated shows suggest suggests argue argues indicates
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
         contributed involves requires focuses aims expects intends believes leads becomes became went took gave
-        got told considers allows consists but cannot not never unable lacks provides contains describes discusses
-        mentions include includes propose introduce """,
+        got told considers allows consists but cannot not never unable lacks provides contains describes
+        discusses mentions include includes propose introduce""",
     "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
