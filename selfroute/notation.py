@@ -7,14 +7,16 @@ A rule is a regular expression whose letters are words:
 | `word` | itself |
 | `{name}` | one of the words listed under that name, or the part of that name |
 | `a b`, `a \| b`, `( )` | one after the other, either, a group |
-| `a?`, `a*` | at most once, any number of times |
+| `a?`, `{name}*`, `(a)*` | at most once, any number of times |
 | `...` | any words of the same sentence, commas included |
-| `..` | the same, but for words that are listed as `stops` |
-| `-{name}` | any one word of the same sentence that is not listed under that name |
+| `..` | the same, but for those that are listed as `stops`, of which `,` may be one |
+| `-{name}` | any one word or comma of the same sentence that is not listed under that name |
 | `,` `:` `.` `$` | a comma, dash or bracket; a colon; the end of a sentence; the end of the reply |
 
-In a list, `mention*` stands for all words that begin so, and `at_all` for two words in a row. Case, accents and width
-do not count. In scripts without spaces every character is a word, and a `*` in a list stands for any of them.
+In a list, `mention*` stands for all words that begin so, and `at_all` for two words in a row; where a list says what is
+not matched, only its single words count. Apostrophes part words: "doesn't" is `doesn t`, and may be written `doesn't`.
+Case, accents (and voicing marks of kana) and width do not count. In scripts without spaces every character is a word,
+and a `*` in a list stands for any of them.
 
 A rule is matched as soon as its last word is read. All rules are read at once, by one automaton, which knows at each
 word whether some rule is matched and whether any still can be: so a stream is held no longer than its wording makes
@@ -55,6 +57,14 @@ class Rules:
 
 def compiled(languages: Iterable[Rules]) -> State:
     """Make one automaton of the rules of some languages; return its first state.
+
+    Example:
+        >>> words = {"text": "text passage*", "tells": "mention* say"}
+        >>> start = compiled([Rules(("the {text} (does | do) not {tells}",), words=words)])
+        >>> start.after("the").after("passages").after("do").after("not").after("say").matched
+        True
+        >>> start.after("the").may_take("ship")
+        False
 
     Raises:
         ConfigurationError: A rule can not be read.

@@ -43,7 +43,12 @@ def folded(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they are compared; "doesn't" is two, "doesn" and "t"."""
+    """Return the words of a text as they are compared.
+
+    Example:
+        >>> words_of("It DOESN'T say: \u672c\u6587.")
+        ['it', 'doesn', 't', 'say', '\u672c', '\u6587']
+    """
     return [folded(word) for word in WORD.findall(text)]
 
 

@@ -11,7 +11,8 @@ import selfroute.demo.reader
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import recorded
 from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine, SelfRouteSynthesizer
-from selfroute import answerability
+from selfroute import answerability, notation, tokens
+from selfroute.languages import language
 
 
 @pytest.mark.parametrize("public", [SelfRouteChain, SelfRouteQueryEngine, SelfRouteSynthesizer, SelfRouteDecisionEvent])
@@ -23,7 +24,9 @@ def test_the_example_of_a_public_class_runs(public: type) -> None:
             exec(dedent(block), {})  # noqa: S102
 
 
-@pytest.mark.parametrize("module", [answerability, selfroute.demo.reader], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [answerability, notation, tokens, language, selfroute.demo.reader], ids=lambda module: module.__name__
+)
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:
     ran = doctest.testmod(module)
     assert ran.attempted

@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 class Language:
     """Rules by which a language declines, in the notation of `selfroute.notation`.
 
+    Example:
+        >>> latin = Language(
+        ...     name="Latin",
+        ...     declines=("{text} non {tells}",),
+        ...     labels=("responsum :",),
+        ...     words={"text": "liber libri", "tells": "dicit dicunt narra*"},
+        ... )
+
     Attributes:
         name: Its name.
         declines: How a reply opens that declines.
-        start: What may come before that: "Unfortunately,", "Based on the passages,".
+        start: What may come before that, after a label: "Unfortunately,", "Based on the passages,".
         answers: How the sentence that declines goes on, from its first word, where the reply answers after all.
         labels: What may stand before the refusal: "Answer:".
         explains: How an explanation opens that follows the refusal without a mark.
