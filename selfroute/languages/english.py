@@ -97,9 +97,10 @@ PARTS = {
     "lead": "(based | from | after | upon | on | within | given | reviewing | looking | having | despite | in {the})"
     " {reading}* {the}* ({given} | {number})* ({passages} | {work} | {asked}) {head} (and ..)? ,?"
     " | according to {the} (provided | given | retrieved)* ({passages} | information) {head} ,?",
+    "looked": "({aux} | {adverb})* {reading} ...",
     "opener": "(({hedge} | apologies | my apologies) ,? | as an ai language model ,"
     " | (i | we) {aux}* (sorry | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)?"
-    " | (i | we) {aux}* {adverb}* {reading} ... (, | and | but)"
+    " | (i | we) {looked} (, | and | but)"
     " | it {adverb}* (seems | appears | looks) (that | like)"
     " | (while | although | though) ... ,"
     " | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
@@ -144,7 +145,7 @@ ENGLISH = Language(
         "{none} -{pause} ... {be} {adverb}* ({told} | {given_out}) ({end} | {where})",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
         # The reader does not know.
-        "(i | we) (({aux} | {adverb})* {reading} ... (and | but))? {never} ({say} | {tell} | {possible} | {passages})",
+        "(i | we) ({looked} (and | but))? {never} ({say} | {tell} | {possible} | {passages} | .)",
         "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further) | {finds}? no {knowledge})",
         # What was asked for is not told.
         "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {tell} | {possible} | in {the_text})",
