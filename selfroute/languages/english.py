@@ -29,7 +29,7 @@ WORDS = {
         hasn't haven't hadn't""",
     # In the present, as a document does; what people did not say is told in the past.
     "do_not": "do_not does_not don't doesn't",
-    "mention": """mention specify state address describe discuss explain detail disclose indicate define clarify list
+    "mention": """mention specify state say reveal address describe discuss explain detail disclose indicate define clarify list
         elaborate identify name outline quantify""",
     "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
         definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
@@ -132,12 +132,12 @@ ENGLISH = Language(
         "({the_text} | {the_work} | {the_asked} | it) ({aux} | {adverb})* {lacking}",
         (
             "({the_text} | {the_work} | {the_asked}) ({aux} | {adverb})* {describes} ..."
-            " (but | and | .) {opener} ({the_text} | {the_work} | it | they)? {says_not}"
+            " (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)? {says_not}"
         ),
         "({lead} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it) {says_not}",
         (
             "(none | neither | nothing | nowhere) (of | in) ({the_text} | {the_work})"
-            " {aux}* ({say} | {tell} | ... ({told} | {given_out}))"
+            " {aux}* ({say} | {tell} | {describes} | ... ({told} | {given_out}))"
         ),
         # There is no information.
         "there ({aux} | {adverb} | {not})* ({none} | nothing) ({told} | {in_text})",
