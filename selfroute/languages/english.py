@@ -13,6 +13,8 @@ WORDS = {
         chapters transcript author authors editors segment segments page pages table narrative manual guide minutes
         interview letter documentation law laws regulation wiki leaflet
         ticket email contract agreement policy abstract summary record records log guidelines""",
+    # "According to" speaks of these where a reply declines, of a report or a chunk where it answers.
+    "given_text": "provided given retrieved text texts passage passages context excerpt excerpts information",
     "asked": "information info detail details specifics answer answers question questions data",
     "given": """provided given retrieved supplied available above following preceding financial annual quarterly entire
         whole full two three search specific exact relevant attached shared listed current book page text these form
@@ -29,7 +31,8 @@ WORDS = {
         hasn't haven't hadn't""",
     # In the present, as a document does; what people did not say is told in the past.
     "do_not": "do_not does_not don't doesn't",
-    "mention": """mention specify state say reveal address describe discuss explain detail disclose indicate define clarify list
+    "mention": """mention specify state say reveal
+        address describe discuss explain detail disclose indicate define clarify list
         elaborate identify name outline quantify""",
     "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
         definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
@@ -96,7 +99,7 @@ PARTS = {
     "none": "no | not any | not enough | insufficient | not a | not an | not sufficient | neither | any | enough",
     "lead": "(based | from | after | upon | on | within | given | reviewing | looking | having | despite | in {the})"
     " {reading}* {the}* ({given} | {number})* ({passages} | {work} | {asked}) {head} (and ..)? ,?"
-    " | according to {the} (provided | given | retrieved)* ({passages} | information) {head} ,?",
+    " | according to {the} {given_text} {given_text}* {head} ,?",
     "looked": "({aux} | {adverb})* {reading} ...",
     "opener": "(({hedge} | apologies | my apologies) ,? | as an ai language model ,"
     " | (i | we) {aux}* (sorry | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)?"
