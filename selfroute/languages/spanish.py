@@ -6,164 +6,173 @@ from selfroute.languages.language import Language
 
 WORDS = {
     # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
-    "passages": """texto textos pasaje pasajes fragmento fragmentos contexto contextos documento documentos documentación
-        extracto extractos párrafo párrafos página páginas sección secciones apartado apartados información
-        informaciones contenido contenidos material materiales parte partes segmento segmentos trozo trozos bloque
-        bloques chunk chunks snippet snippets archivo archivos fichero ficheros porción porciones recorte recortes
-        cita citas cuerpo estado_financiero estados_financieros""",
+    "passages": """texto textos pasaje pasajes fragmento fragmentos contexto contextos documento documentos
+        documentación extracto extractos párrafo párrafos página páginas sección secciones apartado apartados
+        información informaciones contenido contenidos parte partes segmento segmentos trozo trozos bloque bloques
+        chunk chunks snippet snippets archivo archivos fichero ficheros porción porciones recorte recortes cita
+        citas cuerpo estado_financiero estados_financieros""",
     "work": """informe informes artículo artículos autor autores autora autoras manual guía acta capítulo capítulos
         novela libro cuento relato estudio tabla ley reglamento contrato catálogo prospecto biografía narrador
         fuente fuentes entrevista reportaje folleto ordenanza memoria notas paper papers trabajo trabajos ensayo
         investigadores declaración declaraciones cuentas formulario transcripción resumen anexo nota historia
-        narración escena carta cartas publicación editores redactores registro registros prospecto presentación
-        obra crónica expediente contrato acuerdo diálogo conversación ley normativa póliza boletín entrada
-        apéndice cuadro""",
-    "asked": "datos pregunta preguntas respuesta cuestión información dato datos detalle detalles",
-    "information": """información informaciones dato detalle detalles referencia referencias mención menciones alusión alusiones
-        respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada precisión
-        precisiones especificación discusión especificaciones debate""",
-    "findings": """datos constancia pista pistas rastro elementos evidencia evidencias cita citas cifra cifras descripción
-        descripciones proyección proyecciones previsión previsiones pronóstico pronósticos comparación
-        comparaciones análisis declaración declaraciones desglose estimación estimaciones estadísticas valor
-        valores prueba pruebas indicio indicios palabra término método conclusiones base fundamento afirmación
-        comentario comentarios conocimiento""",
+        narración escena carta cartas publicación editores redactores registro registros presentación obra
+        expediente acuerdo diálogo conversación normativa apéndice cuadro tablas cuadros figura figuras gráfico
+        gráficos leyes manuales guías novelas libros cuentos relatos estudios memorias material materiales""",
+    "asked": "datos pregunta preguntas respuesta cuestión información dato detalle detalles",
+    "information": """información informaciones dato detalle detalles referencia referencias mención menciones
+        alusión alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada
+        precisión precisiones especificación discusión especificaciones debate""",
+    "findings": """datos constancia elementos cita citas cifra cifras descripción descripciones proyección
+        proyecciones previsión previsiones pronóstico pronósticos comparación comparaciones análisis declaración
+        declaraciones desglose estimación estimaciones estadísticas valor valores palabra término método
+        conclusiones afirmación comentario comentarios conocimiento""",
     "given": """proporcionad* facilitad* disponible* dad* suministrad* aportad* presentad* reproducid* recuperad*
-        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí
-        únicamente solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado 1 2 3 4 5 6 7 8
-        9 proveíd* provist* entregad* compartid* recibid* consultad* revisad* analizad* ofrecid* relevante*
-        específic* concret* financier* anual* trimestral* complet* enter* extraíd* seleccionad* previo previa
-        incluid* mencionad* 0 10 11 12""",
-    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi tu
-        su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
+        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí únicamente
+        solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado proveíd* provist* entregad*
+        compartid* recibid* consultad* revisad* analizad* ofrecid* relevante* específic* concret* financier* anual*
+        trimestral* complet* enter* extraíd* seleccionad* previo previa incluid* mencionad* contenid*""",
+    "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
+    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi
+        tu su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
     "article": "el la lo los las un una este esta estos estas ese esa eso esto ello su sus tu",
-    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después revisar
-        leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre basado
-        basada basándose basados base luego cuidadosamente detenidamente minuciosamente atentamente
-        exhaustivamente he haber revisado leído analizado examinado revisando analizando leyendo lectura revisión
-        análisis únicamente exclusivamente solo solamente desde mediante usando utilizando ante considerando
-        dentro buscar una""",
-    "of": "de del sobre",
+    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después
+        revisar leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre
+        basado basada basándose basados luego cuidadosamente detenidamente atentamente he haber revisado leído
+        analizado examinado revisando analizando leyendo lectura revisión análisis únicamente exclusivamente solo
+        solamente desde mediante usando utilizando ante considerando buscar una""",
+    "read": "revisado leído analizado examinado repasado buscado consultado",
+    "of": "de del sobre en",
+    "that": "usted ustedes tú me se has ha han nos compart* proporcion* adjunt* envi* facilit* disp*",
     "about": "sobre en_cuanto acerca respecto con_respecto en_lo_que_respecta del de para",
     "who": """qué quién quiénes cuál cuáles cuándo dónde adónde cómo cuánto cuánta cuántos cuántas por_qué si en_qué
         a_qué con_qué de_qué""",
+    "hay": "hay existe existen había",
     "comma": ",",
     "available": "disponible disponibles accesible* incluid*",
     "able": "puedo podemos podría podríamos pude logro consigo sabría sabríamos",
     "permits": "permite* basta* alcanza* ayuda*",
     "enough": "suficiente suficientes",
     "has": "ha han",
-    "seems": "parece parecen llega llegan puede pueden",
+    "seems": "parece parecen llega llegan",
     "needs": "haría harían sería necesito necesitaría",
     # Verbs.
     "not": "no tampoco nunca ni",
     "negated": "no nunca ni tampoco sin ningun ninguna nada",
-    "any": "ningún ninguna ninguno ninguna nada cualquier",
+    "any": "ningún ninguna ninguno nada cualquier",
     "clitic": "se lo la los las le les me nos",
+    "it": "lo la los las le les me nos",
     "can": """puedo puede pueden podemos podría podríamos podrían pude pudo sabría sabríamos es_posible
         resulta_posible sería_posible llego logro consigo""",
-    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente exactamente
-        suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad absolutamente
-        por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa específica
-        expresa precisa concreta clara detallada suficientemente necesariamente detalladamente explícitamente
+    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente
+        exactamente suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad
+        absolutamente por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa
+        específica expresa precisa concreta clara detallada suficientemente necesariamente detalladamente
         particularmente de_forma_explícita de_manera_explícita de_forma_directa de_manera_directa
         de_forma_específica de_manera_específica en_concreto en_particular en_detalle adicional adicionales
         explícito directo específico específicos concreto concretos explícitos explícitas específicas concretas
-        detallado detallados detalladas relevante relevantes exacta exacto exactas exactos precisas precisos
-        propio propia definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente
-        inmediatamente""",
-    "names": """aborda abordan menciona mencionan indica indican especifica especifican detalla detallan dice dicen aclara
-        aclaran explica explican revela revelan nombra nombran identifica identifican informa informan señala
+        detallado detallados detalladas relevante relevantes exacta exacto exactas exactos precisas precisos propio
+        propia definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente inmediatamente""",
+    "soft": """explícitamente expresamente específicamente directamente claramente concretamente de_forma_explícita
+        de_manera_explícita""",
+    "names": """aborda abordan menciona mencionan indica indican especifica especifican detalla detallan dice dicen
+        aclara aclaran explica explican revela revelan nombra nombran identifica identifican informa informan señala
         señalan alude aluden explicita explicitan concreta concretan consigna consignan discute discuten desglosa
-        desglosan divulga divulgan profundiza profundizan menciono cuantifica cuantifican""",
-    "tells": """abord* mencion* indic* especific* detall* dice* decir dij* aclar* explic* revel* nombr* identific* inform*
-        señal* alud* explicit* concret* consign* discut* desglos* divulg* profundiz* cuantific* analiz* examin*
-        explor* compar* coment* resum* list* enumer* expon* defin* document* report* respald* confirm* suger*
-        sugier* afirm* declar* plante* delin* elabor* justific* demuestr* relat* narr* proyect* public* calcul*
-        determin* relacion* investig* evalú* evalu* esboz* asoci* atribuy*""",
+        desglosan divulga divulgan profundiza profundizan cuantifica cuantifican""",
+    "past": """proporcionó proporcionaron indicó indicaron especificó especificaron mencionó mencionaron reveló
+        revelaron divulgó divulgaron detalló detallaron facilitó facilitaron""",
+    "told_se": """mencionarse compararse discutirse abordarse indicarse especificarse proporcionarse describirse
+        detallarse encontrarse aparecer figurar mencionar haber""",
+    "tells": """abord* mencion* indic* especific* detall* dice* decir dij* aclar* explic* revel* nombr* identific*
+        inform* señal* alud* concret* consign* discut* desglos* divulg* profundiz* cuantific* analiz* examin*
+        explor* compar* coment* resum* list* enumer* expon* defin* confirm* suger* sugier* afirm* declar* plante*
+        elabor* justific* demuestr* relat* narr*""",
     "records": "recoge* cuenta cuentan precisa*",
-    "holds": """contiene* proporciona* ofrece* incluye* da dan aporta* facilita* permite* habla* describe* hace hacen
-        contempla* responde* contesta* trata tratan trae traen brinda* abarca* refleja* muestra* suministra*
-        basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta* registra* incluy* conten*
-        conteng* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit* tien* provee*
-        proveen entra entran va van llega llegan""",
+    "holds": """contiene* da dan facilita* hace hacen contempla* responde* contesta* trae traen brinda* abarca*
+        refleja* muestra* suministra* basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta*
+        registra* incluy* conten* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit*
+        tien* provee* entra entran va van llega llegan""",
     "stands": "figura* consta*",
-    "appears": "aparece* viene vienen encuentra* está están es son",
+    "appears": "aparece* viene vienen encuentra* está están es son desprende* deduce* infiere*",
     "describes": """describe* habla* centra* explica* menciona* narra* trata* relata* cuenta cuentan corresponde*
-        refiere* aborda* presenta* contiene* expone* cita* detalla* ofrece* alude* informa*""",
+        refiere* aborda* presenta* contiene* expone* cita* detalla* ofrece* alude* informa* analiza* discute*
+        examina* compara* estudia* investiga* contempla* aporta*""",
     "told": """mencionad* especificad* indicad* explicad* detallad* aclarad* precisad* proporcionad* facilitad*
-        explicitad* indicad* divulgad* desglosad* discutid* abordad* revelad* señalad* nombrad* identificad*
-        declarad* cuantificad* proporcionad* expuest* descrit* tratad* dich* definid* establecid* documentad*""",
+        explicitad* divulgad* desglosad* discutid* abordad* revelad* señalad* nombrad* identificad* declarad*
+        cuantificad* dich* definid* encontrad*""",
+    "treated": """comparad* explorad* analizad* tratad* establecid* descrit* hallad* expuest* documentad* estudiad*
+        discutid* disponible* examinad*""",
     "inf": """decirle decirte decirles determinarlo saberlo decirlo contestarla responderla responder contestar
-        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir
-        inferirse indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse
-        contestarse sacar averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle
-        contestarle determinarla determinarlos calcular calcularlo calcularse identificar evaluar comparar
-        comparado localizar encontrar hallar especificar detallar describir explicar aclarar precisarlo
-        establecerlo obtener obtenerse encontrarse localizarse identificarse verificarse confirmarse establecerse
-        precisarse ayudar sacarse adivinar predecir proveer indicarle darle ofrecerle proporcionarle
-        proporcionarte""",
-    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid* ser_contestad*
-        ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse obtenerse""",
-    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo localizo
-        he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
-        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar
-        pude_hallar he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar
-        puedo_ofrecer puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar
-        aparece logré_hallar pude_identificar puedo_identificar logro_localizar""",
+        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir inferirse
+        indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse contestarse sacar
+        averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle contestarle determinarla
+        determinarlos calcular calcularlo calcularse identificar evaluar comparar comparado localizar encontrar
+        hallar especificar detallar describir explicar aclarar precisarlo establecerlo obtener obtenerse encontrarse
+        localizarse identificarse verificarse confirmarse establecerse precisarse ayudar sacarse proveer indicarle
+        darle ofrecerle proporcionarle proporcionarte""",
+    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid*
+        ser_contestad* ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse
+        obtenerse""",
+    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo
+        localizo he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
+        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar pude_hallar
+        he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar puedo_ofrecer
+        puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar aparece
+        logré_hallar pude_identificar puedo_identificar logro_localizar""",
     "lacking": "insuficiente* falta* carece* desconocid* imposible",
     # Fillers.
-    "hedge": """ahí aquí allí lo_siento lo_siento_mucho lo_lamento lamentablemente desgraciadamente desafortunadamente
-        disculpe disculpa disculpas perdón perdone perdona me_temo siento lamento lamento_informar sin_embargo
-        no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y que me_disculpo mis_disculpas
-        infelizmente por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
-        les_pido_disculpas mis_más_sinceras_disculpas perdona_pero hola bueno en_realidad de_hecho según_parece
-        por_consiguiente""",
+    "hedge": """ahí aquí allí desgraciadamente desafortunadamente perdone perdona me_temo siento lamento
+        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y que
+        mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
+        les_pido_disculpas mis_más_sinceras_disculpas perdona_pero en_realidad de_hecho por_consiguiente
+        hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
+    "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
     # How a sentence goes on that is no decline: the topic of a decline comes before "no".
-    "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
-        dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
-        propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
-        contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre est
-        sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
+    "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace
+        hacen dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican
+        indica propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye
+        incluyen contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre
+        est sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
         dieron pagó registró registraron aumentó disminuyó mejora mejoran reduce usa usan utiliza utilizan muestra
-        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite está están posee
-        depende afirma afirma sugiere explica espera esperan supera superan comprende abarca evita crea lleva
-        llevan existe existen pasó quedó llamaba respondió""",
+        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite posee depende afirma
+        sugiere explica espera esperan supera superan comprende abarca evita crea lleva llevan existe existen pasó
+        quedó llamaba respondió""",
     "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto
-        contexto pasajes fragmentos si responde*""",
+        contexto pasajes fragmentos si responde* parece* trata*""",
     "but": "pero sin_embargo no_obstante aunque",
     "worked": "calcul* sumando restando sumar restar dividiendo multiplicando obtenerse",
 }
 
 PARTS = {
     # Its names: "the text", a work, what was asked for; and where it stands.
-    "head": "({passages} | {work} | {given} | {the} | ,)* ({of} ..)?",
+    "head": "({passages} | {work} | {given} | {number} | {the} | ,)* (({of} | que {that}) ..)?",
     "the_text": "({the} | {given})* {passages} {head}",
     "the_work": "({the} | {given})* {work} {head}",
-    "any_info": "({lots} | {given})* ({information} | {findings})",
     "the_asked": "({the} | {given})* {asked}",
     "in_text": "{prep} ({prep} | {the} | {given})* ({passages} | {work}) {head}",
+    "in_it": "(-{comma})* {in_text}",
     "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | y | de | del |"
-    " cuyos) (-{comma})*)? ,?"
-    " | {about} (-{comma})* , | si bien (-{comma})* ,",
-    "opener": "({hedge} (, | que)?)*",
+    " cuyos) (-{comma})*)? ,? | {about} (-{comma})* , | si bien (-{comma})* ,",
+    "opener": "(({hedge} | {apology}) (, | que)? | (he | hemos) {read} ... (, | y | pero))*",
     "aside": ", (-{comma})* ,",
-    "lots": "({any} | {adverb} | {the} | {enough} | más | otra)",
-    "some": "{lots}* {information}",
-    "no": "{not} {adverb}* {clitic}* {clitic}*",
-    # What follows "no".
-    "silent": "{not} {adverb}* {clitic}* ({seems} {adverb}* {clitic}*)? ({tells} | {has} {told}) | no (tiene | tienen) ({some} | relación | nada) | {no} ({names} | {records} | {holds} | {can_not})"
-    " | ({lacking} | guarda silencio | guardan silencio) | (es | son | resulta) {adverb}* {lacking}"
-    " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
-    "work_silent": "{no} (({seems} {adverb}* {clitic}*)? {tells} | {has} {told} | {names} | {records} | {holds} {any_info} | {can_not}) | (guarda |"
-    " guardan) silencio",
-    "can_not": "{can} {adverb}* (de | a | que)? {clitic}* {inf}",
-    # What was asked for is not told.
-    "told_not": "(no | nunca | tampoco) (se {adverb}* {names} | se {has} {told} | {stands} ({end} | {in_text} |"
-    " {article})"
-    " | {appears} {given}* {in_text} | (es | está | están | son | ha sido | han sido) {adverb}* {told})",
-    "hay": "hay | existe | existen | había",
-    "names_se": "se {clitic}* ({names} | {holds} | encuentra | encuentran | tiene)",
     "end": ". | , | :",
+    # "Any information".
+    "lots": "{any} | {adverb} | {the} | {enough} | más | otra",
+    "some": "({lots})* {information}",
+    "any_info": "({lots} | {given})* ({information} | {findings})",
+    # What follows the text: it does not tell; a work has to be silent about information.
+    "no": "{not} {adverb}* {clitic}* {clitic}*",
+    "can_not": "{can} {adverb}* (de | a | que)? {clitic}* {inf}",
+    "tells_not": "{not} {adverb}* {it}* (({seems} {adverb}* {clitic}*)? {tells} | {has} {told}"
+    " | trata | tratan | (versa | versan) sobre | (deja | dejan) claro | {seems} {holds} {any_info})"
+    " | {no} ({names} | {records} | {holds} {any_info} | {can_not}) | (guarda | guardan) silencio",
+    "silent": "{tells_not} | {no} ({holds} | {seems} {holds}) | no (tiene | tienen) ({some} | relación | nada)"
+    " | {lacking} | (es | son | resulta) {adverb}* {lacking}"
+    " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
+    # What was asked for is not told.
+    "told_not": "(no | nunca | tampoco) (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
+    " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
+    " | (parece | parecen) {told_se}"
+    " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
     "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
     " correcta)?",
 }
@@ -177,8 +186,8 @@ SPANISH = Language(
     explains=(
         ", | : | .",
         (
-            "porque | ya que | pues | dado que | debido a | puesto que | {article} ({given} | {passages} | {work} |"
-            " {asked})"
+            "porque | ya que | pues | dado que | debido a | puesto que"
+            " | {article} ({given} | {passages} | {work} | {asked})"
         ),
         "{hedge} | {prep} ({the} | {given})* ({passages} | {work})",
         "no se | no hay | no consta | falta",
@@ -186,44 +195,46 @@ SPANISH = Language(
     declines=(
         # The text does not tell.
         "{the_text} {aside}? {silent}",
-        "{the_work} {aside}? {work_silent}",
+        "{the_work} {aside}? {tells_not}",
         (
-            "en? (ninguno | ninguna | ningún) (de {the}*)? ({passages} | {work}) {head} {clitic}? ({names} | {holds} |"
-            " {appears})"
+            "en? (ninguno | ninguna | ningún) (de {the}*)? ({passages} | {work}) {head} {clitic}?"
+            " ({names} | {holds} | {appears})"
         ),
-        # It is not told: the subject stands behind.
+        "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) ({names} | {holds} | {tells})",
+        "nada {in_text} ({names} | {holds} | {tells})",
+        "(si bien | aunque) ({the_text} | {the_work}) (-{comma})* , {silent}",
+        # There is no information; the subject stands behind.
         "{told_not}",
         (
-            "no ({hay} | {names_se} | {appears} | {stands} | tiene) ({some} | {lots}* {findings} {given}* (al respecto"
-            " | sobre | acerca | {in_text} | para {inf} | {enough} | {end}))"
+            "no ({hay} | {appears} | {stands} | tiene) ({some} | {any_info} {given}*"
+            " (al respecto | {about} | para {inf} | {enough} | {end}))"
         ),
-        "no se ({names} | {holds} | {has} {told} | {tells} | encuentra | encuentran) {any_info}",
-        "(no se ({holds} | {tells} | {has} {told}) | no (se (encuentra | encuentran) | {hay})) (({any} | {lots}) ..)? {in_text}",
-        "{lead} {opener} no (se encuentra | se encuentran | {hay}) ({any_info} | {any})",
-        "nada {in_text} ({names} | {holds} | {tells})",
-        "{any} {findings}? .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
-        "(si bien | aunque) ({the_text} | {the_work}) (-{comma})* , {silent}",
-        "para (responder | contestar) .. {needs}",
-        "no ({clitic}* (es | resulta) posible | hay (forma | manera | modo) de | se {can} {adverb}*) {clitic}* {inf}",
-        "no ((puede | pueden) (ser (respondida | contestada) | {known}) | (se | me) (desprende | deduce | infiere))",
-        "no ((está | queda) claro | se sabe ,? {in_text})",
+        "no {hay} {in_it}",
+        "{lead} {opener} no (se? encuentra | se? encuentran | {hay}) {any_info}",
+        "no se {clitic}* ({names} | {holds} | {tells} | {has} {told} | encuentra | encuentran | tiene) {any_info}",
+        "no se ({holds} | {tells} | {has} {told} | encuentra | encuentran) (({lots}) ..)? {in_text}",
+        "(nada | en (ningún lugar | ninguna parte) {in_text}?) se {names}",
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
         "(no {told} | sin (respuesta | información | datos) | desconocido | desconocida | ni idea) ({end} | {in_text})",
-        "(me resulta | me es | es | resulta)? imposible {clitic}* {inf}",
         # The reader does not know.
         (
-            "(yo | nosotros)? no {clitic}* ({know} ({some} | {lots}* {findings}) | {able} {adverb}* (de | a)?"
-            " {clitic}* {inf} | {able} (encontrar | hallar | localizar) {some} | (estoy en condiciones | soy capaz) de"
-            " {inf} | estoy seguro | {know} ({end} | {who}))"
+            "(yo | nosotros)? no {clitic}* ({know} ({any_info} | {end} | {who}) | {able} {adverb}* (de | a)? {clitic}*"
+            " {inf} | (estoy en condiciones | soy capaz) de {inf} | estoy seguro)"
         ),
-        "no {clitic}* (encuentro | encontré | veo | tengo | dispongo | he encontrado) ... {in_text}",
-        "(desconozco | desconocemos | ignoro | se desconoce ({end} | {who}))",
-        "(nada | en (ningún lugar | ninguna parte) {in_text}?) se {names}",
+        "no {clitic}* {know} ... {in_text}",
         "no poder {clitic}* {inf}",
+        "(desconozco | desconocemos | ignoro | se desconoce ({end} | {who}))",
+        "no ({clitic}* (es | resulta) posible | hay (forma | manera | modo) de | se {can} {adverb}*) {clitic}* {inf}",
+        "no ((puede | pueden) (ser (respondida | contestada) | {known}) | (se | me) (desprende | deduce | infiere))",
+        "(no ((está | queda) claro | se sabe ,? {in_text}) | {lead} no se sabe {who})",
+        "(me resulta | me es | es | resulta)? imposible {clitic}* {inf}",
+        "para (responder | contestar) .. {needs}",
         # What was asked for is not told.
-        "{article} .. {told_not}",
+        "({article} | {apology} ,? (pero | que)?) .. {told_not}",
+        "{article} .. no ({names} | {holds}) ({soft} | {in_it})",
         "{article} .. no se {adverb}* ({tells} | {holds}) ({adverb} | {given})* {in_text}",
+        "{any} .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
         (
             "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits} |"
             " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} | encuentra | encuentran | {can} {inf}) |"
