@@ -6,10 +6,10 @@ from selfroute.languages.language import Language
 
 WORDS = {
     # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
-    "passages": """texte textes passage passages extrait extraits contexte contextes document documents fragment
-        fragments paragraphe paragraphes contenu éléments pages section sections parties chapitre chapitres page
-        segment segments partie morceau morceaux bloc blocs chunk chunks snippet snippets fichier fichiers
-        documentation citation citations corpus état_financier états_financiers ressource ressources""",
+    "passages": """papier papiers texte textes passage passages extrait extraits contexte contextes document documents
+        fragment fragments paragraphe paragraphes contenu éléments pages section sections parties chapitre
+        chapitres page segment segments partie morceau morceaux bloc blocs chunk chunks snippet snippets fichier
+        fichiers documentation citation citations corpus état_financier états_financiers ressource ressources""",
     "data": "données informations information",
     "work": """source sources rapport article articles auteur auteurs étude manuel notice roman livre récit contrat
         statuts procès verbal entretien compte rendu accord tableau loi règlement narrateur guide brochure
@@ -18,29 +18,30 @@ WORDS = {
         éditeurs rédacteurs narratrice contrats bilan tableaux dialogue conversation œuvre ouvrage rapports romans
         récits études manuels guides auteure autrice matériel matériaux""",
     "asked": "question questions réponse information informations donnée données précision précisions détail point",
-    "information": """information* info infos réponse réponses détail* précision* indication* renseignement*
-        mention* référence* explication* citation* discussion* allusion* clarification* éclaircissement* évocation*""",
-    "findings": """donnée* élément* chiffre* projection* prévision* comparaison* description* déclaration*
-        estimation* statistique* valeur* montant* mot terme analyse* conclusion* ventilation* évaluation*
-        commentaire* affirmation* connaissance*""",
-    "given": """fourni* disponible* donné* présenté* transmis* communiqué* reproduit* mis_à_disposition proposé*
-        cité* ci_dessus dont_je_dispose que_vous_m_avez_communiqués que_vous_avez_fournis recherché* posé* suivant*
+    "information": """information* info infos réponse réponses détail* précision* indication* renseignement* mention*
+        référence* explication* citation* discussion* allusion* clarification* éclaircissement* évocation*""",
+    "findings": """donnée* élément* chiffre* projection* prévision* comparaison* description* déclaration* estimation*
+        statistique* valeur* montant* mot terme analyse* conclusion* ventilation* évaluation* commentaire*
+        affirmation* connaissance*""",
+    "given": """fourni* disponible* donné* présenté* transmis* communiqué* reproduit* mis_à_disposition proposé* cité*
+        ci_dessus dont_je_dispose que_vous_m_avez_communiqués que_vous_avez_fournis recherché* posé* suivant*
         précédent* exact* précis* complémentaire* supplémentaire* plus seul* uniquement ici en_question trois deux
         quatre cinq tous toutes récupéré* extrait_de joint* partagé* pertinent* spécifique* financier* annuel*
-        trimestriel* complet* entier* inclus* analysé* consulté* mentionné* ci_joint ci_joints suffisant* détaillé*
-        explicite* direct* clair* concret* particulier* concrè* n° numéro""",
+        trimestriel* complet* entier* inclus* analysé* consulté* mentionné* ci_joint ci_joints suffisant*
+        détaillé* explicite* direct* clair* concret* particulier* concrè* n° numéro""",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
-    "the": """le la les l un une des d de du au aux ce cet cette ces mon ma mes votre vos notre nos leur leurs son
-        sa ses aucun aucune chaque autre autres quelconque quelque""",
+    "the": """le la les l un une des d de du au aux ce cet cette ces mon ma mes votre vos notre nos leur leurs son sa
+        ses aucun aucune chaque autre autres quelconque quelque""",
     "article": "cela ceci ça le la les l un une ce cet cette ces votre vos leur leurs son sa ses",
-    "prep": """d_après selon sur dans à au aux de du des d en_me_basant en_se_basant en_me_fondant sur_la_base
-        à_partir au_vu à_la_lecture compte_tenu après_examen après_lecture après_analyse conformément avec parmi
-        faute en_l_état en_l_absence en_fonction au_regard uniquement sur_base d_apres
-        pour_autant_que_je_puisse_en_juger à_l_examen sans après_avoir basé basée sur_base_de en après soigneusement
-        attentivement examiné lu analysé consulté étudié examen lecture analyse revue étude vérification recherche
-        avoir seulement suite étant_donné base à_travers malgré dans_l selon_le pour contenu attentif attentive""",
-    "read": """examiné lu analysé parcouru consulté relu étudié cherché recherché vérifié attentivement
-        soigneusement bien""",
+    "prep": """d_après selon sur dans à au aux de du des d en_me_basant en_se_basant en_me_fondant sur_la_base à_partir
+        au_vu à_la_lecture compte_tenu après_examen après_lecture après_analyse conformément avec parmi faute
+        en_l_état en_l_absence en_fonction au_regard uniquement sur_base d_apres
+        pour_autant_que_je_puisse_en_juger à_l_examen sans après_avoir basé basée sur_base_de en après
+        soigneusement attentivement examiné lu analysé consulté étudié examen lecture analyse revue étude
+        vérification recherche avoir seulement suite étant_donné base à_travers malgré dans_l selon_le pour
+        contenu attentif attentive""",
+    "read": """examiné lu analysé parcouru consulté relu étudié cherché recherché vérifié attentivement soigneusement
+        bien""",
     "about": "concernant quant pour sur à_propos au_sujet en_ce_qui_concerne s_agissant de du",
     "of": "de d du des sur concernant en dans",
     "that": "vous tu nous j",
@@ -52,28 +53,28 @@ WORDS = {
     "comma": ",",
     "clitic": "y en le la les l nous vous me m lui leur se s",
     "be": "est sont semble semblent a ont",
-    "can": """peux peut puis peuvent pouvons pourrais saurais saurait pourrait permet permettent parviens réussis
-        arrive parvenons""",
-    "adverb": """malheureusement toutefois cependant donc explicitement directement précisément clairement pas
-        également en_effet expressément spécifiquement suffisamment vraiment ici là totalement elle lui elles eux
+    "can": """peux peut puis peuvent pouvons pourrais saurais saurait pourrait permet permettent parviens réussis arrive
+        parvenons""",
+    "adverb": """malheureusement toutefois cependant donc explicitement directement précisément clairement pas également
+        en_effet expressément spécifiquement suffisamment vraiment ici là totalement elle lui elles eux
         à_aucun_moment bien par_conséquent nulle_part en_revanche absolument assez réellement nécessairement
         définitivement actuellement même encore simplement particulièrement non_plus en_détail de_façon_explicite
         de_manière_explicite de_façon_directe de_manière_directe de_façon_précise de_manière_précise
         de_manière_spécifique concrètement aussi par_ailleurs en_particulier exactement plus""",
     "soft": """explicitement expressément spécifiquement directement clairement précisément de_façon_explicite
         de_manière_explicite""",
-    "names": """mentionne* précise* indique* spécifie* évoque* aborde* détaille* dit disent renseigne* nomme*
-        révèle* cite citent explique* informe* traite traitent stipule* énonce* relate* consigne* discute* divulgue*
+    "names": """mentionne* précise* indique* spécifie* évoque* aborde* détaille* dit disent renseigne* nomme* révèle*
+        cite citent explique* informe* traite traitent stipule* énonce* relate* consigne* discute* divulgue*
         ventile* compare* examine* analyse* explore* développe* approfondit approfondissent fournissent clarifie*
         quantifie* définit définissent identifie* énumère* liste* commente* résume* publie* explicite* suggère*
         chiffre chiffrent confirme* affirme* déclare* expose* fait_mention font_mention fait_référence
         font_référence fait_état fait_allusion raconte* signale* souligne* référence* font_état font_allusion""",
-    "holds": """compren* comporte* inclu* fourni* offre offrent apporte* permet* parle parlent fait font figure*
-        dispose* décri* propose* présente* suffi* couvre* concerne* apprend apprennent montre* rapporte* aide*
-        affiche* reflète* possède* laisse* met mettent tient soutien* élabore* livre* cont* donn* répond* entre
-        entrent traite*""",
-    "describes": """décri* porte portent traite* évoque* relate* raconte* parle* concerne* contien* mentionne*
-        présente* abord* cite* explique* expose* apprennent apprend sont est""",
+    "holds": """renferm* compren* comporte* inclu* fourni* offre offrent apporte* permet* parle parlent fait font
+        figure* dispose* décri* propose* présente* suffi* couvre* concerne* apprend apprennent montre* rapporte*
+        aide* affiche* reflète* possède* laisse* met mettent tient soutien* élabore* livre* cont* donn* répond*
+        entre entrent traite*""",
+    "describes": """décri* porte portent traite* évoque* relate* raconte* parle* concerne* contien* mentionne* présente*
+        abord* cite* explique* expose* apprennent apprend sont est""",
     "told": """mentionn* indiqu* évoqu* donné* cité* dit explicité* traité* renseigné* énoncé* stipulé* fait_mention
         rapporté* relaté* précis* spécifi* abord* révél* nomm* divulgué* quantifié* chiffré* détaill* clarifié*
         défini* énuméré* listé* décomposé* ventilé*""",
@@ -83,8 +84,8 @@ WORDS = {
         discuté* illustré* montré* défini* calculé* décrit* utilisé* expliqué* proposé* fait*""",
     "given_out": """fourni* disponible* présent* inclus* contenu* trouvé* donné* accessible* indiqué* repérable*
         explicité*""",
-    "known": """connu* déterminé* identifié* trouvé* possible établi* tranché* décrit* expliqué* clair claire
-        répondu* déduit* calculé* vérifié* obtenu* localisé* confirmé* comparé* extrait*""",
+    "known": """connu* déterminé* identifié* trouvé* possible établi* tranché* décrit* expliqué* clair claire répondu*
+        déduit* calculé* vérifié* obtenu* localisé* confirmé* comparé* extrait*""",
     "figure": "figure figurent apparaît apparaissent trouve trouvent ressort ressortent",
     "inf": """répondre déterminer dire savoir conclure préciser établir trancher déduire indiquer affirmer confirmer
         renseigner prononcer connaître fournir donner apporter vérifier calculer identifier évaluer comparer
@@ -95,8 +96,8 @@ WORDS = {
     "missing": "manquant*",
     "lacking": "insuffisant* absent* muet* inconnu* manque* impossible introuvable* indisponible*",
     # Fillers.
-    "hedge": """hélas mes_excuses toutes_mes_excuses toutefois cependant mais en_revanche or donc ainsi
-        par_conséquent certes je_suis_au_regret excusez_moi je_constate_qu je_constate_que veuillez_m_excuser
+    "hedge": """hélas mes_excuses toutes_mes_excuses toutefois cependant mais en_revanche or donc ainsi par_conséquent
+        certes je_suis_au_regret excusez_moi je_constate_qu je_constate_que veuillez_m_excuser
         je_vous_prie_de_m_excuser je_vous_présente_mes_excuses pardonnez_moi bien en_fait en_réalité néanmoins
         à_ma_connaissance pourtant il_semble_que il_semble_qu il_semblerait_que il_semblerait_qu
         je_présente_mes_excuses pour_autant_que_je_sache autant_que_je_sache pour_autant_que_je_puisse_en_juger""",
@@ -107,13 +108,14 @@ WORDS = {
         fait font dit disent indique indiquent montre montrent va vont vient vit prend prennent compte repose
         reposent permet permettent représente représentent propose proposent utilisent raconte porte s se comprend
         contient contiennent reste devient devint commence donne donnent quitte mentionne précise décrit décrivent
-        produit attribue épouse passe prévoit sert servait suit sont_été coûte reçoit reçut mourut meurt naît es fue
-        el los las del y con por para en_el no era ha fueron este esta un_ que qui qu dont où devrait devraient
-        pourrait pourraient possède aurait auraient eurent paya enregistra réduit montra révèle révèlent soutiennent
-        affirme affirment suggère explique exige implique dépend dépendent vise visent obtient atteint dépasse
-        dépassent existe existent resta appelait répondit ralentissent espère connaît sait savait voulait veut""",
-    "telling": """pas aucun aucune rien ne n ni mention* précis* indiqu* dit texte contexte extraits passages je
-        peux seulement uniquement évoqu* répond* parle* semble* port* traite* concerne*""",
+        produit attribue épouse passe prévoit sert servait suit sont_été coûte reçoit reçut mourut meurt naît es
+        fue el los las del y con por para en_el no era ha fueron este esta un_ que qui qu dont où devrait
+        devraient pourrait pourraient possède aurait auraient eurent paya enregistra réduit montra révèle révèlent
+        soutiennent affirme affirment suggère explique exige implique dépend dépendent vise visent obtient atteint
+        dépasse dépassent existe existent resta appelait répondit ralentissent espère connaît sait savait voulait
+        veut""",
+    "telling": """pas aucun aucune rien ne n ni mention* précis* indiqu* dit texte contexte extraits passages je peux
+        seulement uniquement évoqu* répond* parle* semble* port* traite* concerne*""",
     "negated": "ne n pas aucun aucune jamais rien ni non",
     "but": "mais cependant toutefois néanmoins pourtant en_revanche",
     "worked": "calcul* additionn* soustra* somm* divis* multipli*",
@@ -228,6 +230,7 @@ FRENCH = Language(
         "{topic_not} | {apology} ,? (mais | que)? .. {told_not}",
         "{lead} {article} .. {ne} (est | sont) {adverb}* {not} {known}",
         "{article} .. {ne} {clitic}* ({names} | {holds}) ({soft} {not} | {not} ({soft} | {in_it}))",
+        "{article} .. {ne} (a | ont) ({soft} {not} | {not} {soft}) {told}",
         (
             "{the_asked} .. ({can_not} | {ne} peut {adverb}* pas? (être {known} | (recevoir | trouver) de réponse)"
             " | {ne} (est | sont) {adverb}* {not} {adverb}* ({in_text} | {given_out} | {enough}) | {ne} {permits} pas"

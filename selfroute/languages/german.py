@@ -13,24 +13,25 @@ WORDS = {
         finanzunterlage* finanzdokument* buchabschnitt* buchauszug* buchausschnitt* berichtsauszug*
         berichtsabschnitt*""",
     "data": "informationen daten",
-    "work": """bericht* artikel* studie* aufsatz* interview* protokoll* anleitung* bedienungsanleitung* handbuch*
-        buch roman* erzählung* kapitel* seite seiten autor* verfasser* herausgeber* vertrag* satzung* gesetz*
+    "work": """bericht* artikel* studie* aufsatz* interview* protokoll* anleitung* bedienungsanleitung* handbuch* buch
+        roman* erzählung* kapitel* seite seiten autor* verfasser* herausgeber* vertrag* satzung* gesetz*
         verordnung* packungsbeilage* tabelle* brief* geschäftsbericht* jahresbericht* grundlage basis rahmen
-        paragraph* paper* papier papieren arbeit arbeiten forscher* publikation* veröffentlichung* untersuchung*
+        paragraph* papier papieren arbeit arbeiten forscher* publikation* veröffentlichung* untersuchung*
         beitrag beitrags zusammenfassung* transkript* anhang geschichte szene* bilanz* quartalsbericht* prospekt*
-        formular* erzähler* abschluss* lagebericht* gespräch* dialog* schrift* notiz* urteil* richtlinie* broschüre*
-        katalog* fußnote* abstract werk werks eintrag eintrags übersicht* material* quelle*""",
-    "information": """information* angabe* auskünfte aussage* detail* einzelheit* erwähnung* anhaltspunkt*
-        aufschluss antwort* erklärung* aufschlüsselung* bezug verweis* rückschlüsse rede auskunft* diskussion*
-        erörterung* beschreibung* darstellung* nennung* anspielung* spezifikation*""",
+        formular* erzähler* abschluss* lagebericht* gespräch* dialog* schrift* notiz* urteil* richtlinie*
+        broschüre* katalog* fußnote* abstract werk werks eintrag eintrags übersicht* material* quelle*""",
+    "paper": "paper papers",  # not after "in" alone, which English does as well
+    "information": """information* angabe* auskünfte aussage* detail* einzelheit* erwähnung* anhaltspunkt* aufschluss
+        antwort* erklärung* aufschlüsselung* bezug verweis* rückschlüsse rede auskunft* diskussion* erörterung*
+        beschreibung* darstellung* nennung* anspielung* spezifikation*""",
     "findings": """hinweis* zahlen grundlage zitat* projektion* prognose* vergleich* wort kennzahl* schätzung*
         statistik* betrag summe wert werte analyse* bestätigung* aufstellung* begründung* daten zahl ziffer*
         offenlegung* kommentar* schlussfolgerung* erkenntnis*""",
-    "asked": """frage fragestellung anfrage antwort beantwortung information informationen angabe angaben fragen
-        daten antworten""",
+    "asked": """frage fragestellung anfrage antwort beantwortung information informationen angabe angaben fragen daten
+        antworten""",
     "given": """vorliegende* bereit gegebene* angegebene* vorhandene* verfügbare* zur verfügung gestellte* stehende*
-        mitgelieferte* obige* gezeigte* abgedruckte* fehlende* weitere* hier mir uns dir ihnen von genannte* ganze*
-        alle* beiden zwei drei vier fünf reinen bloßen nur ausschließlich abgerufen* vorgelegt* enthaltene*
+        mitgelieferte* obige* gezeigte* abgedruckte* fehlende* weitere* hier mir uns dir ihnen von genannte*
+        ganze* alle* beiden zwei drei vier fünf reinen bloßen nur ausschließlich abgerufen* vorgelegt* enthaltene*
         relevante* spezifisch* konkret* finanziell* jährlich* vollständig* beigefügte* überlassen* zitiert*
         ausgewählt* mitgeteilt* obenstehend* untenstehend* jeweilig* übermittelt* eingefügt* geprüft* extrahiert*
         vorhanden bereitgestellt* gefunden* nr nummer gesamt* aktuell* direkt* genau* einzelne* geteilt*
@@ -39,10 +40,10 @@ WORDS = {
     "the": """der die das den dem des dies* ein eine einen einem einer eines ihr ihre ihren ihrer deine deiner meine
         meiner jene keine keiner keinem jede jeder jedes jedem solche solchen""",
     "prep": """in im aus auf anhand mit basierend laut gemäß nach von vom zu zum zur über bei für innerhalb aufgrund
-        ohne auf_basis auf_grundlage durchsicht prüfung berücksichtigung unter an am sorgfältig* genau* überprüfung
-        analyse lesen auswertung lektüre sichtung prüfen basis hinblick auf_der_basis auf_der_grundlage angesichts
-        mithilfe wie soweit vor hin gegeben ausgehend ausschließlich allein entsprechend trotz gelesen überprüft
-        nachdem""",
+        ohne auf_basis auf_grundlage durchsicht prüfung berücksichtigung unter an am sorgfältig* genau*
+        überprüfung analyse lesen auswertung lektüre sichtung prüfen basis hinblick auf_der_basis
+        auf_der_grundlage angesichts mithilfe wie soweit vor hin gegeben ausgehend ausschließlich allein
+        entsprechend trotz gelesen überprüft nachdem""",
     "of": "von des der zu zum zur aus über auf im in",
     "about": "dazu hierzu darüber hierüber davon hiervon darauf hierauf dafür hierfür diesbezüglich damit",
     "regarding": "von vom bei mit für nach gegen zu zum zur über bezüglich hinsichtlich",
@@ -53,8 +54,8 @@ WORDS = {
     "can": "kann können konnte konnten könnte könnten möchte",
     "not": "nicht nirgends nirgendwo nie niemals an_keiner_stelle in_keiner_weise mit_keinem_wort zu_keinem_zeitpunkt",
     "no": "kein keine keinen keinem keiner keines keinerlei nichts",
-    "adverb": """leider jedoch aber allerdings daher deshalb somit folglich also hier dort darin daraus da es sich
-        man zwar auch gar überhaupt explizit ausdrücklich direkt genau genauer näher konkret eindeutig weiter nur
+    "adverb": """leider jedoch aber allerdings daher deshalb somit folglich also hier dort darin daraus da es sich man
+        zwar auch gar überhaupt explizit ausdrücklich direkt genau genauer näher konkret eindeutig weiter nur
         lediglich ganz wirklich sicher das dies diese verlässlich abschließend einfach so sie mir uns ihnen dir
         explizite direkte spezifisch näheres genaueres konkreter konkretes derzeit aktuell bisher unmittelbar
         hinreichend ausreichend klar deutlich gesondert separat tatsächlich vollständig ebenfalls wörtlich
@@ -68,37 +69,37 @@ WORDS = {
     "names": """spricht sprechen nennt nennen erwähnt erwähnen spezifizier* präzisier* benennt benennen thematisier*
         beantwortet beantworten beziffer* konkretisier* geht gehen äußert äußern erläuter* informier* verrät
         behandelt behandeln vergleicht vergleichen untersucht untersuchen diskutier* erörtert erörtern beschreibt
-        beschreiben erklärt erklären angibt angeben listet listen schildert schildern definier* offenbart offenbaren
-        quantifizier* dokumentier* analysier* bespricht besprechen berichtet berichten deutet deuten verweist
-        verweisen identifizier* bestätigt bestätigen betrachtet betrachten beleuchtet beleuchten schlüsselt
-        schlüsseln prognostizier* begründet begründen belegt belegen klärt klären sagt sagen erzählt erzählen teilt
-        verdeutlicht bewertet bewerten""",
-    "holds": """enthält enthalten liefert liefern bietet bieten gibt geben macht machen beinhalte* sagt sagen
-        spricht sprechen erlaub* ermöglich* lässt lassen hat haben besagt trifft treffen hilft helfen weist weisen
-        führt führen legt legen umfasst umfassen zeigt zeigen stellt stellen erbringt verfügt verfügen vermittelt
+        beschreiben erklärt erklären angibt angeben listet listen schildert schildern definier* offenbart
+        offenbaren quantifizier* dokumentier* analysier* bespricht besprechen berichtet berichten deutet deuten
+        verweist verweisen identifizier* bestätigt bestätigen betrachtet betrachten beleuchtet beleuchten
+        schlüsselt schlüsseln prognostizier* begründet begründen belegt belegen klärt klären sagt sagen erzählt
+        erzählen teilt verdeutlicht bewertet bewerten""",
+    "holds": """enthält enthalten liefert liefern bietet bieten gibt geben macht machen beinhalte* sagt sagen spricht
+        sprechen erlaub* ermöglich* lässt lassen hat haben besagt trifft treffen hilft helfen weist weisen führt
+        führen legt legen umfasst umfassen zeigt zeigen stellt stellen erbringt verfügt verfügen vermittelt
         vermitteln präsentiert präsentieren""",
-    "describes": """beschreib* behandel* schilder* handel* stammen stammt beziehen bezieht erwähn* nennt nennen
-        enthält enthalten befass* thematisier* konzentrier* betreffen betrifft erzähl* berichte* geht gehen dreht
-        drehen fokussier* diskutier* erörter* erläuter* analysier* definier* präsentier* zeigt zeigen besteht
-        bestehen gibt geben vergleich* bietet bieten scheint scheinen widmet widmen untersucht untersuchen""",
-    "gives": """gibt geben führt führen legt legen hält halten weist weisen schlüsselt schlüsseln listet listen
-        stellt stellen spricht sprechen geht gehen teilt teilen zählt zählen""",
-    "told": """genannt erwähnt angegeben aufgeführt spezifiziert präzisiert benannt thematisiert angesprochen
-        beziffert ausgeführt erläutert dargelegt offengelegt mitgeteilt gesagt preisgegeben konkretisiert
-        aufgelistet vermerkt festgehalten verglichen diskutiert erörtert untersucht definiert offenbart
-        quantifiziert dokumentiert analysiert besprochen berichtet bestätigt identifiziert aufgeschlüsselt
-        ausgewiesen beleuchtet aufgezeigt erzählt geschildert dargestellt gegeben bereitgestellt gemacht
-        hervorgehoben gelistet eingegangen zitiert""",
+    "describes": """beschreib* behandel* schilder* handel* stammen stammt beziehen bezieht erwähn* nennt nennen enthält
+        enthalten befass* thematisier* konzentrier* betreffen betrifft erzähl* berichte* geht gehen dreht drehen
+        fokussier* diskutier* erörter* erläuter* analysier* definier* präsentier* zeigt zeigen besteht bestehen
+        gibt geben vergleich* bietet bieten scheint scheinen widmet widmen untersucht untersuchen""",
+    "gives": """gibt geben führt führen legt legen hält halten weist weisen schlüsselt schlüsseln listet listen stellt
+        stellen spricht sprechen geht gehen teilt teilen zählt zählen""",
+    "told": """genannt erwähnt angegeben aufgeführt spezifiziert präzisiert benannt thematisiert angesprochen beziffert
+        ausgeführt erläutert dargelegt offengelegt mitgeteilt gesagt preisgegeben konkretisiert aufgelistet
+        vermerkt festgehalten verglichen diskutiert erörtert untersucht definiert offenbart quantifiziert
+        dokumentiert analysiert besprochen berichtet bestätigt identifiziert aufgeschlüsselt ausgewiesen
+        beleuchtet aufgezeigt erzählt geschildert dargestellt gegeben bereitgestellt gemacht hervorgehoben
+        gelistet eingegangen zitiert""",
     "treated": """beantwortet behandelt beschrieben erklärt ermittelt bestimmt gefunden diskutiert festgestellt
         abgeleitet verglichen enthalten offengelegt bereitgestellt untersucht gezeigt gegeben aufgeschlüsselt
         geliefert berechnet aufgefunden berechnen""",
     "possible": """ersichtlich vorhanden verfügbar beantwortbar zu_finden zu_entnehmen zu_ersehen erkennbar relevant
         enthalten zu_erkennen einsehbar auffindbar angegeben zu_ermitteln zu_bestimmen klar aufgeführt gegeben""",
-    "inf": """beantworten antworten sagen feststellen bestimmen ermitteln ableiten entnehmen ersehen angeben
-        beurteilen herauslesen bestätigen herausfinden weiterhelfen beantwortet bestimmt ermittelt abgeleitet
-        festgestellt entnommen verifizieren überprüfen berechnen identifizieren finden vergleichen bewerten nennen
-        spezifizieren erkennen liefern geben erschließen folgern schließen sehen angegeben gefunden berechnet helfen
-        beziffern benennen machen erklären klären bereitstellen anbieten treffen ziehen erteilen""",
+    "inf": """beantworten antworten sagen feststellen bestimmen ermitteln ableiten entnehmen ersehen angeben beurteilen
+        herauslesen bestätigen herausfinden weiterhelfen beantwortet bestimmt ermittelt abgeleitet festgestellt
+        entnommen verifizieren überprüfen berechnen identifizieren finden vergleichen bewerten nennen
+        spezifizieren erkennen liefern geben erschließen folgern schließen sehen angegeben gefunden berechnet
+        helfen beziffern benennen machen erklären klären bereitstellen anbieten treffen ziehen erteilen""",
     "suffices": "reicht reichen genügt genügen",
     "lie": "liegt liegen",
     "needs": "müsste* bräuchte* benötig* wäre wären fehlt fehlen",
@@ -106,35 +107,36 @@ WORDS = {
     "lacking": "fehlt fehlen",
     "unsaid": "unerwähnt ungenannt unbeantwortet unbeantwortbar unklar unbekannt",
     "open": "unklar unbekannt offen",
-    "apart": """darauf ein an auf aus fest weiter hervor vor näher genau zu zum zur über auseinander offen dar
-        auf_die darauf_ein ausdrücklich her bereit dazu ob wie was wer wann wo warum welch* dass woher wohin weshalb""",
+    "apart": """darauf ein an auf aus fest weiter hervor vor näher genau zu zum zur über auseinander offen dar auf_die
+        darauf_ein ausdrücklich her bereit dazu ob wie was wer wann wo warum welch* dass woher wohin weshalb""",
     # Fillers.
     "hedge": """leider bedauerlicherweise es_tut_mir_leid aber doch jedoch daher deshalb also somit nun ich_bedaure
         ich_bedauere es_tut_mir_sehr_leid leider_nein entschuldigen_sie ich_bitte_um_verzeihung bedauerlich
         es_scheint_dass allerdings tatsächlich verzeihen_sie""",
-    "apology": """entschuldigung entschuldige* tut_mir_leid ich_entschuldige_mich ich_bitte_um_entschuldigung
-        bedauere bedaure verzeihung sorry""",
-    "specific": """genau* konkret* ausdrücklich* explizit* direkt* näher* weiter* ausreichend* hinreichend*
-        spezifisch* nötig* gewünscht* gesucht* eindeutig* klar* verlässlich* genügend gesondert* einzig* bestimmt*
-        detailliert* zusätzlich* relevant* separat* wörtlich* zuverlässig* vergleichbar* tatsächlich* entsprechend*
-        sonstig* exakt* präzis* einschlägig* unmittelbar* etwas irgendwelche anderen andere unterstützend*""",
+    "apology": """entschuldigung entschuldige* tut_mir_leid ich_entschuldige_mich ich_bitte_um_entschuldigung bedauere
+        bedaure verzeihung sorry""",
+    "specific": """genau* konkret* ausdrücklich* explizit* direkt* näher* weiter* ausreichend* hinreichend* spezifisch*
+        nötig* gewünscht* gesucht* eindeutig* klar* verlässlich* genügend gesondert* einzig* bestimmt*
+        detailliert* zusätzlich* relevant* separat* wörtlich* zuverlässig* vergleichbar* tatsächlich*
+        entsprechend* sonstig* exakt* präzis* einschlägig* unmittelbar* etwas irgendwelche anderen andere
+        unterstützend*""",
     # How a sentence goes on that is no decline: the topic of a decline comes before its finite verb.
-    "stops": """, wird werden ist sind wurde wurden war waren kann können konnte konnten muss müssen musste soll
-        sollen sollte sollten darf dürfen durfte will wollte hat haben hatte hatten gibt gab geht ging gehen kommt
-        kam steht stand liegt lag lässt ließ bleibt blieb beträgt betrug betrugen belief belaufen stieg sank fiel
-        zeigt zeigen zeigte nennt nennen heißt hieß gilt gelten galt führt führte führten findet finden fand enthält
-        enthielt enthalten umfasst umfasste umfassen besteht bestand besitzt besaß nahm nimmt nehmen nutzt nutzten
-        verwendet verwendete verwendeten sagt sagte erzählt erzählte erklärt erklärte stammt stammen stammte lebt
-        lebte starb macht machte machen gehört gehörte hält hielt trägt trug stellt stellte stützt sich begann
-        beginnt endet endete dauert dauerte erfolgt erfolgte regelt verbietet sieht sah weiß wusste glaubt glaubte
-        dass weil nicht sondern beruht basiert schlägt schlagen erhielt erhält trat tritt fehlt fehlen lautet lauten
-        könnte könnten würde würden möchte verlangsamen scheint scheinen behauptet behaupten argumentiert
-        argumentieren kostet verfügt verfügen betreibt dient dienen bekam gewährt ergibt ergab erreichte erreicht
-        entspricht bietet bieten schrieb schreibt zahlte zahlt erhöht erhöhte sinkt steigt bezeichnet betont erlaubt
-        ermöglicht handelt""",
+    "stops": """, wird werden ist sind wurde wurden war waren kann können konnte konnten muss müssen musste soll sollen
+        sollte sollten darf dürfen durfte will wollte hat haben hatte hatten gibt gab geht ging gehen kommt kam
+        steht stand liegt lag lässt ließ bleibt blieb beträgt betrug betrugen belief belaufen stieg sank fiel
+        zeigt zeigen zeigte nennt nennen heißt hieß gilt gelten galt führt führte führten findet finden fand
+        enthält enthielt enthalten umfasst umfasste umfassen besteht bestand besitzt besaß nahm nimmt nehmen nutzt
+        nutzten verwendet verwendete verwendeten sagt sagte erzählt erzählte erklärt erklärte stammt stammen
+        stammte lebt lebte starb macht machte machen gehört gehörte hält hielt trägt trug stellt stellte stützt
+        sich begann beginnt endet endete dauert dauerte erfolgt erfolgte regelt verbietet sieht sah weiß wusste
+        glaubt glaubte dass weil nicht sondern beruht basiert schlägt schlagen erhielt erhält trat tritt fehlt
+        fehlen lautet lauten könnte könnten würde würden möchte verlangsamen scheint scheinen behauptet behaupten
+        argumentiert argumentieren kostet verfügt verfügen betreibt dient dienen bekam gewährt ergibt ergab
+        erreichte erreicht entspricht bietet bieten schrieb schreibt zahlte zahlt erhöht erhöhte sinkt steigt
+        bezeichnet betont erlaubt ermöglicht handelt""",
     "but": "aber doch jedoch allerdings dennoch sondern",
-    "telling": """nicht kein* nichts nur lediglich erwähn* nennt nennen genannt enthält enthalten steht gibt_es geht
-        ich leider bitte können könnten empfehl* wenden weder ohne text kontext passagen auszüge""",
+    "telling": """nicht kein* nichts nur lediglich erwähn* nennt nennen genannt enthält enthalten steht gibt_es geht ich
+        leider bitte können könnten empfehl* wenden weder ohne text kontext passagen auszüge""",
     "negated": "nicht kein keine keinen keinem keiner keines nichts nie",
     "worked": "berechn* ausrechn* errechn* addier* subtrah* summier* dividier* multipliz*",
 }
@@ -143,10 +145,10 @@ PARTS = {
     # Its names: "the text", a work, what was asked for; and where it stands.
     "head": "({passages} | {work} | {given} | {number} | {the} | {prep} | ,)* (({of} | , die sie) ..)?",
     "the_text": "({the} | {given})* ({passages} | {given} {data}) {head}",
-    "the_work": "({the} | {given})* {work} {head}",
+    "the_work": "({the} | {given})* ({work} | {paper}) {head}",
     "source": "{the_text} | {the_work}",
     "the_asked": "({the} | {given})* {asked}",
-    "in_text": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head}",
+    "in_text": "{prep} (({prep} | {the} | {given})* ({passages} | {work} | {asked}) | {the} {paper}) {head}",
     "end": ". | , | :",
     # What stands between a verb and its denial; and the denial of all information.
     "mid": "({adverb} | {about} | {in_text} | ({the} | {prep} | {about}) -{stops} (-{stops})?)*",
@@ -165,9 +167,10 @@ PARTS = {
     " | (findet | finden) (sich | ich | man) {mid} ({no} | {not})"
     " | {lie} {mid} {zero}"
     " | (steht | stehen) {mid} ({not} ({end} | {in_text}) | nichts | {zero})"
-    " | (geht | gehen) {mid} {not} {adverb}* {in_text}? hervor"
+    " | (geht | gehen) ({mid} {not} {adverb}* {in_text}? | {in_text} .. {no} ..) hervor"
+    " | (kommt | kommen) {mid} {not} vor"
     " | (lässt | lassen) sich {mid} ({no} .. {sight} | {not} {mid} {inf} | {zero})"
-    " | {can} (ich | wir | man) {mid} {can_not}"
+    " | {can} (ich | wir | man) ({mid} {can_not} | .. {not} {adverb}* {inf})"
     " | (erfährt | erfahren | weiß | wissen) (man | ich | wir) {mid} {not}"
     " | (habe | haben | finde | sehe) (ich | wir) {mid} ({zero} | nichts {end})"
     " | ({holds} | {names} | {gives}) ({adverb} | {about})* ({source}) {silent}"
@@ -176,11 +179,13 @@ PARTS = {
     " | {quiet} ({about} | {adverb})* ({source})"
     " | {lacking} ({mid} {specific}* {information} | {in_text})",
     # What the text does not tell: it is the subject, and the verb has its place.
-    "says_not": "({holds} | {names}) {mid} {zero} | {names} {mid} ({no} | weder | {not} {adverb}* ({the} | {whether}))"
-    " | ({names} | {gives}) .. {not} {adverb}* ({end} | {apart}) | {turns} sich {mid} {not}"
+    "says_not": "({holds} | {names}) {mid} {zero}"
+    " | {names} {mid} ({no} | weder | {not} {adverb}* ({the} | {whether}))"
+    " | ({names} | {gives}) .. {not} {adverb}* ({end} | {apart} | und) | {turns} sich {mid} {not}"
     " | (scheint | scheinen) {mid} {zero} | (sagt | sagen) {mid} nichts | lässt {mid} offen | {quiet}"
     " | {can} {mid} {can_not}",
-    "text_says_not": "({holds} | {names} | {gives}) .. ({no} | {not} {adverb}* ({end} | {apart} | {the} | {prep}))"
+    "text_says_not": "({holds} | {names} | {gives}) .. ({no} | weder)"
+    " | ({holds} | {names} | {gives}) .. {not} {adverb}* ({end} | {apart} | {the} | {prep})"
     " | {suffices} {mid} {not} | {be} .. {not} {possible} | {names} (-{stops})* , {but} {not}",
     # What may stand before the finite verb.
     "info_topic": "{specific}* {information} ..",
@@ -193,7 +198,7 @@ PARTS = {
     "opener": "(({hedge} | {apology}) ,?)*",
     "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
     # The reader does not know.
-    "reader_not": "{can} {mid} {can_not} | (weiß | wissen) {mid} {not}"
+    "reader_not": "{can} ({mid} {can_not} | .. {not} {adverb}* {inf}) | (weiß | wissen) {mid} {not}"
     " | (bin | sind) {mid} {not} (in der lage | sicher | befugt)"
     " | (habe | haben | finde | sehe | fand) {mid} ({zero} | {not} gefunden)",
 }

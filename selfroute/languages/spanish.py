@@ -19,27 +19,28 @@ WORDS = {
         expediente acuerdo diálogo conversación normativa apéndice cuadro tablas cuadros figura figuras gráfico
         gráficos leyes manuales guías novelas libros cuentos relatos estudios memorias material materiales""",
     "asked": "datos pregunta preguntas respuesta cuestión información dato detalle detalles",
-    "information": """información informaciones dato detalle detalles referencia referencias mención menciones
-        alusión alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada
-        precisión precisiones especificación discusión especificaciones debate""",
-    "findings": """datos constancia elementos cita citas cifra cifras descripción descripciones proyección
-        proyecciones previsión previsiones pronóstico pronósticos comparación comparaciones análisis declaración
-        declaraciones desglose estimación estimaciones estadísticas valor valores palabra término método
-        conclusiones afirmación comentario comentarios conocimiento""",
+    "information": """información informaciones dato detalle detalles referencia referencias mención menciones alusión
+        alusiones respuesta respuestas indicación indicaciones explicación explicaciones aclaración nada precisión
+        precisiones especificación discusión especificaciones debate""",
+    "findings": """datos constancia elementos cita citas cifra cifras descripción descripciones proyección proyecciones
+        previsión previsiones pronóstico pronósticos comparación comparaciones análisis declaración declaraciones
+        desglose estimación estimaciones estadísticas valor valores palabra término método conclusiones afirmación
+        comentario comentarios conocimiento""",
     "given": """proporcionad* facilitad* disponible* dad* suministrad* aportad* presentad* reproducid* recuperad*
-        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí únicamente
-        solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado proveíd* provist* entregad*
-        compartid* recibid* consultad* revisad* analizad* ofrecid* relevante* específic* concret* financier* anual*
-        trimestral* complet* enter* extraíd* seleccionad* previo previa incluid* mencionad* contenid*""",
+        anterior* siguiente* citad* adjunt* mostrad* solicitad* pedid* buscad* estos esta este estas aquí
+        únicamente solo dos tres cuatro cinco todos todas que_tengo que_se_me_han que_me_has_dado proveíd*
+        provist* entregad* compartid* recibid* consultad* revisad* analizad* ofrecid* relevante* específic*
+        concret* financier* anual* trimestral* complet* enter* extraíd* seleccionad* previo previa incluid*
+        mencionad* contenid*""",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
-    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi
-        tu su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
+    "the": """el la lo los las un una unos unas del al de en este esta estos estas ese esa esos esas dicho dicha mi tu
+        su sus vuestra nuestra entre cualquier cualquiera ambos ambas otro otra otros otras""",
     "article": "el la lo los las un una este esta estos estas ese esa eso esto ello su sus tu",
-    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después
-        revisar leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre
-        basado basada basándose basados luego cuidadosamente detenidamente atentamente he haber revisado leído
-        analizado examinado revisando analizando leyendo lectura revisión análisis únicamente exclusivamente solo
-        solamente desde mediante usando utilizando ante considerando buscar una""",
+    "prep": """según en con de del a al dentro por para basándome basándonos base acuerdo partir tras después revisar
+        leer analizar examinar teniendo cuenta ateniéndome conforme vista luz dado sobre sin más entre basado
+        basada basándose basados luego cuidadosamente detenidamente atentamente he haber revisado leído analizado
+        examinado revisando analizando leyendo lectura revisión análisis únicamente exclusivamente solo solamente
+        desde mediante usando utilizando ante considerando buscar una""",
     "read": "revisado leído analizado examinado repasado buscado consultado",
     "of": "de del sobre en",
     "that": "usted ustedes tú me se has ha han nos compart* proporcion* adjunt* envi* facilit* disp*",
@@ -61,25 +62,25 @@ WORDS = {
     "any": "ningún ninguna ninguno nada cualquier",
     "clitic": "se lo la los las le les me nos",
     "it": "lo la los las le les me nos",
-    "can": """puedo puede pueden podemos podría podríamos podrían pude pudo sabría sabríamos es_posible
-        resulta_posible sería_posible llego logro consigo""",
-    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente
-        exactamente suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad
-        absolutamente por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa
-        específica expresa precisa concreta clara detallada suficientemente necesariamente detalladamente
-        particularmente de_forma_explícita de_manera_explícita de_forma_directa de_manera_directa
-        de_forma_específica de_manera_específica en_concreto en_particular en_detalle adicional adicionales
-        explícito directo específico específicos concreto concretos explícitos explícitas específicas concretas
-        detallado detallados detalladas relevante relevantes exacta exacto exactas exactos precisas precisos propio
-        propia definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente inmediatamente""",
+    "can": """puedo puede pueden podemos podría podríamos podrían pude pudo sabría sabríamos es_posible resulta_posible
+        sería_posible llego logro consigo""",
+    "adverb": """lamentablemente embargo explícitamente expresamente directamente claramente específicamente exactamente
+        suficiente suficientes también aquí ahí allí con_certeza con_exactitud con_seguridad absolutamente
+        por_tanto en_cambio en_ningún_momento en_absoluto realmente concretamente explícita directa específica
+        expresa precisa concreta clara detallada suficientemente necesariamente detalladamente particularmente
+        de_forma_explícita de_manera_explícita de_forma_directa de_manera_directa de_forma_específica
+        de_manera_específica en_concreto en_particular en_detalle adicional adicionales explícito directo
+        específico específicos concreto concretos explícitos explícitas específicas concretas detallado detallados
+        detalladas relevante relevantes exacta exacto exactas exactos precisas precisos propio propia
+        definitivamente actualmente siquiera todavía aún simplemente fácilmente adecuadamente inmediatamente""",
     "soft": """explícitamente expresamente específicamente directamente claramente concretamente de_forma_explícita
         de_manera_explícita""",
     "names": """aborda abordan menciona mencionan indica indican especifica especifican detalla detallan dice dicen
-        aclara aclaran explica explican revela revelan nombra nombran identifica identifican informa informan señala
-        señalan alude aluden explicita explicitan concreta concretan consigna consignan discute discuten desglosa
-        desglosan divulga divulgan profundiza profundizan cuantifica cuantifican""",
+        aclara aclaran explica explican revela revelan nombra nombran identifica identifican informa informan
+        señala señalan alude aluden explicita explicitan concreta concretan consigna consignan discute discuten
+        desglosa desglosan divulga divulgan profundiza profundizan cuantifica cuantifican""",
     "past": """proporcionó proporcionaron indicó indicaron especificó especificaron mencionó mencionaron reveló
-        revelaron divulgó divulgaron detalló detallaron facilitó facilitaron""",
+        revelaron divulgó divulgaron detalló detallaron facilitó facilitaron precisó precisaron""",
     "told_se": """mencionarse compararse discutirse abordarse indicarse especificarse proporcionarse describirse
         detallarse encontrarse aparecer figurar mencionar haber""",
     "tells": """abord* mencion* indic* especific* detall* dice* decir dij* aclar* explic* revel* nombr* identific*
@@ -87,10 +88,10 @@ WORDS = {
         explor* compar* coment* resum* list* enumer* expon* defin* confirm* suger* sugier* afirm* declar* plante*
         elabor* justific* demuestr* relat* narr*""",
     "records": "recoge* cuenta cuentan precisa*",
-    "holds": """contiene* da dan facilita* hace hacen contempla* responde* contesta* trae traen brinda* abarca*
-        refleja* muestra* suministra* basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta*
-        registra* incluy* conten* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit*
-        tien* provee* entra entran va van llega llegan""",
+    "holds": """contiene* da dan facilita* hace hacen contempla* responde* contesta* trae traen brinda* abarca* refleja*
+        muestra* suministra* basta* alcanza* sirve* ayuda* guarda* cita* refiere* establece* presenta* registra*
+        incluy* conten* proporcion* ofrec* mostr* aport* descri* trat* habl* enfoca* centra* posee permit* tien*
+        provee* entra entran va van llega llegan""",
     "stands": "figura* consta*",
     "appears": "aparece* viene vienen encuentra* está están es son desprende* deduce* infiere*",
     "describes": """describe* habla* centra* explica* menciona* narra* trata* relata* cuenta cuentan corresponde*
@@ -102,42 +103,41 @@ WORDS = {
     "treated": """comparad* explorad* analizad* tratad* establecid* descrit* hallad* expuest* documentad* estudiad*
         discutid* disponible* examinad*""",
     "inf": """decirle decirte decirles determinarlo saberlo decirlo contestarla responderla responder contestar
-        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir inferirse
-        indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse contestarse sacar
-        averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle contestarle determinarla
-        determinarlos calcular calcularlo calcularse identificar evaluar comparar comparado localizar encontrar
-        hallar especificar detallar describir explicar aclarar precisarlo establecerlo obtener obtenerse encontrarse
-        localizarse identificarse verificarse confirmarse establecerse precisarse ayudar sacarse proveer indicarle
-        darle ofrecerle proporcionarle proporcionarte""",
-    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid*
-        ser_contestad* ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse
-        obtenerse""",
-    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo
-        localizo he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
-        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar pude_hallar
-        he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar puedo_ofrecer
-        puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar aparece
-        logré_hallar pude_identificar puedo_identificar logro_localizar""",
+        determinar determinarse saber saberse decir decirse precisar establecer deducir deducirse inferir
+        inferirse indicar afirmar confirmar extraer conocer proporcionar facilitar ofrecer dar responderse
+        contestarse sacar averiguar concluir ayudarte ayudarle verificar verificarlo confirmarlo responderle
+        contestarle determinarla determinarlos calcular calcularlo calcularse identificar evaluar comparar
+        comparado localizar encontrar hallar especificar detallar describir explicar aclarar precisarlo
+        establecerlo obtener obtenerse encontrarse localizarse identificarse verificarse confirmarse establecerse
+        precisarse ayudar sacarse proveer indicarle darle ofrecerle proporcionarle proporcionarte""",
+    "known": """determinarse deducirse inferirse saberse responderse contestarse decirse ser_respondid* ser_contestad*
+        ser_determinad* calcularse establecerse encontrarse confirmarse precisarse verificarse obtenerse""",
+    "know": """sé sabemos encuentro encontré encontramos veo tengo tenemos dispongo disponemos logro consigo localizo
+        he_encontrado hemos_encontrado he_podido he_hallado hallo cuento_con contamos_con puedo_encontrar
+        pude_encontrar podemos_encontrar logré_encontrar logro_encontrar consigo_encontrar puedo_hallar
+        pude_hallar he_logrado_encontrar he_podido_encontrar puedo_localizar pude_localizar puedo_ver puedo_dar
+        puedo_ofrecer puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar
+        aparece logré_hallar pude_identificar puedo_identificar logro_localizar""",
     "lacking": "insuficiente* falta* carece* desconocid* imposible",
     # Fillers.
     "hedge": """ahí aquí allí desgraciadamente desafortunadamente perdone perdona me_temo siento lamento
-        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y que
-        mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
+        lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y
+        que mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
         les_pido_disculpas mis_más_sinceras_disculpas perdona_pero en_realidad de_hecho por_consiguiente
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
     "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
     # How a sentence goes on that is no decline: the topic of a decline comes before "no".
-    "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace
-        hacen dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican
-        indica propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye
-        incluyen contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre
-        est sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
+    "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
+        dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
+        propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
+        contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre est
+        sont a_été le les du des dans au aux ce qui était ont une n et podría podrían debería tuvo tuvieron dio
         dieron pagó registró registraron aumentó disminuyó mejora mejoran reduce usa usan utiliza utilizan muestra
-        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite posee depende afirma
-        sugiere explica espera esperan supera superan comprende abarca evita crea lleva llevan existe existen pasó
-        quedó llamaba respondió""",
-    "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto
-        contexto pasajes fragmentos si responde* parece* trata*""",
+        muestran revela argumentan argumenta sostienen ofrece ofrecen requiere implica permite posee depende
+        afirma sugiere explica espera esperan supera superan comprende abarca evita crea lleva llevan existe
+        existen pasó quedó llamaba respondió""",
+    "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto contexto
+        pasajes fragmentos si responde* parece* trata*""",
     "but": "pero sin_embargo no_obstante aunque",
     "worked": "calcul* sumando restando sumar restar dividiendo multiplicando obtenerse",
 }
@@ -169,7 +169,7 @@ PARTS = {
     " | {lacking} | (es | son | resulta) {adverb}* {lacking}"
     " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
     # What was asked for is not told.
-    "told_not": "(no | nunca | tampoco) (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
+    "told_not": "({not}) {adverb}* (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
     " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
@@ -213,7 +213,7 @@ SPANISH = Language(
         "{lead} {opener} no (se? encuentra | se? encuentran | {hay}) {any_info}",
         "no se {clitic}* ({names} | {holds} | {tells} | {has} {told} | encuentra | encuentran | tiene) {any_info}",
         "no se ({holds} | {tells} | {has} {told} | encuentra | encuentran) (({lots}) ..)? {in_text}",
-        "(nada | en (ningún lugar | ninguna parte) {in_text}?) se {names}",
+        "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells})",
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
         "(no {told} | sin (respuesta | información | datos) | desconocido | desconocida | ni idea) ({end} | {in_text})",
@@ -232,7 +232,8 @@ SPANISH = Language(
         "para (responder | contestar) .. {needs}",
         # What was asked for is not told.
         "({article} | {apology} ,? (pero | que)?) .. {told_not}",
-        "{article} .. no ({names} | {holds}) ({soft} | {in_it})",
+        "{article} .. no ({names} | {holds} | (ha | han) {told}) ({soft} | {in_it})",
+        "{lead} no (consta | constan | figura | figuran) ",
         "{article} .. no se {adverb}* ({tells} | {holds}) ({adverb} | {given})* {in_text}",
         "{any} .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
         (
