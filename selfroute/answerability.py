@@ -132,7 +132,8 @@ class Gate:
     def _judge(self) -> Generator[None, None, Verdict]:
         """Judge the opening; yield to wait for more of it."""
         opening, rules = self._opening, grammar()
-        start = yield from opening.find(self._refusal.visible, (yield from self._fence()))
+        fenced = self._aside and "".join(self._aside[-3:]).endswith("```")
+        start = yield from opening.find(self._refusal.visible, (yield from self._fence()) if fenced else 0)
         if start is None:
             return EMPTY
         if refused := (yield from self._refused(start, rules)):
@@ -141,8 +142,10 @@ class Gate:
         opening.read_from(start)
         while not declining.matched:
             word = yield from opening.word(declining)
-            declining, label = declining.after(word), label.after(word)
-            answering = rules.answers if word == "." else answering.after(word)
+            declining = declining.after(word)
+            if declining.dead or (word == "$" and not declining.matched):
+                return ANSWERED
+            label, answering = label.after(word), rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = opening.at
                 if (visible := (yield from opening.find(self._refusal.visible, at))) is None:
@@ -150,8 +153,6 @@ class Gate:
                 if refused := (yield from self._refused(visible, rules)):
                     return refused
                 opening.read_from(at, last=word)
-            if declining.dead or (word == "$" and not declining.matched):
-                return ANSWERED
         evidence = opening.text[start : opening.at]
         answers = yield from self._goes_on(answering)
         return ANSWERED if answers else Verdict(declined=True, signal="phrase", evidence=evidence)
@@ -167,8 +168,6 @@ class Gate:
     def _fence(self) -> Generator[None, None, int]:
         """Return where the first line of a code fence ends, if it only names a language."""
         opening = self._opening
-        if not "".join(self._aside[-3:]).endswith("```"):
-            return 0
         while not (info := _FENCE.match(opening.text)) and not opening.final:
             yield
         named = info and info[0].endswith("\n") and info[0][:-1].casefold() != self._refusal.core

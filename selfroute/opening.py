@@ -87,8 +87,8 @@ class Opening:
             found = WORD.search(self.text, self.at)
             start, end = found.span() if found else (len(self.text), self.at)
             following = found[0] if found else ""
-            if not self._marked:
-                gap = self.text[self.at : start]
+            gap = self.text[self.at : start]
+            if not self._marked and (gap or self.final):
                 mark = mark_of(gap, last=self._last, following=following, final=self.final)
                 if mark:
                     self._last, self._marked = mark, True
