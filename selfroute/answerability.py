@@ -55,7 +55,9 @@ NO_PASSAGES = Verdict(declined=True, signal="no_passages")
 _WINDOW = 200  # characters from the first visible one that may bear on the verdict
 
 _JOINED = re.compile(r"[^\W_]|['\u2019-]\w")
-_FENCE = re.compile(r"\w*\W")
+# What may stand before the first word, and ends there or not yet: the language of a code fence, the name of a tag.
+_FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
+_TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
 
 
@@ -132,9 +134,8 @@ class Gate:
     def _judge(self) -> Generator[None, None, Verdict]:
         """Judge the opening; yield to wait for more of it."""
         opening, rules = self._opening, grammar()
-        fenced = self._aside and "".join(self._aside[-3:]).endswith("```")
-        start = yield from opening.find(self._refusal.visible, (yield from self._fence()) if fenced else 0)
-        if start is None:
+        start = (yield from self._undressed()) if self._aside else 0
+        if start is None or not opening.text:
             return EMPTY
         if refused := (yield from self._refused(start, rules)):
             return refused
@@ -148,9 +149,10 @@ class Gate:
             label, answering = label.after(word), rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = opening.at
-                if (visible := (yield from opening.find(self._refusal.visible, at))) is None:
+                visible = yield from opening.find(self._refusal.visible, at)
+                if visible is None and word == ":":
                     return EMPTY
-                if refused := (yield from self._refused(visible, rules)):
+                if visible is not None and (refused := (yield from self._refused(visible, rules))):
                     return refused
                 opening.read_from(at, last=word)
         evidence = opening.text[start : opening.at]
@@ -165,13 +167,25 @@ class Gate:
             state = state.after(word)
         return state.matched
 
-    def _fence(self) -> Generator[None, None, int]:
-        """Return where the first line of a code fence ends, if it only names a language."""
-        opening = self._opening
-        while not (info := _FENCE.match(opening.text)) and not opening.final:
-            yield
-        named = info and info[0].endswith("\n") and info[0][:-1].casefold() != self._refusal.core
-        return info.end() if info and named else 0
+    def _undressed(self) -> Generator[None, None, int | None]:
+        """Return where the first word begins, after the first line of a code fence, and tags; None if there is none."""
+        opening, refusal = self._opening, self._refusal
+        at = 0
+        before = "".join(self._aside[-3:])  # none of them is empty, so that three hold three characters
+        while pattern := _FENCE if before.endswith("```") else _TAG if before[-1:] == "<" else None:
+            while (found := pattern.match(opening.text, at)) and not found["end"] and not opening.final:
+                yield
+            if not found or not found["end"]:
+                break
+            while (refused := refusal.end_in(opening.text, at)) is None and not opening.final:
+                yield
+            if refused != -1:
+                break
+            start = yield from opening.find(refusal.visible, found.end())
+            if start is None:
+                return None if pattern is _FENCE else at
+            before, at = opening.text[found.end() : start], start
+        return at
 
     def _refused(self, start: int, rules: Grammar) -> Generator[None, None, Verdict | None]:
         """Return the verdict if what begins at `start` is the refusal, and not a word of a sentence."""
@@ -183,7 +197,7 @@ class Gate:
         while len(opening.text) < end + 2 and not opening.final:
             yield
         verdict = Verdict(declined=True, signal="sentinel", evidence=opening.text[start:end])
-        if opening.text.startswith("</", end):
+        if opening.text.startswith("<", end):  # a tag that ends, or a token of the model's
             return verdict
         if _JOINED.match(opening.text, end):
             return None
@@ -191,8 +205,10 @@ class Gate:
         word = yield from opening.word()
         # A mark, the refusal once more, or another script that does not make an attribute of it.
         foreign = word > _LAST_LATIN and word not in ATTRIBUTIVE
-        if word in {",", ":", "."} or self._refusal.core.startswith(word) or foreign:
+        if word in {",", "."} or [word] == self._refusal.first or foreign:
             return verdict
+        if word == ":":
+            return None if (yield from opening.word()) == "false" else verdict
         explained = yield from self._goes_on(rules.explains.after(word))
         return verdict if explained else None
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from selfroute.tokens import NOISE, fold
+from selfroute.tokens import NOISE, fold, words_of
 
 
 class Refusal:
     """A refusal as it is compared.
 
     Attributes:
-        core: Its words, without the quotes and marks around them.
+        core: Its words, without the quotes, brackets and marks around them.
+        first: The first of its words, if it has one.
         visible: Finds the first character of a reply that counts.
     """
 
-    __slots__ = ("core", "visible")
+    __slots__ = ("core", "first", "visible")
 
     def __init__(self, refusal: str) -> None:
         """Prepare to look for it."""
-        bare = refusal.strip(" \t\r\n\"'`*_.\u201c\u201d\u2018\u2019") or refusal.strip()
+        bare = refusal.strip(" \t\r\n\"'`*_.![](){}\u201c\u201d\u2018\u2019") or refusal.strip()
         self.core = " ".join("".join(map(fold, bare)).split())
+        self.first = words_of(self.core)[:1]
         self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
 
     def end_in(self, text: str, at: int) -> int | None:

@@ -73,7 +73,7 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
     first = gap.lstrip(" \"'*_`”’)]）］」』")[:1]
     if (first and first in ",;—–([，、；（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
-    if first and first in ":：>{":  # a tag labels what follows: `<answer>`, `\\boxed{`
+    if first and first in ":：{":  # LaTeX's `boxed{` labels what follows
         return ":"
     if not following and not final:
         return ""

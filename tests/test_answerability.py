@@ -60,6 +60,8 @@ def test_a_reply_without_a_word_is_empty(reply: str) -> None:
         ("NO ANSWER", "no answer"),
         ("NO ANSWER", "**No\nAnswer.**"),
         ("NO ANSWER", "Antwort: No answer"),
+        ("[NO_ANSWER]", "NO_ANSWER"),
+        ("{unanswerable}", "unanswerable"),
         ("I don't know", "I don\u2019t know."),
         ("I don't know", "I DON'T KNOW, the passages stop there"),
         ("no_answer", "no_answer"),
@@ -89,6 +91,9 @@ def test_the_refusal_may_be_any_text(refusal: str, reply: str) -> None:
         ("-1", "1"),
         ("<none>", "None"),
         ("", "42"),
+        ("unknown", "Unknown U.S. officials met him."),
+        ("unknown", "Unknown car thieves did it."),
+        ("none", "None but the chair may vote."),
     ],
 )
 def test_another_refusal_matches_nothing_but_itself(refusal: str, reply: str) -> None:
@@ -112,7 +117,7 @@ def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
 def test_its_dress_does_not_change_a_verdict(dress: str) -> None:
     for replies, expected in ((DECLINES, True), (ANSWERS, False)):
         for reply in replies["English"]:
-            if not reply.startswith(("<", "`", "Answer")):
+            if not reply.startswith(("<", "`", "Answer", "## ")):
                 assert bool(declines(dress.format(reply.replace("'", "\u2019")))) == expected, reply
 
 
@@ -180,7 +185,7 @@ def test_an_answer_whose_first_word_rules_a_decline_out_is_not_held_at_all(first
         ("The price is 12.", "The price is "),
         ("The text says that she left.", "The text says "),
         ("There are three.", "There are "),
-        ("I think so.", "I "),
+        ("I kept it.", "I "),
         ("It was oak.", "It was "),
     ],
 )

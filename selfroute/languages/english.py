@@ -7,18 +7,20 @@ from selfroute.languages.language import Language
 WORDS = {
     # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
     "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
-        documents statement statements filing filings prospectus snippet snippets source sources material materials
-        content contents file files""",
+        documents statement statements filing filings snippet snippets search_results knowledge_base source
+        sources material materials content contents file files""",
     "work": """paper papers article articles report reports section sections note notes book story novel chapter
-        chapters transcript author authors editors segment segments page pages table narrative manual guide minutes
-        interview letter documentation law laws regulation wiki leaflet
-        ticket email contract agreement policy abstract summary record records log guidelines""",
+        chapters transcript author authors editors segment segments page pages table narrative manual guide
+        minutes interview letter documentation wiki leaflet ticket email abstract summary record records log
+        guidelines""",
+    # What these do not provide or cover is a fact.
+    "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" speaks of these where a reply declines, of a report or a chunk where it answers.
     "given_text": "provided given retrieved text texts passage passages context excerpt excerpts information",
     "asked": "information info detail details specifics answer answers question questions data",
-    "given": """provided given retrieved supplied available above following preceding financial annual quarterly entire
-        whole full two three search specific exact relevant attached shared listed current book page text these form
-        k q""",
+    "given": """four five six provided given retrieved supplied available above following preceding financial annual
+        quarterly entire whole full two three search specific exact relevant attached shared listed current book
+        page text these form k q""",
     "the": "the this these those that your any all my our her his their its a an such both each",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
     "about": "of in for about regarding on to from concerning with by between at within which who as you i we that",
@@ -31,42 +33,49 @@ WORDS = {
         hasn't haven't hadn't""",
     # In the present, as a document does; what people did not say is told in the past.
     "do_not": "do_not does_not don't doesn't",
-    "mention": """mention specify state say reveal
-        address describe discuss explain detail disclose indicate define clarify list
-        elaborate identify name outline quantify""",
+    "mention": """mention specify state say reveal address describe discuss explain detail disclose indicate define
+        clarify list elaborate identify name outline quantify""",
     "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
         definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
         outright anywhere here there further quite entirely particularly reliably carefully thoroughly""",
     "soft": "explicitly specifically directly precisely exactly outright explicit direct exact precise spelled",
-    "say": """mention* specif* provid* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat*
-        outlin* clarif* list* explain* offer* break project* name explor* compar* quantif* report* reveal* say says
-        tell* touch* delve* refer* speak talk record* answer* convey* giv* present* cover* go""",
-    "tell": """contain* includ* suggest* show* have make confirm* note* find* found determin* see locat* know verif*
+    "say": """mention* specif* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat* outlin*
+        clarif* list* explain* name explor* quantif* report* reveal* say says tell* touch* delve* refer* speak
+        talk record* answer* convey*""",
+    # What a text offers or not, as does a policy or a law.
+    "offer": "provid* offer* break project* giv* present* cover* go",
+    "tell": """compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat* know verif*
         access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
         allow* supply define* pertain* highlight* feature* support* about relevant enough sufficient document*
-        examine* investigat* pinpoint* relate* appear allude* hint* enable* permit* rule share get state be analyze*
-        evaluat*""",
+        examine* investigat* pinpoint* relate* appear allude* hint* enable* permit* rule state analyze* evaluat*""",
     "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
         answerable determined explained outlined compared quantified calculated inferred elaborated clarified
         explored confirmed established ascertained verified defined spelled assessed""",
+    # Of these a bare "is not told." is enough; others may be facts: "was not confirmed."
+    "mentioned": """mentioned specified stated indicated detailed disclosed revealed outlined elaborated named spelled
+        explained described""",
+    # What "we" can not, if it is the reader; "we" may also be who wrote the text: "We do not offer refunds."
+    "knows": "find determine know tell say see locate answer identify infer conclude verify provide* comment",
     "given_out": "provided given available",
     "found": """found located known present visible recorded documented said named included listed reported seen clear
         shown covered identified presented broken touched gleaned assessed settled worked_out dealt_with deduced
         derived extracted discerned""",
-    "possible": "possible clear certain sure",
+    "possible": "clear certain sure",
     "lacking": """insufficient unclear impossible unspecified unavailable unanswerable lack* omit* fail fails failed
-        missing absent silent unknown inadequate incomplete irrelevant""",
+        missing absent silent unknown inadequate incomplete irrelevant unrelated""",
     "holds": "contain contains provide provides give gives make makes offer offers include includes has have",
     "describes": """discuss* describ* focus* cover* mention* deal deals about concern* explain* relate* drawn asks
         appear contain contains provide provides list lists""",
     "information": """mention* information detail* reference* indication* discussion* info specifics explanation*
-        context""",
+        statement*""",
     "specific": "specific explicit direct clear further relevant sufficient additional detailed concrete precise exact",
     "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
         answer* data evidence record*""",
     "finds": "find found see saw",
     # Fillers.
     "hedge": "unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm overall",
+    "greeting": """hello hi sure okay ok great_question good_question thank_you_for_your_question
+        thanks_for_your_question honestly to_be_honest as_far_as_i_can_tell from_what_i_can_see let_me_check""",
     "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis analyzing
         analysing examining examined examination searching searched checking checked looking looked through at
         information only solely what is""",
@@ -75,8 +84,8 @@ WORDS = {
         might should seem seems appear appears says said stated shows suggest suggests argue argues indicates
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
         contributed involves requires focuses aims expects intends believes leads becomes became went took gave
-        got told considers allows consists but cannot not never unable lacks provides contains describes
-        discusses mentions include includes propose introduce""",
+        got told considers allows consists but cannot not never unable lacks provides contains describes discusses
+        mentions include includes propose introduce""",
     "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
@@ -85,8 +94,9 @@ WORDS = {
     "telling": """mention* discuss* describ* focus* refer* provid* infer* lack* not no never only rather instead
         contain* suggest* indicat* cover* stat* say* appear* seem* does do about""",
     # How an explanation begins that follows the refusal without a mark.
-    "because": """the this these those that your because i we since as given based due per according without there not
-        none no neither nothing nowhere insufficient unfortunately sorry however and so therefore but it they""",
+    "because": """the this these those that your because i we since given based due per according without there not none
+        no neither nothing nowhere insufficient unfortunately sorry however it they although while please if
+        note explanation passages question""",
     "link": "from in with by on using for under within through",
 }
 
@@ -97,26 +107,25 @@ PARTS = {
     "the_asked": "({the} | {given})* {asked} {head}",
     "never": "({aux} | {adverb})* {not} ({aux} | {adverb})*",
     "none": "no | not any | not enough | insufficient | not a | not an | not sufficient | neither | any | enough",
-    "lead": "(based | from | after | upon | on | within | given | reviewing | looking | having | despite | in {the})"
+    "lead": "(based | per | as per | from | after | upon | on | within | given | reviewing | looking | having | despite"
+    " | in {the})"
     " {reading}* {the}* ({given} | {number})* ({passages} | {work} | {asked}) {head} (and ..)? ,?"
     " | according to {the} {given_text} {given_text}* {head} ,?",
     "looked": "({aux} | {adverb})* {reading} ...",
-    "opener": "(({hedge} | apologies | my apologies) ,? | as an ai language model ,"
+    "opener": "(({hedge} | apologies | my apologies) ,? | as an ai (language model)? ,? | {greeting} (, | .)?"
     " | (i | we) {aux}* (sorry | apologize | apologise | afraid | regret) ((to | for) ..)? ,? (but | that)?"
     " | (i | we) {looked} (, | and | but)"
+    " | (i | we) (think | believe) that?"
     " | it {adverb}* (seems | appears | looks) (that | like)"
     " | (while | although | though) ... ,"
     " | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
     " | (regarding | concerning | as for | as to) ... ,)*",
-    "label": "(the | final | my | short)* (answer | response | result | verdict | conclusion | output | reasoning"
-    " | a | b | p | em | strong) :"
-    " | {hedge}* ,? {the}* (final | correct)* (answer | response | question | verdict) {aux} (: | that)? {boxed}?"
-    " | {boxed}",
     "boxed": "boxed : (text :)?",
     "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific}"
-    " | (in | from | within) {the}* {given}* {work})",
-    "where": "{about} ({the}* {given}* {work} | {in_text})",
-    "says_not": "{never} ({say} | {tell} | .. {information})",
+    " | (in | from | within) {the}* {given}* ({work} | {law}))",
+    "where": "{about} ({the}* {given}* ({work} | {law}) | {in_text})",
+    "inside": "(in | from | within | across) {the}* {given}* ({passages} | {work} | {law} | {asked})",
+    "says_not": "{never} ({say} | {offer} | {tell} | .. {information})",
     "end": ". | , | : | anywhere | here",
 }
 
@@ -125,12 +134,28 @@ ENGLISH = Language(
     words=WORDS,
     parts=PARTS,
     start="{opener} {lead}? {opener}",
-    labels=("{label}",),
-    explains=("{because}", "{link} ({the} | {given} | {passages} | {work} | {asked} | what | .)"),
+    labels=(
+        (
+            "(the | final | my | your | short)* (answer | answers | response | reply | result | results | verdict"
+            " | conclusion | output | reasoning | final | assistant | bot | status) (: | . | ,)"
+        ),
+        "a :",
+        (
+            "({hedge} | {greeting} | {lead})* ,? ({the}* (final | correct)* (answer | response | question | verdict)?"
+            " | i think it) {aux} considered? (: | that)? {boxed}?"
+        ),
+        "({hedge} | {greeting} | {lead}) (, | .)?",
+        "{boxed}",
+    ),
+    explains=(
+        "{because}",
+        "(as | so | and) (the | no | there | it | they | none)",
+        "{link} ({the} | {given} | {passages} | {work} | {asked} | what | .)",
+    ),
     declines=(
         # The text does not tell.
         "(as | since | because)? {the_text} {says_not}",
-        "(as | since | because)? {the_work} {never} ({say} | {tell} {in_text})",
+        "(as | since | because)? {the_work} {never} ({say} | {offer} | {tell} {in_text})",
         "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
         "({the_text} | {the_work} | {the_asked} | it) ({aux} | {adverb})* {lacking}",
         (
@@ -143,24 +168,33 @@ ENGLISH = Language(
             " {aux}* ({say} | {tell} | {describes} | ... ({told} | {given_out}))"
         ),
         # There is no information.
-        "there ({aux} | {adverb} | {not})* ({none} | nothing) ({told} | {in_text})",
+        "there ({aux} | {adverb} | {not})* ({none} | nothing) (-{pauses})* ({information} | {told} | {inside})",
+        "there ({aux} | {adverb} | {not})* {none} {specific}* {asked}",
+        "{lead} there ({aux} | {adverb})* {none} {specific}",
+        "there ({aux} | {adverb} | {not})* enough {passages}",
         "{none} {specific}* {information} ({about} | {end} | {be}? ({told} | {given_out} | {found}))",
-        "{none} -{pause} ... {be} {adverb}* ({told} | {given_out}) ({end} | {where})",
+        "{none} -{pause} ... {be} {adverb}* ({mentioned} {end} | ({told} | {given_out}) {where})",
+        "{none} {asked} found? {end} | {lead} {none} -{pause} ... {be} {given_out} {end}",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
         # The reader does not know.
-        "(i | we) ({looked} (and | but))? {never} ({say} | {tell} | {possible} | {passages} | .)",
-        "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further) | {finds}? no {knowledge})",
+        "i ({looked} (and | but))? {never} ({say} | {offer} | {tell} | {possible} | {passages} | .)",
+        "we ({looked} (and | but))? {never} {knows}",
+        "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further))",
+        "(i | we) ({aux} | {adverb})* {finds}? (no {knowledge} | nothing)",
         # What was asked for is not told.
-        "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {tell} | {possible} | in {the_text})",
-        "it {never} ({told} ({end} | {about}) | {possible} | {given_out} {where})",
+        "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {offer} | {tell} | {possible} | in {the_text})",
+        "{the_asked} ({aux} | falls)* (outside | beyond) (the | scope | of)* {given}* ({passages} | {work})",
+        "it {never} ({told} ({end} | {about}) | {possible} | possible to ({say} | {tell}) | {given_out} {where})",
+        "it {never} {say} ({end} | {whether})",
         "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where})",
-        "(unable | not able | impossible | cannot) to? ({say} | {tell})",
+        "(unable | not able | not possible | impossible | cannot) to? ({say} | {offer} | {tell})",
+        "(not {inside} | {not} know {end} | nothing {be} {adverb}* {told})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
         # The topic of the question is not told.
-        "({the} | {whether}) .. {never} ({told} | {given_out}) {end}",
+        "({the} | {whether}) .. {never} ({mentioned} | provided | given) {end}",
         "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {where}",
         "{the} .. {do_not} {adverb}* {mention}",
-        "({the} | {lead}) .. {never} ({soft} ({told} | {say}) | {say} {in_text})",
+        "({the} | {lead}) .. {never} ({soft} ({told} | {say} | {offer}) | ({say} | {offer}) {in_text})",
         "({the} | {whether}) .. {aux} {lacking} {where}",
     ),
     answers=(

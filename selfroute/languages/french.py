@@ -96,7 +96,7 @@ WORDS = {
     "missing": "manquant*",
     "lacking": "insuffisant* absent* muet* inconnu* manque* impossible introuvable* indisponible*",
     # Fillers.
-    "hedge": """hélas mes_excuses toutes_mes_excuses toutefois cependant mais en_revanche or donc ainsi par_conséquent
+    "hedge": """hélas mes_excuses toutes_mes_excuses toutefois cependant mais en_revanche donc ainsi par_conséquent
         certes je_suis_au_regret excusez_moi je_constate_qu je_constate_que veuillez_m_excuser
         je_vous_prie_de_m_excuser je_vous_présente_mes_excuses pardonnez_moi bien en_fait en_réalité néanmoins
         à_ma_connaissance pourtant il_semble_que il_semble_qu il_semblerait_que il_semblerait_qu
@@ -178,7 +178,8 @@ FRENCH = Language(
     ),
     explains=(
         ", | : | .",
-        "car | parce | puisque | faute | {article} ({given} | {passages} | {work} | {asked})",
+        "car (le | la | les | l | il | elle | aucun | aucune | ce | cette | rien | on | je | n | ne | ces)",
+        "parce | puisque | faute | {article} ({given} | {passages} | {work} | {asked})",
         "{hedge} | {prep} ({the} | {given})* ({passages} | {work})",
         "(je | j | il) ({ne} | ai | est | manque) | aucun | aucune | rien",
     ),
