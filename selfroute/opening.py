@@ -8,7 +8,7 @@ from collections.abc import Generator
 from selfroute.automaton import State
 from selfroute.tokens import NAMES, WORD, folded, is_spaced, is_whole, mark_of
 
-_TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>"
+_TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"  # the last where the prompt began it
 _END_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _LONGEST = len("</reasoning>")
 

@@ -71,6 +71,7 @@ REFUSALS = [
     '```json\r\n{"answer": "unanswerable"}\n```',
     "```c++\nunanswerable\n```",
     "unanswerable Note: the passages stop.",
+    "</think>\n\nunanswerable",
 ]
 
 DECLINES = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from replies import ANSWERS, DECLINES, REFUSALS, by_language, languages_put_back
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
 from selfroute.errors import ConfigurationError
-from selfroute.languages import Language, add_language
+from selfroute.languages import LANGUAGES, Language, add_language, grammar
 
 
 def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:
@@ -255,6 +257,23 @@ def test_a_huge_reply_is_judged_by_its_opening(unit: str) -> None:
 def languages() -> Iterator[list[Language]]:
     with languages_put_back() as known:
         yield known
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> None:
+    rules = (language.start, *language.declines, *language.answers, *language.labels, *language.explains)
+    used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
+    assert {*language.words, *language.parts} - used <= {"stops"}
+    assert not set(language.words) & set(language.parts)
+
+
+def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None:
+    expected = [declines(reply) for reply in every_reply]
+    for _ in range(3):
+        grammar.cache_clear()
+        with ThreadPoolExecutor(8) as pool:
+            for found in pool.map(lambda _: [declines(reply) for reply in every_reply], range(8)):
+                assert found == expected
 
 
 def test_a_language_can_be_added_and_replaced(languages: list[Language]) -> None:

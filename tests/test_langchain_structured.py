@@ -8,7 +8,6 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import certifi
 import openai
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -49,23 +48,7 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 every_client = pytest.mark.parametrize("client", CLIENTS)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
-    path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
-    path.write_text(certifi.contents().partition(end)[0] + end)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(path))
-        yield
-
-
-@pytest.fixture(scope="module", autouse=True)
-def frozen() -> Iterator[None]:
-    """Keep what was imported out of the collections after each test: they take long otherwise."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from operator import add
 from typing import Any
 
 import aiohttp
-import certifi
 import httpx
 import openai
 import pytest
@@ -82,23 +81,7 @@ def _everything(run: Run) -> str:
     return "\n".join([repr(own), *map(_everything, run.child_runs)])
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
-    path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
-    path.write_text(certifi.contents().partition(end)[0] + end)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(path))
-        yield
-
-
-@pytest.fixture(scope="module", autouse=True)
-def frozen() -> Iterator[None]:
-    """Keep what was imported out of the collections after each test: they take long otherwise."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import certifi
 import openai
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
@@ -48,14 +47,7 @@ ANSWER = "Ms Okafor chaired it."
 every_mode = pytest.mark.parametrize("mode", MODES)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
-    path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
-    path.write_text(certifi.contents().partition(end)[0] + end)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(path))
-        yield
+pytestmark = pytest.mark.usefixtures("one_certificate")
 
 
 @pytest.fixture(scope="module", autouse=True)

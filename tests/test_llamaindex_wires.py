@@ -14,7 +14,6 @@ from importlib.metadata import version
 from typing import Any
 
 import aiohttp
-import certifi
 import httpx
 import openai
 import pytest
@@ -85,16 +84,7 @@ class Told:
         return usage
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let the clients load one certificate, not all: that takes longest in making them, and nothing here needs any."""
-    file = tmp_path_factory.mktemp("certificates") / "one.pem"
-    found = re.search(r"-----BEGIN .*?END CERTIFICATE-----\n", certifi.contents(), re.DOTALL)
-    assert found
-    file.write_text(found[0])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(file))
-        yield
+pytestmark = pytest.mark.usefixtures("one_certificate")
 
 
 @pytest.fixture(scope="module", autouse=True)

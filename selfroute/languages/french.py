@@ -177,7 +177,6 @@ FRENCH = Language(
         "je dois {adverb}* répondre :?",
     ),
     explains=(
-        ", | : | .",
         "car (le | la | les | l | il | elle | aucun | aucune | ce | cette | rien | on | je | n | ne | ces)",
         "parce | puisque | faute | {article} ({given} | {passages} | {work} | {asked})",
         "{hedge} | {prep} ({the} | {given})* ({passages} | {work})",

@@ -213,7 +213,6 @@ GERMAN = Language(
         "({the} | {given} | {adverb})* {asked} (ist | lautet | bleibt) {adverb}* :?",
     ),
     explains=(
-        ", | : | .",
         "weil | denn | da ({the} | {information} | ich | es | {no})",
         "{the} ({given} | {passages} | {work} | {asked} | {information})",
         "{hedge} | {prep} ({the} | {given})* ({passages} | {work} | .)",

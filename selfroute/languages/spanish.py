@@ -184,7 +184,6 @@ SPANISH = Language(
     start="{opener} {lead}* {opener}",
     labels=("{label} (: | .)", "{label} (es | sería | queda) {adverb}* :?"),
     explains=(
-        ", | : | .",
         (
             "porque | ya que | pues | dado que | debido a | puesto que"
             " | {article} ({given} | {passages} | {work} | {asked})"

@@ -1,0 +1,28 @@
+"""What the tests over real wires share; a module asks for it by `pytestmark`."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import certifi
+import pytest
+
+
+@pytest.fixture(scope="module")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""
+    path, end = tmp_path_factory.mktemp("certificates") / "one.pem", "-----END CERTIFICATE-----\n"
+    path.write_text(certifi.contents().partition(end)[0] + end)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(path))
+        yield
+
+
+@pytest.fixture(scope="module")
+def frozen() -> Iterator[None]:
+    """Keep what was imported out of the collections after each test: they take long otherwise."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
