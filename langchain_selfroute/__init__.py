@@ -7,7 +7,8 @@ except ModuleNotFoundError as error:
     raise ImportError(msg) from error
 
 from langchain_selfroute.chain import SelfRouteChain
+from langchain_selfroute.ledger import SelfRouteLedger
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 from langchain_selfroute.stored import StoredDocuments
 
-__all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteOutput", "StoredDocuments"]
+__all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteLedger", "SelfRouteOutput", "StoredDocuments"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -19,16 +20,19 @@ from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import structured
 from langchain_selfroute.chunks import achunks_of, chunks_of
-from langchain_selfroute.convert import window_of
 from langchain_selfroute.documents import Source
+from langchain_selfroute.models import window_of
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored import StoredDocuments, is_empty
 from langchain_selfroute.stores import Fetch
-from selfroute import prompts
+from selfroute import prices, prompts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
+from selfroute.flow import Route
+from selfroute.prices import Model
 from selfroute.reports import Answerability, answerability_of
+from selfroute.savings import Baseline
 from selfroute.usage import count_tokens
 from selfroute.window import room_in
 
@@ -83,6 +87,10 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
             `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
         token_counter: Counts the tokens of a text; a quarter of its characters if None.
+        measure_savings: Whether `usage` tells what always reading the documents would have taken. A stored document
+            that was not read yet is counted in the background for it, once.
+        priced_as: `provider:name` of the model, for the prices, where it can not be found from the model itself.
+        long_context_priced_as: The same for `long_context_llm`.
 
     Raises:
         ConfigurationError: The parts can not work together (in the constructor; a `ValueError`).
@@ -102,6 +110,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     answerability: Answerability = "text"
     max_context_tokens: int | None = Field(default=None, gt=0)
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
+    measure_savings: bool = True
+    priced_as: str | None = None
+    long_context_priced_as: str | None = None
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", hide_input_in_errors=True)
 
@@ -151,8 +162,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @model_validator(mode="after")
     def _check_models(self) -> Self:
         if self.answerability == "structured":
-            structured.asking("llm", self.llm)
-            structured.asking("long_context_llm", self.long_context_llm or self.llm)
+            structured.asking("llm", self.model_of("rag"))
+            structured.asking("long_context_llm", self.model_of("long_context"))
         return self
 
     @field_validator("answerability", mode="before")
@@ -164,6 +175,13 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @classmethod
     def _check_refusal(cls, value: str) -> str:
         return prompts.refusal_of(value)
+
+    @field_validator("priced_as", "long_context_priced_as")
+    @classmethod
+    def _check_priced_as(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None:
+            Model.of(str(info.field_name), value)
+        return value
 
     @classmethod
     def from_vectorstore(  # noqa: PLR0913 - the arguments of the contract
@@ -222,9 +240,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
         steps: dict[str, Runnable[Any, Any]] = {
             "retrieve": self.retriever,
-            "rag": self.llm,
+            "rag": self.model_of("rag"),
             "read_documents": source,
-            "long_context": self.long_context_llm or self.llm,
+            "long_context": self.model_of("long_context"),
         }
         return graph_of(steps, start=start, end=end)
 
@@ -232,11 +250,28 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """Count the tokens of a text with `token_counter`, or estimate them."""
         return self.token_counter(text) if self.token_counter else count_tokens(text)
 
+    @cached_property
+    def baseline(self) -> Baseline:
+        """What this chain has seen of what reading the documents takes."""
+        return Baseline()
+
+    def model_of(self, step: Route) -> Runnable[Any, Any]:
+        """The model of a step."""
+        return self.llm if step == "rag" else self.long_context_llm or self.llm
+
+    def priced_model_of(self, step: Route) -> Model | None:
+        """What the model of a step is priced as, if the user says so."""
+        return prices.said(
+            priced_as=self.priced_as,
+            long_context_priced_as=self.long_context_priced_as,
+            shared=self.long_context_llm is None,
+        )[step]
+
     def document_budget(self) -> int | None:
         """The tokens that the documents of the second step may have together, None for no limit."""
         if self.max_context_tokens is not None:
             return self.max_context_tokens
-        window = window_of(self.long_context_llm or self.llm)
+        window = window_of(self.model_of("long_context"))
         return None if window is None else room_in(window)
 
     @override

@@ -14,6 +14,7 @@ from langchain_core.runnables.config import run_in_executor, set_config_context
 
 from selfroute.documents import original_label
 from selfroute.errors import ReplyError
+from selfroute.savings import Size
 from selfroute.window import Count, fit
 
 Given: TypeAlias = dict[str, Any]
@@ -61,6 +62,14 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
         with set_config_context(config) as context:
             found = await context.run(asyncio.ensure_future, found)
     return documents_of(found, "documents")
+
+
+def sizes(source: Source, retrieved: Sequence[Document]) -> list[Size] | None:
+    """How long the documents are that would be read, if that is known without reading them."""
+    if isinstance(source, list):
+        return [Size(None, sum([len(document.page_content) for document in source]))]
+    known: Callable[[Sequence[Document]], list[Size] | None] | None = getattr(source, "sizes", None)
+    return known(retrieved) if known else None
 
 
 def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:

@@ -44,6 +44,9 @@ class Fields(TypedDict, total=False):
     answerability: Answerability
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
+    measure_savings: bool
+    priced_as: str | None
+    long_context_priced_as: str | None
 
 
 def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any]) -> Graph:

@@ -18,14 +18,18 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
-from langchain_selfroute import documents, structured
-from langchain_selfroute.convert import Tally, inputs_of, is_too_long
+from langchain_selfroute import documents, models, structured
+from langchain_selfroute.convert import inputs_of, is_too_long
+from langchain_selfroute.ledger import SelfRouteLedger
+from langchain_selfroute.models import Tally
 from langchain_selfroute.stored import StoredDocuments
+from selfroute.account import Account, Entry
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up
+from selfroute.prices import Model
 from selfroute.prompts import documents_in
-from selfroute.usage import Usage
+from selfroute.savings import Asked
 from selfroute.window import read_less
 
 if TYPE_CHECKING:
@@ -58,7 +62,8 @@ class _Call(Generic[Manager]):
         self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()  # whole documents, before they were fitted
         self.context: Sequence[Document] = ()
-        self.usage = Usage()
+        self.prompt, self.shown = "", 0  # the first step's, and how many characters of it are passages
+        self.account = Account(self._booked)
 
     def flow(self) -> Flow:
         """Start: look at the inputs (here, within the run, so that it records what is wrong with them)."""
@@ -67,6 +72,25 @@ class _Call(Generic[Manager]):
 
     def is_too_long(self, error: Exception) -> bool:
         return is_too_long(error)
+
+    def settle(self, answer: Answer) -> None:
+        if not self.chain.measure_savings:
+            return
+        baseline, usage = self.chain.baseline, self.account.usage
+        sizes = documents.sizes(self._source(), self.passages)
+        if answer.route == "long_context":
+            whole = all(not documents.label_of(document).get("trimmed") for document in self.context)
+            complete = whole and len(self.read) == len(self.context)
+            self.account.usage = baseline.read(usage, sizes if complete else None)
+        else:
+            count, budget = self.chain.count_tokens, self.chain.document_budget()
+            asked = Asked(self.prompt, self.shown, budget, count)
+            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+
+    def _booked(self, entry: Entry) -> None:
+        # Callbacks may hold one twice: bound, and given with the call.
+        for ledger in {handler for handler in self.manager.handlers if isinstance(handler, SelfRouteLedger)}:
+            ledger.add(entry)
 
     def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
         """The config of a child run; what runs it merges it with the context's, so it is given only what differs."""
@@ -92,10 +116,11 @@ class _Call(Generic[Manager]):
             names = [one.metadata.get("title", self._source_of(one)) for one in effect.context] if whole else []
             context = documents_in(texts, names) if whole else "\n\n".join(texts)
         words = {**self.inputs, "context": context, "refusal": self.refusal}
-        if effect.step == "rag":
-            model, prompt = chain.llm, chain.rag_prompt.format_prompt(**words)
-        else:
-            model, prompt = chain.long_context_llm or chain.llm, chain.long_context_prompt.format_prompt(**words)
+        model = chain.model_of(effect.step)
+        template = chain.rag_prompt if effect.step == "rag" else chain.long_context_prompt
+        prompt = template.format_prompt(**words)
+        if effect.step == "rag" and chain.measure_savings:
+            self.prompt, self.shown = models.asked(prompt), len(context)
         if chain.answerability == "structured":
             model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
@@ -111,8 +136,19 @@ class _Call(Generic[Manager]):
 
     def _book(self, step: Route, tally: Tally, prompt: PromptValue) -> None:
         counts = tally.usage(prompt, count=self.chain.count_tokens)
-        if counts:
-            self.usage += Usage.of(step, counts)
+        if counts is None:
+            return
+        self.account.paid(step, counts, self._model(step, tally))
+        if tally.whole and tally.counts is None:
+            models.say_why_estimated(self.chain.model_of(step), self.config)
+
+    def _model(self, step: Route, tally: Tally | None = None) -> Model:
+        """What the model of a step, or the one that answered, is called where it is paid for."""
+        said = self.chain.priced_model_of(step)
+        if said:
+            return said
+        configured = models.model_of(self.chain.model_of(step), self.config)
+        return tally.model(configured) if tally else configured
 
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
         asked = {"input": self.inputs["input"], "retrieved": len(effect.passages)}
@@ -170,7 +206,7 @@ class _Call(Generic[Manager]):
         return {
             "answerable": answer.answerable,
             "decision": answer.decision.as_dict(),
-            "usage": self.usage.as_dict(),
+            "usage": self.account.usage.as_dict(),
         }
 
     def whole(self, answer: Answer) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
@@ -17,6 +19,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, chunks_of, original_label, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
+from selfroute.savings import Size, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _START = "start_index"
@@ -90,7 +93,7 @@ class StoredDocuments:
             )
             raise ConfigurationError(msg)
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
-        self._store, self._cache = store_of(vectorstore, fetch), Cache()
+        self._store, self._cache, self._sizes = store_of(vectorstore, fetch), Cache(), Sizes()
         if not is_empty(filter):
             self._store.check(filter)
 
@@ -103,7 +106,7 @@ class StoredDocuments:
         """
         return self._read(inputs["retrieved"], None)
 
-    def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> Callable[[Given], list[Document]]:
+    def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> Behind:
         """The same, for passages of this retriever, under the filter that it has in a call with this config.
 
         Raises:
@@ -117,25 +120,41 @@ class StoredDocuments:
                 f"it: {_ADVICE}"
             )
             raise ConfigurationError(msg)
-        return lambda inputs: self._read(inputs["retrieved"], seen)
+        return Behind(self, seen)
 
     def forget(self, source: str | None = None) -> None:
         """Read a document anew when it is asked for next, or all of them."""
         self._cache.forget(source)
+        self._sizes.forget()
 
-    def _read(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Document]:
+    def _limits(self, seen: Seen | None) -> tuple[list[Any], bool]:
+        """What chunks have to meet, and whether there may be more to the wall."""
         conditions = [] if is_empty(self.filter) else [self.filter]
         if seen and seen.filter is not None and seen.filter not in conditions:
             self._store.check(seen.filter)
             conditions.append(seen.filter)
         elsewhere = seen is not None and not self._store.is_of(seen.vectorstore)
         told = self.filter is not None
-        doubted = elsewhere or not (told or (seen is not None and self._store.is_plain(seen.vectorstore)))
+        return conditions, elsewhere or not (told or (seen is not None and self._store.is_plain(seen.vectorstore)))
+
+    def _hits(self, retrieved: Sequence[Document]) -> dict[Any, list[Document]]:
         hits: dict[Any, list[Document]] = {}
         for passage in retrieved:
             source = passage.metadata.get(self.source_key)
             # One that names no document stands for itself.
             hits.setdefault(source if isinstance(source, _NAMES) else (id(passage),), []).append(passage)
+        return hits
+
+    def _through(self, conditions: list[Any]) -> str | None:
+        """What tells documents that are read under these conditions from others; None if nothing does."""
+        if any(map(callable, conditions)):
+            return None
+        return self._store.kept_under(conditions) or repr(conditions)
+
+    def _read(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Document]:
+        conditions, doubted = self._limits(seen)
+        told, through = self.filter is not None, None if doubted else self._through(conditions)
+        hits = self._hits(retrieved)
         if hits and not any(isinstance(source, _NAMES) for source in hits):
             keys = sorted({key for passage in retrieved for key in passage.metadata})
             msg = (
@@ -149,8 +168,32 @@ class StoredDocuments:
             vouching = None
             if doubted:
                 vouching = Vouching(source, found, place=_PLACE, advice=_ADVICE, by_id=not told, blindly=told)
-            documents.append(self._document(source, passages, conditions, vouching))
+            document = self._document(source, passages, conditions, vouching)
+            documents.append(document)
+            if through is not None and isinstance(source, _NAMES):
+                self._sizes.put((source, through), len(document.page_content))
         return documents
+
+    def _lengths(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Size] | None:
+        conditions, doubted = self._limits(seen)
+        through = None if doubted else self._through(conditions)
+        hits = self._hits(retrieved)
+        if through is None or not any(isinstance(source, _NAMES) for source in hits):
+            return None
+        sizes: list[Size | None] = []
+        for source, passages in hits.items():
+            if isinstance(source, _NAMES):
+                key = (source, through)
+                length = self._sizes.get(key, partial(self._length, source, passages, conditions))
+                sizes.append(length if length is None else Size(key, length))
+            else:
+                text = passages[0].page_content
+                sizes.append(Size(hash(text), len(text)))
+        known = [size for size in sizes if size]  # after all were asked for
+        return known if len(known) == len(sizes) else None
+
+    def _length(self, source: Any, hits: list[Document], conditions: list[Any]) -> int:
+        return len(self._document(source, hits, conditions, None).page_content)
 
     def _document(
         self, source: Any, hits: list[Document], conditions: list[Any], vouching: Vouching | None
@@ -214,6 +257,22 @@ class StoredDocuments:
         if vouching is None and (through := self._store.kept_under(conditions)):
             self._cache.put(source, through, kept, forgotten=forgotten)
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Stored documents, for the passages of one retriever in one call."""
+
+    _stored: StoredDocuments
+    _seen: Seen | None
+
+    def __call__(self, inputs: Given) -> list[Document]:
+        """Read them."""
+        return self._stored._read(inputs["retrieved"], self._seen)  # noqa: SLF001
+
+    def sizes(self, retrieved: Sequence[Document]) -> list[Size] | None:
+        """How long they are, if that is known without reading them."""
+        return self._stored._lengths(retrieved, self._seen)  # noqa: SLF001
 
 
 def is_empty(condition: Any) -> bool:

@@ -21,8 +21,8 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
-from langchain_selfroute.convert import Tally
 from langchain_selfroute.convert import text_of as text_in
+from langchain_selfroute.models import Tally
 from selfroute import reports
 from selfroute.errors import ConfigurationError
 

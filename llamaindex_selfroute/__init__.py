@@ -6,9 +6,17 @@ except ModuleNotFoundError as error:
     msg = 'llamaindex_selfroute needs llama-index-core: pip install "selfroute[llamaindex]"'
     raise ImportError(msg) from error
 
-from llamaindex_selfroute.events import SelfRouteDecisionEvent
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent
+from llamaindex_selfroute.ledger import SelfRouteLedger
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
 from llamaindex_selfroute.stored import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 
-__all__ = ["SelfRouteDecisionEvent", "SelfRouteQueryEngine", "SelfRouteSynthesizer", "StoredDocuments"]
+__all__ = [
+    "SelfRouteDecisionEvent",
+    "SelfRouteLedger",
+    "SelfRouteQueryEngine",
+    "SelfRouteQueryEvent",
+    "SelfRouteSynthesizer",
+    "StoredDocuments",
+]

@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeAlias, TypeVar
 
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import original_label
 from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.savings import Size
 from selfroute.window import Count, fit
 
 Result = TypeVar("Result")
@@ -76,6 +77,19 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
     return _copies(await found if inspect.isawaitable(found) else found)
 
 
+def sizes(source: Source, nodes: Sequence[NodeWithScore]) -> list[Size] | None:
+    """How long the documents are that would be read, if that is known without reading them."""
+    if not callable(source):
+        return [Size(None, sum(map(length_of, source)))]
+    known: Callable[[Sequence[NodeWithScore]], list[Size] | None] | None = getattr(source, "sizes", None)
+    return known(nodes) if known else None
+
+
+def length_of(document: BaseNode) -> int:
+    """How many characters of a document a model is shown."""
+    return len(document.get_content(metadata_mode=MetadataMode.LLM))
+
+
 async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
     """Call in a thread; a `StopIteration`, which no future can carry, is a `RuntimeError` there as in a generator."""
 
@@ -131,6 +145,12 @@ def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
         }
     )
     return WholeDocument(node=copy, score=score)
+
+
+def is_trimmed(item: NodeWithScore) -> bool:
+    """Whether this is only a part of a document."""
+    label = item.node.metadata.get(LABEL)
+    return isinstance(label, Mapping) and bool(label.get("trimmed"))
 
 
 def fitted(

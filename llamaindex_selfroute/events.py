@@ -1,4 +1,4 @@
-"""The event by which an engine tells its route, and how events are sent."""
+"""The events by which an engine tells its route and what a query took, and how events are sent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from llama_index.core.instrumentation.dispatcher import Dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
+
+from selfroute.account import Entry
 
 
 class SelfRouteDecisionEvent(BaseEvent):
@@ -38,6 +40,35 @@ class SelfRouteDecisionEvent(BaseEvent):
     def class_name(cls) -> str:
         """The name by which handlers know the event."""
         return "SelfRouteDecisionEvent"
+
+
+class SelfRouteQueryEvent(BaseEvent):
+    """A query is over, however it ended; `SelfRouteLedger` adds these up.
+
+    Example:
+        ```python
+        from llama_index.core.instrumentation import get_dispatcher
+        from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+        from llamaindex_selfroute import SelfRouteQueryEvent
+
+        class Costs(BaseEventHandler):
+            def handle(self, event, **kwargs):
+                if isinstance(event, SelfRouteQueryEvent):
+                    print(event.entry.outcome, event.entry.usage.total_tokens, event.entry.seconds)
+
+        get_dispatcher().add_event_handler(Costs())
+        ```
+
+    Attributes:
+        entry: What it took, and how it ended: `outcome`, `usage`, `seconds`, `route` and so on, and no text.
+    """
+
+    entry: Entry
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name by which handlers know the event."""
+        return "SelfRouteQueryEvent"
 
 
 def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:

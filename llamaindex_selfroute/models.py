@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Generator
+from dataclasses import replace
+from functools import cache
 from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 
 from llamaindex_selfroute.convert import Prompt, text_of
+from selfroute.prices import Model
 from selfroute.usage import NOTHING, StepUsage
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 
 _PROMPT = "prompt_tokens"
+_PACKAGES = "llama_index.llms."
+_logger = logging.getLogger(__name__)
 
 
 def ask(llm: LLM, prompt: Prompt) -> Response:
@@ -70,13 +76,47 @@ class Tally:
         return text
 
     def usage(self, prompt: Prompt, *, count: Callable[[str], int]) -> StepUsage | None:
-        """What the call cost; None if the model gave nothing at all."""
+        """What the call took; None if the model gave nothing at all."""
         if self.last is None:
             return None
         counts = _counts(self.last)
         if self.whole and counts and not _cut_short(self.last):
             return counts
         return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
+
+    def model(self, configured: Model) -> Model:
+        """Which model answered: the dated version of the one that was asked, say."""
+        raw = self.last and self.last.raw
+        name = _look(raw, "model") or _look(raw, "model_version")
+        return replace(configured, name=name) if isinstance(name, str) else configured
+
+
+def model_of(llm: LLM) -> Model:
+    """What a model is called, as far as it says so; its provider goes by the package that it is of."""
+    provider, url = _package(type(llm)), getattr(llm, "api_base", None)
+    return Model(llm.metadata.model_name, provider, url if isinstance(url, str) else None)
+
+
+@cache
+def _package(kind: type[LLM]) -> str | None:
+    modules = (base.__module__ for base in kind.__mro__)
+    packages = [name.removeprefix(_PACKAGES).split(".")[0] for name in modules if name.startswith(_PACKAGES)]
+    return next((name for name in packages if name != "openai_like"), None)  # that is anybody's who speaks as OpenAI
+
+
+def say_why_estimated(llm: LLM) -> None:
+    """Log how to have a model report what it took, if it is one that would, asked otherwise."""
+    if "openai" in (_package(type(llm)) or ""):
+        _say(type(llm).__name__)
+
+
+@cache
+def _say(kind: str) -> None:
+    _logger.warning(
+        "%s does not report what a streamed reply took, so that usage is estimated: "
+        'additional_kwargs={"stream_options": {"include_usage": True}} makes it do so',
+        kind,
+    )
 
 
 def _counts(reply: Response) -> StepUsage | None:

@@ -28,7 +28,8 @@ _CHOOSING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
-_DEFAULTS = {"refusal": "unanswerable", "answerability": "text", "streaming": False}  # of all others it is None
+# Of all others it is None.
+_DEFAULTS = {"refusal": "unanswerable", "answerability": "text", "measure_savings": True, "streaming": False}
 
 
 class Fields(TypedDict, total=False):
@@ -42,6 +43,9 @@ class Fields(TypedDict, total=False):
     answerability: Answerability
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
+    measure_savings: bool
+    priced_as: str | None
+    long_context_priced_as: str | None
     streaming: bool
     node_postprocessors: list[BaseNodePostprocessor] | None
     callback_manager: CallbackManager | None
@@ -85,6 +89,9 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         answerability: Answerability = "text",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
+        measure_savings: bool = True,
+        priced_as: str | None = None,
+        long_context_priced_as: str | None = None,
         streaming: bool = False,
     ) -> None:
         """Configure.
@@ -104,6 +111,9 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
             answerability: How it tells whether it can answer: as `"text"`, or `"structured"`.
             max_context_tokens: Bounds the documents' text.
             token_counter: Counts the tokens of a text.
+            measure_savings: Whether `usage` tells what always reading the documents would have taken.
+            priced_as: `provider:name` of the model, for the prices.
+            long_context_priced_as: The same for `long_context_llm`.
             streaming: Whether to answer in pieces.
 
         Raises:
@@ -120,6 +130,9 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
             "answerability": answerability,
             "max_context_tokens": max_context_tokens,
             "token_counter": token_counter,
+            "measure_savings": measure_savings,
+            "priced_as": priced_as,
+            "long_context_priced_as": long_context_priced_as,
             "streaming": streaming,
         }
         synthesizer = response_synthesizer or SelfRouteSynthesizer(**fields, callback_manager=callback_manager)  # type: ignore[arg-type]

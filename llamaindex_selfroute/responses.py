@@ -54,7 +54,7 @@ def _poured(
                 yield item
     finally:
         items.close()
-        metadata["usage"] = steps.usage.as_dict()
+        metadata["usage"] = steps.account.usage.as_dict()
 
 
 def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
@@ -78,7 +78,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
         finally:
             await items.aclose()
             if "route" in metadata:
-                metadata["usage"] = steps.usage.as_dict()
+                metadata["usage"] = steps.account.usage.as_dict()
 
     return ClosingStreamingResponse(pieces(), sources, metadata)
 
@@ -106,7 +106,7 @@ def _metadata(of: Decided | Answer, steps: Steps, *, answerable: bool) -> dict[s
         "route": of.route,
         "answerable": answerable,
         "decision": of.decision.as_dict(),
-        "usage": steps.usage.as_dict(),
+        "usage": steps.account.usage.as_dict(),
         "retrieved": _retrieved(steps),
     }
 

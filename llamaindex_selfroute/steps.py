@@ -12,12 +12,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import convert, documents, models, structured
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.events import SelfRouteDecisionEvent, send
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, send
 from llamaindex_selfroute.models import Tally
+from selfroute.account import Account, Entry
 from selfroute.drivers import Flow
-from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, self_route
+from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up, hang_up
-from selfroute.usage import Usage
+from selfroute.prices import Model
+from selfroute.savings import Asked
 from selfroute.window import is_too_long, read_less
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ class Steps:
         self.span = active_span_id.get()
         self.read: Sequence[NodeWithScore] = ()  # whole documents, before they were fitted
         self.context: Sequence[NodeWithScore] = ()
-        self.usage = Usage()
+        self.prompt, self.shown = "", 0  # the first step's, and how many characters of it are passages
+        self.account = Account(self._booked, retrieves=False)
 
     def flow(self) -> Flow:
         """A fresh flow for the query."""
@@ -64,6 +67,23 @@ class Steps:
     def is_too_long(self, error: Exception) -> bool:
         """Whether the model refused its prompt as too long."""
         return is_too_long(error)
+
+    def settle(self, answer: Answer) -> None:
+        """Complete the usage with what the long context alone would have taken."""
+        synthesizer, usage = self.synthesizer, self.account.usage
+        if not synthesizer.measure_savings:
+            return
+        baseline = synthesizer.baseline
+        sizes = documents.sizes(synthesizer.source, self.nodes)
+        if answer.route == "long_context":
+            complete = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
+            self.account.usage = baseline.read(usage, sizes if complete else None)
+        else:
+            asked = Asked(self.prompt, self.shown, synthesizer.document_budget(), synthesizer.count_tokens)
+            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+
+    def _booked(self, entry: Entry) -> None:
+        send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self.span)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
         """Return the nodes."""
@@ -159,17 +179,26 @@ class Steps:
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, Tally]:
         self.context, synthesizer = effect.context, self.synthesizer
         llm, template = synthesizer.model_of(effect.step)
-        words = {
-            **self.words,
-            "context_str": convert.context_of(
-                effect.context, synthesizer.document_prompt, whole=effect.step == "long_context"
-            ),
-            "query_str": self.query.query_str,
-            "refusal": self.refusal,
-        }
-        return llm, convert.formatted(llm, template, words), Tally(whole=self.structured or not self.streaming)
+        whole = effect.step == "long_context"
+        context = convert.context_of(effect.context, synthesizer.document_prompt, whole=whole)
+        words = {**self.words, "context_str": context, "query_str": self.query.query_str, "refusal": self.refusal}
+        prompt = convert.formatted(llm, template, words)
+        if not whole and synthesizer.measure_savings:
+            self.prompt, self.shown = convert.text_of(prompt), len(context)
+        return llm, prompt, Tally(whole=self.structured or not self.streaming)
 
     def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:
         counts = tally.usage(prompt, count=self.synthesizer.count_tokens)
-        if counts:
-            self.usage += Usage.of(effect.step, counts)
+        if counts is None:
+            return
+        self.account.paid(effect.step, counts, self._model(effect.step, tally))
+        if counts.estimated and tally.whole and self.streaming:
+            models.say_why_estimated(self.synthesizer.model_of(effect.step)[0])
+
+    def _model(self, step: Route, tally: Tally | None = None) -> Model:
+        """What the model of a step is called where it is paid for."""
+        said = self.synthesizer.priced_model_of(step)
+        if said:
+            return said
+        configured = models.model_of(self.synthesizer.model_of(step)[0])
+        return tally.model(configured) if tally else configured

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -19,7 +21,7 @@ from llama_index.core.schema import (
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 
-from llamaindex_selfroute.documents import labelled
+from llamaindex_selfroute.documents import labelled, length_of
 from llamaindex_selfroute.filters import Wall, wall_of
 from llamaindex_selfroute.nodes import Link, put_together
 from llamaindex_selfroute.stores import Fetch, store_of
@@ -27,6 +29,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
+from selfroute.savings import Size, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _PLACE = PLACE_KEYS | {"header_path", "window", "original_text"}  # where a node stands, as splitters note it
@@ -96,7 +99,7 @@ class StoredDocuments:
             msg = f"filters must be MetadataFilters, not {type(filters).__name__}"
             raise ConfigurationError(msg)
         self.filters, self.docstore = filters, index.docstore if docstore is None else docstore
-        self._store, self._cache = store_of(index, fetch), Cache()
+        self._store, self._cache, self._sizes = store_of(index, fetch), Cache(), Sizes()
 
     def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
         """Read the documents behind the nodes, best first, each once.
@@ -107,15 +110,23 @@ class StoredDocuments:
         """
         return self._read(nodes, None)
 
-    def behind(
-        self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()
-    ) -> Callable[[Sequence[NodeWithScore], QueryBundle], list[BaseNode]]:
+    def behind(self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Behind:
         """The same, for nodes of this retriever that went through these postprocessors, under its filters."""
-        return lambda nodes, _query: self._read(nodes, retriever, postprocessors)
+        return Behind(self, retriever, postprocessors)
 
     def forget(self, ref_doc_id: str | None = None) -> None:
         """Read a document anew when it is asked for next, or all of them."""
         self._cache.forget(ref_doc_id)
+        self._sizes.forget()
+
+    def _limits(
+        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]
+    ) -> tuple[Wall, bool, bool]:
+        """The wall; whether there may be more to it; whether nothing is known of that."""
+        seen = retriever and wall_of(retriever, postprocessors)
+        elsewhere = seen is not None and not self._store.is_searched_by(retriever)
+        unknown = self.filters is None and (seen is None or elsewhere)
+        return (seen or Wall()).within(self.filters), unknown or elsewhere, unknown
 
     def _read(
         self,
@@ -123,14 +134,8 @@ class StoredDocuments:
         retriever: BaseRetriever | None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> list[BaseNode]:
-        seen = retriever and wall_of(retriever, postprocessors)
-        elsewhere = seen is not None and not self._store.is_searched_by(retriever)
-        unknown = self.filters is None and (seen is None or elsewhere)
-        wall = (seen or Wall()).within(self.filters)
-        hits: dict[str, list[BaseNode]] = {}
-        for item in nodes:
-            # One that names no document stands for itself.
-            hits.setdefault(item.node.ref_doc_id or f"\0{item.node.node_id}", []).append(item.node)
+        wall, doubted, unknown = self._limits(retriever, postprocessors)
+        hits = _hits(nodes)
         if nodes and not any(item.node.ref_doc_id or isinstance(item.node, Document) for item in nodes):
             msg = (
                 "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE): give the "
@@ -139,14 +144,33 @@ class StoredDocuments:
             raise DocumentNotFoundError(msg)
         documents = []
         for name, found in hits.items():
-            doubted = unknown or elsewhere
             vouching = (
                 Vouching(name, [*map(_hit, found)], place=_PLACE, advice=_ADVICE, blindly=not unknown)
                 if doubted
                 else None
             )
-            documents.append(self._document(name, found, wall, vouching))
+            document = self._document(name, found, wall, vouching)
+            documents.append(document)
+            if not doubted:
+                self._sizes.put((name, wall.name), length_of(document))
         return documents
+
+    def _lengths(
+        self, nodes: Sequence[NodeWithScore], retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor]
+    ) -> list[Size] | None:
+        wall, doubted, _ = self._limits(retriever, postprocessors)
+        if doubted:
+            return None
+        sizes: list[Size | None] = []
+        for name, found in _hits(nodes).items():
+            key = (name, wall.name)
+            length = self._sizes.get(key, partial(self._length, name, found, wall))
+            sizes.append(length if length is None else Size(key, length))
+        known = [size for size in sizes if size]  # after all were asked for
+        return known if len(known) == len(sizes) else None
+
+    def _length(self, name: str, hits: list[BaseNode], wall: Wall) -> int:
+        return length_of(self._document(name, hits, wall, None))
 
     def _document(self, name: str, hits: list[BaseNode], wall: Wall, vouching: Vouching | None) -> BaseNode:
         if not hits[0].ref_doc_id:
@@ -227,6 +251,31 @@ class StoredDocuments:
         if self._store.tells_ids:
             self._cache.put(name, wall.name, kept, forgotten=forgotten)
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Stored documents, for the nodes of one retriever."""
+
+    _stored: StoredDocuments
+    _retriever: BaseRetriever
+    _postprocessors: Sequence[BaseNodePostprocessor]
+
+    def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
+        """Read them."""
+        return self._stored._read(nodes, self._retriever, self._postprocessors)  # noqa: SLF001
+
+    def sizes(self, nodes: Sequence[NodeWithScore]) -> list[Size] | None:
+        """How long they are, if that is known without reading them."""
+        return self._stored._lengths(nodes, self._retriever, self._postprocessors)  # noqa: SLF001
+
+
+def _hits(nodes: Sequence[NodeWithScore]) -> dict[str, list[BaseNode]]:
+    hits: dict[str, list[BaseNode]] = {}
+    for item in nodes:
+        # One that names no document stands for itself.
+        hits.setdefault(item.node.ref_doc_id or f"\0{item.node.node_id}", []).append(item.node)
+    return hits
 
 
 def _hit(node: BaseNode) -> Hit:

@@ -27,10 +27,12 @@ from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored import StoredDocuments
-from selfroute import prompts
+from selfroute import prices, prompts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
+from selfroute.prices import Model
 from selfroute.reports import Answerability, answerability_of
+from selfroute.savings import Baseline
 from selfroute.usage import count_tokens
 from selfroute.window import room_in
 
@@ -93,6 +95,9 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         answerability: Answerability = "text",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
+        measure_savings: bool = True,
+        priced_as: str | None = None,
+        long_context_priced_as: str | None = None,
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
@@ -118,6 +123,10 @@ class SelfRouteSynthesizer(BaseSynthesizer):
                 `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where
                 that is LlamaIndex's default.
             token_counter: Counts the tokens of a text; a quarter of its characters if None.
+            measure_savings: Whether `usage` tells what always reading the documents would have taken. A stored document
+                that was not read yet is counted in the background for it, once.
+            priced_as: `provider:name` of the model, for the prices, where it can not be found from the model itself.
+            long_context_priced_as: The same for `long_context_llm`.
             streaming: Whether to answer in pieces; a structured reply is one.
             callback_manager: Set on both models too.
 
@@ -145,6 +154,10 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self.refusal = prompts.refusal_of(refusal)
         self.answerability = answerability_of(answerability)
         self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
+        self.measure_savings, self.baseline = measure_savings, Baseline()
+        self._priced = prices.said(
+            priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
+        )
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -193,6 +206,10 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         if step == "rag":
             return self._llm, self._prompts["rag_prompt"]
         return self._long_context_llm, self._prompts["long_context_prompt"]
+
+    def priced_model_of(self, step: Route) -> Model | None:
+        """What the model of a step is priced as, if the user says so."""
+        return self._priced[step]
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text with `token_counter`, or estimate them."""

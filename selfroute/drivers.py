@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
+from selfroute.account import Account
 from selfroute.answerability import Gate, Verdict
 from selfroute.flow import Answer, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
 
@@ -21,6 +22,13 @@ class _Common(Protocol):
     @property
     def refusal(self) -> str:
         """The word that declines."""
+
+    @property
+    def account(self) -> Account:
+        """What the question takes; whoever asks a model adds what it took."""
+
+    def settle(self, answer: Answer) -> None:
+        """Complete the account's usage with what the long context alone would have taken."""
 
     def is_too_long(self, error: Exception) -> bool:
         """Whether the model refused its prompt as too long for its window."""
@@ -90,81 +98,93 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
     """
     effect = advance(flow.send, None)
     pieces: Generator[str, None, None] | None = None
-    try:
-        while not isinstance(effect, Answer):
-            resume: Callable[[Any], Effect] = flow.send
-            try:
-                if isinstance(effect, Generate):
-                    pieces, gate = steps.generate(effect), Gate(steps.refusal)
-                    for piece in pieces:
-                        text = gate.feed(piece)
-                        if gate.verdict is not None:
-                            break
-                    else:
-                        text = gate.end()
-                    result: Any = Reply(text, cast("Verdict", gate.verdict))
-                    if result.verdict:
-                        pieces.close()
-                else:
-                    result = _perform(effect, steps)
-            except Exception as error:
-                if not _may_read_less(effect, error, steps):
-                    raise
-                resume, result = flow.throw, error
-            if isinstance(effect, Decided):
-                yield effect
-            effect = advance(resume, result)
-        shown = [effect.text]
-        yield effect.text
-        if pieces is not None and effect.answerable:
-            for piece in filter(None, pieces):
-                shown.append(piece)
-                yield piece
-        yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
-    finally:
-        if pieces is not None:
-            pieces.close()
+    with steps.account as account:
+        try:
+            while not isinstance(effect, Answer):
+                resume: Callable[[Any], Effect] = flow.send
+                try:
+                    with account.performing(effect):
+                        if isinstance(effect, Generate):
+                            pieces, gate = steps.generate(effect), Gate(steps.refusal)
+                            for piece in pieces:
+                                text = gate.feed(piece)
+                                if gate.verdict is not None:
+                                    break
+                            else:
+                                text = gate.end()
+                            result: Any = Reply(text, cast("Verdict", gate.verdict))
+                            if result.verdict:
+                                pieces.close()
+                        else:
+                            result = _perform(effect, steps)
+                except Exception as error:
+                    if not _may_read_less(effect, error, steps):
+                        raise
+                    resume, result = flow.throw, error
+                if isinstance(effect, Decided):
+                    account.decided(effect)
+                    yield effect
+                effect = advance(resume, result)
+            shown = [effect.text]
+            account.shown()
+            yield effect.text
+            if pieces is not None and effect.answerable:
+                for piece in filter(None, pieces):
+                    shown.append(piece)
+                    yield piece
+            steps.settle(effect)
+            account.close(effect)
+            yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
+        finally:
+            if pieces is not None:
+                pieces.close()
 
 
 async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:  # noqa: C901, PLR0912
     """As `stream`, awaiting the steps."""
     effect = advance(flow.send, None)
     pieces: AsyncGenerator[str, None] | None = None
-    try:
-        while not isinstance(effect, Answer):
-            resume: Callable[[Any], Effect] = flow.send
-            try:
-                if isinstance(effect, Generate):
-                    pieces, gate = steps.agenerate(effect), Gate(steps.refusal)
-                    async for piece in pieces:
-                        text = gate.feed(piece)
-                        if gate.verdict is not None:
-                            break
-                    else:
-                        text = gate.end()
-                    result: Any = Reply(text, cast("Verdict", gate.verdict))
-                    if result.verdict:
-                        await pieces.aclose()
-                else:
-                    result = await _aperform(effect, steps)
-            except Exception as error:
-                if not _may_read_less(effect, error, steps):
-                    raise
-                resume, result = flow.throw, error
-            if isinstance(effect, Decided):
-                yield effect
-            effect = advance(resume, result)
-        shown = [effect.text]
-        yield effect.text
-        if pieces is not None and effect.answerable:
-            async for piece in pieces:
-                if piece:
-                    shown.append(piece)
-                    yield piece
-        yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
-    finally:
-        if pieces is not None:
-            await pieces.aclose()
+    with steps.account as account:
+        try:
+            while not isinstance(effect, Answer):
+                resume: Callable[[Any], Effect] = flow.send
+                try:
+                    with account.performing(effect):
+                        if isinstance(effect, Generate):
+                            pieces, gate = steps.agenerate(effect), Gate(steps.refusal)
+                            async for piece in pieces:
+                                text = gate.feed(piece)
+                                if gate.verdict is not None:
+                                    break
+                            else:
+                                text = gate.end()
+                            result: Any = Reply(text, cast("Verdict", gate.verdict))
+                            if result.verdict:
+                                await pieces.aclose()
+                        else:
+                            result = await _aperform(effect, steps)
+                except Exception as error:
+                    if not _may_read_less(effect, error, steps):
+                        raise
+                    resume, result = flow.throw, error
+                if isinstance(effect, Decided):
+                    account.decided(effect)
+                    yield effect
+                effect = advance(resume, result)
+            shown = [effect.text]
+            account.shown()
+            yield effect.text
+            if pieces is not None and effect.answerable:
+                async for piece in pieces:
+                    if piece:
+                        shown.append(piece)
+                        yield piece
+            steps.settle(effect)
+            account.close(effect)
+            yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
+        finally:
+            if pieces is not None:
+                await pieces.aclose()
 
 
 def _perform(effect: Retrieve | ReadDocuments | Decided, steps: Steps) -> Sequence[Any] | None:

@@ -76,6 +76,11 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     @property
+    def model_name(self) -> str:
+        """As LangChain's own models have it."""
+        return self.label
+
+    @property
     def steps(self) -> list[Route]:
         """The steps that it was asked for."""
         return [call.step for call in self.calls]

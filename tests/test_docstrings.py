@@ -7,15 +7,19 @@ from types import ModuleType
 
 import pytest
 
+import langchain_selfroute
+import llamaindex_selfroute
 import selfroute.demo.reader
-from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import recorded
-from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine, SelfRouteSynthesizer
 from selfroute import answerability, notation, tokens
 from selfroute.languages import language
 
+PACKAGES = (langchain_selfroute, llamaindex_selfroute)
+TYPES = {"SelfRouteInput", "SelfRouteOutput"}  # of what goes in and out, which nobody makes
+PUBLIC = [getattr(package, name) for package in PACKAGES for name in package.__all__ if name not in TYPES]
 
-@pytest.mark.parametrize("public", [SelfRouteChain, SelfRouteQueryEngine, SelfRouteSynthesizer, SelfRouteDecisionEvent])
+
+@pytest.mark.parametrize("public", PUBLIC)
 def test_the_example_of_a_public_class_runs(public: type) -> None:
     blocks = re.findall(r"```python\n(.*?)```", str(public.__doc__), re.DOTALL)
     assert blocks

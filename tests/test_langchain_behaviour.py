@@ -27,6 +27,7 @@ from langchain_parts import (
     chunks,
 )
 from scenarios import FINAL, FOUND
+from selfroute.usage import FREE, Usage
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
@@ -35,7 +36,7 @@ NEITHER = {
     "answer": "unanswerable",
     "answerable": False,
     "decision": {"declined": True, "signal": "no_passages", "evidence": ""},
-    "usage": {"rag": None, "long_context": None, "total_tokens": 0, "estimated": False},
+    "usage": Usage(long_context_only=0, cost_long_context_only=FREE).as_dict(),
 }
 
 

@@ -30,6 +30,7 @@ from llamaindex_parts import (
 )
 from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine
 from scenarios import FINAL, FOUND, QUESTION
+from selfroute.usage import FREE, Usage
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
@@ -38,7 +39,7 @@ NEITHER = {
     "route": "long_context",
     "answerable": False,
     "decision": {"declined": True, "signal": "no_passages", "evidence": ""},
-    "usage": {"rag": None, "long_context": None, "total_tokens": 0, "estimated": False},
+    "usage": Usage(long_context_only=0, cost_long_context_only=FREE).as_dict(),
     "retrieved": [],
 }
 LONG = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(200)))

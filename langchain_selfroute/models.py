@@ -1,0 +1,144 @@
+"""What LangChain's models tell of themselves and of their calls: their names, their windows, what a call took."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
+
+from langchain_selfroute.convert import text_of
+from selfroute.prices import Model
+from selfroute.usage import NOTHING, StepUsage
+
+_URLS = ("openai_api_base", "base_url", "anthropic_api_url")
+_logger = logging.getLogger(__name__)
+
+
+class Tally:
+    """Collects the text and the token counts of one model call."""
+
+    __slots__ = ("counts", "name", "provider", "text", "whole")
+
+    def __init__(self, *, whole: bool) -> None:
+        """Start.
+
+        Args:
+            whole: Whether the reply comes at once, so that it can not be cut short.
+        """
+        self.text: list[str] = []
+        self.counts: StepUsage | None = None
+        self.name: str | None = None
+        self.provider: str | None = None
+        self.whole = whole
+
+    def add(self, message: Any) -> str:
+        """Take a message or a chunk and return its text."""
+        text = text_of(message)
+        self.text.append(text)
+        if type(message) is str:
+            return text
+        about = getattr(message, "response_metadata", None)
+        if about:
+            self.name = about.get("model_name") or self.name
+            self.provider = about.get("model_provider") or self.provider
+        reported = getattr(message, "usage_metadata", None)
+        if reported:
+            counts = _counts(reported)
+            self.counts = self.counts + counts if self.counts else counts
+        return text
+
+    def usage(self, prompt: PromptValue, *, count: Callable[[str], int]) -> StepUsage | None:
+        """What the call took; None if the model gave nothing at all."""
+        if not self.text:
+            return None
+        if self.whole and self.counts:
+            return self.counts
+        known = self.counts or NOTHING
+        return known.filled_in(prompt=asked(prompt), reply="".join(self.text), count=count)
+
+    def model(self, configured: Model) -> Model:
+        """Which model answered: a fallback, say, or the dated version of the one that was asked."""
+        elsewhere = self.provider not in {None, configured.provider}
+        provider = self.provider or configured.provider
+        return Model(self.name or configured.name, provider, None if elsewhere else configured.url)
+
+
+def _counts(reported: Mapping[str, Any]) -> StepUsage:
+    about = reported.get("input_token_details") or {}
+    written = sum(
+        # "cache_creation" does not hold the others, which Anthropic's models have in place of it
+        about.get(key) or 0
+        for key in ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+    )
+    return StepUsage(
+        reported.get("input_tokens") or 0,
+        reported.get("output_tokens") or 0,
+        about.get("cache_read") or 0,
+        cache_write_tokens=written,
+    )
+
+
+def asked(prompt: PromptValue) -> str:
+    """The text of a prompt."""
+    return "\n".join([str(message.text) for message in prompt.to_messages()])
+
+
+def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[Any, dict[str, Any]]:
+    """The model itself, within bindings, retries, fallbacks (the first), configurables and sequences; what is bound."""
+    bound: dict[str, Any] = {}
+    while True:
+        if isinstance(model, RunnableBindingBase):
+            bound = {**model.kwargs, **bound}
+            model = model.bound
+        elif isinstance(model, RunnableWithFallbacks):
+            model = model.runnable
+        elif isinstance(model, DynamicRunnable):
+            model, config = model.prepare(config)
+        elif isinstance(model, RunnableSequence):
+            inside = (_inside(step, config) for step in model.steps)
+            return next((found for found in inside if isinstance(found[0], BaseLanguageModel)), (model, bound))
+        else:
+            return model, bound
+
+
+def model_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Model:
+    """What a model is called, as far as it says so."""
+    inside, bound = _inside(model, config)
+    describe = getattr(inside, "_get_ls_params", None)  # what LangChain's own traces call it
+    about = describe(**bound) if describe else {}
+    urls = (getattr(inside, name, None) for name in _URLS)
+    url = next((url for url in urls if isinstance(url, str)), None)
+    return Model(about.get("ls_model_name"), about.get("ls_provider"), url)
+
+
+def window_of(model: Runnable[Any, Any]) -> int | None:
+    """How many tokens a model says that it takes, as far as it says so (`profile`)."""
+    while isinstance(model, RunnableBindingBase):  # of which not all pass it on
+        model = model.bound
+    profile = getattr(model, "profile", None)
+    window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
+    return window if isinstance(window, int) else None
+
+
+def say_why_estimated(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:
+    """Log how to have a model report what it took, if it is one that would, asked otherwise."""
+    inside, _ = _inside(model, config)
+    if getattr(inside, "stream_usage", True) in {None, False}:
+        _say(type(inside).__name__)
+
+
+@cache
+def _say(kind: str) -> None:
+    _logger.warning(
+        "%s does not report what a streamed reply took, so that usage is estimated: %s(stream_usage=True) does, and is "
+        "not the default where a base_url is set",
+        kind,
+        kind,
+    )

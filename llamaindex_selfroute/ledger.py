@@ -1,0 +1,57 @@
+"""`SelfRouteLedger`: adds up what the queries of engines took."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+from llamaindex_selfroute.events import SelfRouteQueryEvent
+from selfroute.ledger import Ledger
+
+
+class SelfRouteLedger(Ledger, BaseEventHandler):
+    """Adds up what the queries of engines took, and what that saved: an event handler.
+
+    Add it to the root dispatcher, and it hears of all engines and synthesizers.
+
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.instrumentation import get_dispatcher
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
+
+        ledger = SelfRouteLedger()
+        get_dispatcher().add_event_handler(ledger)
+        minutes = Document(text="Ms Okafor chaired the meeting. ...")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        engine = SelfRouteQueryEngine.from_index(index, llm=MockLLM(max_tokens=3))
+        engine.query("Who chaired the meeting?")
+        print(ledger)
+        assert ledger.to_dict()["routes"] == {"rag": 1, "long_context": 0}
+        ```
+    """
+
+    _last: threading.local = PrivateAttr(default_factory=threading.local)
+
+    def __init__(self) -> None:
+        BaseEventHandler.__init__(self)
+        Ledger.__init__(self)
+
+    @classmethod
+    @override
+    def class_name(cls) -> str:
+        """The name by which dispatchers know the handler."""
+        return "SelfRouteLedger"
+
+    @override
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        """Add a query that is over; each event once, though the ledger was added twice, as a notebook's cell does."""
+        if isinstance(event, SelfRouteQueryEvent) and event.id_ != getattr(self._last, "id", None):
+            self._last.id = event.id_  # a dispatcher tells its handlers one after the other, in one thread
+            self.add(event.entry)

@@ -1,0 +1,96 @@
+"""What a model's call costs, by the price lists of the package genai-prices (the extra `prices`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+from selfroute.errors import ConfigurationError
+from selfroute.flow import Route
+from selfroute.usage import Cost, StepUsage
+
+_MISSING = 'prices need the package genai-prices: pip install "selfroute[prices]"'
+_NAMELESS = "the model does not say what it is: say it with priced_as='provider:name'"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a model is called where it is paid for.
+
+    Attributes:
+        name: Its name, such as "gpt-4o-mini"; None if it has none.
+        provider: Whose it is, such as "openai", as far as that is known.
+        url: Where it is asked, if not at its provider's usual address: another one may serve, and bill, it there.
+    """
+
+    name: str | None = None
+    provider: str | None = None
+    url: str | None = None
+
+    @classmethod
+    def of(cls, field: str, text: str) -> Model:
+        """Read `provider:name`.
+
+        Raises:
+            ConfigurationError: It is something else.
+        """
+        provider, _, name = text.partition(":") if isinstance(text, str) else ("", "", "")
+        if not provider or not name:
+            msg = f"{field} must be 'provider:name', such as 'openai:gpt-4o-mini'; it is {text!r}"
+            raise ConfigurationError(msg)
+        return cls(name, provider)
+
+
+def said(*, priced_as: str | None, long_context_priced_as: str | None, shared: bool) -> dict[Route, Model | None]:
+    """What the user says that the models of both steps are priced as; None where nothing is said.
+
+    Args:
+        priced_as: What is said of the first step's model.
+        long_context_priced_as: What is said of the second step's.
+        shared: Whether one model performs both.
+
+    Raises:
+        ConfigurationError: It is not `provider:name`.
+    """
+    first = Model.of("priced_as", priced_as) if priced_as else None
+    second = Model.of("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
+    return {"rag": first, "long_context": second or (first if shared else None)}
+
+
+def cost_of(model: Model, counts: StepUsage) -> Cost:
+    """Price one call, at today's prices; a long prompt or a cached one may have a rate of its own.
+
+    Returns:
+        Its cost; unknown, with the reason, if the model is not in the price lists or these are not installed.
+    """
+    prices = _prices()
+    if prices is None:
+        return Cost(None, _MISSING)
+    if not model.name:
+        return Cost(None, _NAMELESS)
+    cached = min(counts.cached_tokens, counts.input_tokens)  # a wrong report is no reason to fail
+    usage = prices.Usage(
+        input_tokens=counts.input_tokens,
+        output_tokens=counts.output_tokens,
+        cache_read_tokens=cached,
+        cache_write_tokens=min(counts.cache_write_tokens, counts.input_tokens - cached),
+    )
+    name = model.name.removeprefix("models/")  # as Google's clients have it
+    for where in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
+        if all(where.values()):
+            try:
+                return Cost(prices.calc_price(usage, name, **where).total_price)
+            except (LookupError, ValueError):
+                continue
+    return Cost(None, f"genai-prices knows no price of {name!r}: say what it is with priced_as='provider:name'")
+
+
+@cache
+def _prices() -> ModuleType | None:
+    """The package; it takes a fifth of a second to import and comes with the first call that is priced."""
+    try:
+        import genai_prices  # noqa: PLC0415
+    except ImportError:
+        return None
+    return genai_prices
