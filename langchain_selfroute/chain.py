@@ -21,7 +21,7 @@ from typing_extensions import Self, Unpack, override
 from langchain_selfroute import structured
 from langchain_selfroute.chunks import achunks_of, chunks_of
 from langchain_selfroute.documents import Source
-from langchain_selfroute.models import window_of
+from langchain_selfroute.models import name_of, window_of
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored import StoredDocuments, is_empty
@@ -259,13 +259,27 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """The model of a step."""
         return self.llm if step == "rag" else self.long_context_llm or self.llm
 
-    def priced_model_of(self, step: Route) -> Model | None:
-        """What the model of a step is priced as, if the user says so."""
-        return prices.said(
+    def name_of(self, step: Route, config: RunnableConfig) -> tuple[Model, bool]:
+        """What the model of a step is called where it is paid for, and whether the user says so."""
+        said = prices.said(
             priced_as=self.priced_as,
             long_context_priced_as=self.long_context_priced_as,
             shared=self.long_context_llm is None,
         )[step]
+        if said:
+            return said, True
+        model = self.model_of(step)
+        if "configurable" in config:
+            return name_of(model, config), False
+        known, name = self._names.get(step, (None, Model()))
+        if known is not model:
+            name = name_of(model)
+            self._names[step] = model, name
+        return name, False
+
+    @cached_property
+    def _names(self) -> dict[Route, tuple[Runnable[Any, Any], Model]]:
+        return {}
 
     def document_budget(self) -> int | None:
         """The tokens that the documents of the second step may have together, None for no limit."""

@@ -108,7 +108,7 @@ def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[A
             return model, bound
 
 
-def model_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Model:
+def name_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Model:
     """What a model is called, as far as it says so."""
     inside, bound = _inside(model, config)
     describe = getattr(inside, "_get_ls_params", None)  # what LangChain's own traces call it

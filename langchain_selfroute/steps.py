@@ -144,11 +144,8 @@ class _Call(Generic[Manager]):
 
     def _model(self, step: Route, tally: Tally | None = None) -> Model:
         """What the model of a step, or the one that answered, is called where it is paid for."""
-        said = self.chain.priced_model_of(step)
-        if said:
-            return said
-        configured = models.model_of(self.chain.model_of(step), self.config)
-        return tally.model(configured) if tally else configured
+        name, said = self.chain.name_of(step, self.config)
+        return name if said or tally is None else tally.model(name)
 
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
         asked = {"input": self.inputs["input"], "retrieved": len(effect.passages)}

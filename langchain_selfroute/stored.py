@@ -193,18 +193,20 @@ class StoredDocuments:
         return known if len(known) == len(sizes) else None
 
     def _length(self, source: Any, hits: list[Document], conditions: list[Any]) -> int:
-        return len(self._document(source, hits, conditions, None).page_content)
+        return len(self._document(source, hits, conditions, None, keep=False).page_content)
 
     def _document(
-        self, source: Any, hits: list[Document], conditions: list[Any], vouching: Vouching | None
+        self, source: Any, hits: list[Document], conditions: list[Any], vouching: Vouching | None, *, keep: bool = True
     ) -> Document:
         if not isinstance(source, _NAMES):
             return _labelled(hits[0], rebuild([Chunk(hits[0].page_content)]).label())
         if vouching:
             kept = self._rebuilt(source, conditions, vouching)
             return self._original(source, conditions) or _document_of(kept)
-        original = self._original(source, conditions)
-        return original or _document_of(self._cached(source, hits, conditions) or self._rebuilt(source, conditions))
+        if original := self._original(source, conditions):
+            return original
+        kept = self._cached(source, hits, conditions) or self._rebuilt(source, conditions, keep=keep)
+        return _document_of(kept)
 
     def _original(self, source: Any, conditions: list[Any]) -> Document | None:
         found = self.docstore.mget([source])[0] if self.docstore else None
@@ -223,13 +225,16 @@ class StoredDocuments:
             return kept if stamp_of(self._store.ids(self.source_key, source, conditions)) == kept.stamp else None
         return None
 
-    def _rebuilt(self, source: Any, conditions: list[Any], vouching: Vouching | None = None) -> Kept:
+    def _rebuilt(
+        self, source: Any, conditions: list[Any], vouching: Vouching | None = None, *, keep: bool = True
+    ) -> Kept:
         """Read and put together.
 
         Args:
             source: The source.
             conditions: What its chunks have to meet.
             vouching: Looks at each chunk, if there may be more to the wall.
+            keep: Whether to keep it in the cache.
         """
         forgotten, ids = self._cache.forgotten, list[str]()
         shared: dict[str, Any] = {}
@@ -254,7 +259,7 @@ class StoredDocuments:
         if vouching:
             vouching.conclude(frozenset(ids), whole.text)
         kept = Kept(whole, shared, stamp_of(ids))
-        if vouching is None and (through := self._store.kept_under(conditions)):
+        if keep and vouching is None and (through := self._store.kept_under(conditions)):
             self._cache.put(source, through, kept, forgotten=forgotten)
         return kept
 

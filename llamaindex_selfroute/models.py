@@ -91,7 +91,7 @@ class Tally:
         return replace(configured, name=name) if isinstance(name, str) else configured
 
 
-def model_of(llm: LLM) -> Model:
+def name_of(llm: LLM) -> Model:
     """What a model is called, as far as it says so; its provider goes by the package that it is of."""
     provider, url = _package(type(llm)), getattr(llm, "api_base", None)
     return Model(llm.metadata.model_name, provider, url if isinstance(url, str) else None)

@@ -196,9 +196,6 @@ class Steps:
             models.say_why_estimated(self.synthesizer.model_of(effect.step)[0])
 
     def _model(self, step: Route, tally: Tally | None = None) -> Model:
-        """What the model of a step is called where it is paid for."""
-        said = self.synthesizer.priced_model_of(step)
-        if said:
-            return said
-        configured = models.model_of(self.synthesizer.model_of(step)[0])
-        return tally.model(configured) if tally else configured
+        """What the model of a step, or the one that answered, is called where it is paid for."""
+        name, said = self.synthesizer.name_of(step)
+        return name if said or tally is None else tally.model(name)

@@ -170,9 +170,11 @@ class StoredDocuments:
         return known if len(known) == len(sizes) else None
 
     def _length(self, name: str, hits: list[BaseNode], wall: Wall) -> int:
-        return length_of(self._document(name, hits, wall, None))
+        return length_of(self._document(name, hits, wall, None, keep=False))
 
-    def _document(self, name: str, hits: list[BaseNode], wall: Wall, vouching: Vouching | None) -> BaseNode:
+    def _document(
+        self, name: str, hits: list[BaseNode], wall: Wall, vouching: Vouching | None, *, keep: bool = True
+    ) -> BaseNode:
         if not hits[0].ref_doc_id:
             whole = isinstance(hits[0], Document)
             return hits[0] if whole else labelled(hits[0], **rebuild([Chunk(hits[0].get_content())]).label()).node
@@ -180,7 +182,7 @@ class StoredDocuments:
             kept = self._rebuilt(name, wall, vouching)
             return self._original(name, hits, wall) or _document_of(name, kept)
         original = self._original(name, hits, wall)
-        return original or _document_of(name, self._cached(name, hits, wall) or self._rebuilt(name, wall))
+        return original or _document_of(name, self._cached(name, hits, wall) or self._rebuilt(name, wall, keep=keep))
 
     def _original(self, name: str, hits: Sequence[BaseNode], wall: Wall) -> BaseNode | None:
         found = self.docstore.get_document(name, raise_error=False)
@@ -209,13 +211,14 @@ class StoredDocuments:
             return kept if stamp_of(self._ids(name, wall)) == kept.stamp else None
         return None
 
-    def _rebuilt(self, name: str, wall: Wall, vouching: Vouching | None = None) -> Kept:
+    def _rebuilt(self, name: str, wall: Wall, vouching: Vouching | None = None, *, keep: bool = True) -> Kept:
         """Read and put together.
 
         Args:
             name: The document's id.
             wall: What may be read.
             vouching: Looks at each node, if there may be more to the wall.
+            keep: Whether to keep it in the cache.
         """
         forgotten = self._cache.forgotten
         ids: list[str] = []
@@ -248,7 +251,7 @@ class StoredDocuments:
         if vouching:
             vouching.conclude(parents.union(ids), whole.text)
         kept = Kept(whole, fields, stamp_of(ids))
-        if self._store.tells_ids:
+        if keep and self._store.tells_ids:
             self._cache.put(name, wall.name, kept, forgotten=forgotten)
         return kept
 

@@ -21,7 +21,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import Self, override
 
-from llamaindex_selfroute import responses
+from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.events import send
@@ -158,6 +158,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._priced = prices.said(
             priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
         )
+        self._names: dict[Route, tuple[LLM, Model]] = {}
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -207,9 +208,17 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             return self._llm, self._prompts["rag_prompt"]
         return self._long_context_llm, self._prompts["long_context_prompt"]
 
-    def priced_model_of(self, step: Route) -> Model | None:
-        """What the model of a step is priced as, if the user says so."""
-        return self._priced[step]
+    def name_of(self, step: Route) -> tuple[Model, bool]:
+        """What the model of a step is called where it is paid for, and whether the user says so."""
+        said = self._priced[step]
+        if said:
+            return said, True
+        llm, _ = self.model_of(step)
+        known, name = self._names.get(step, (None, Model()))
+        if known is not llm:
+            name = models.name_of(llm)
+            self._names[step] = llm, name
+        return name, False
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text with `token_counter`, or estimate them."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
+from typing import Any, cast
 
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.usage import Cost, StepUsage
 
 _MISSING = 'prices need the package genai-prices: pip install "selfroute[prices]"'
+_HOUR = 3_600.0
 _NAMELESS = "the model does not say what it is: say it with priced_as='provider:name'"
 
 
@@ -69,6 +72,10 @@ def cost_of(model: Model, counts: StepUsage) -> Cost:
         return Cost(None, _MISSING)
     if not model.name:
         return Cost(None, _NAMELESS)
+    where = _listed(model, int(time.monotonic() // _HOUR))
+    if where is None:
+        reason = f"genai-prices knows no price of {model.name!r}: say what it is with priced_as='provider:name'"
+        return Cost(None, reason)
     cached = min(counts.cached_tokens, counts.input_tokens)  # a wrong report is no reason to fail
     usage = prices.Usage(
         input_tokens=counts.input_tokens,
@@ -76,14 +83,25 @@ def cost_of(model: Model, counts: StepUsage) -> Cost:
         cache_read_tokens=cached,
         cache_write_tokens=min(counts.cache_write_tokens, counts.input_tokens - cached),
     )
-    name = model.name.removeprefix("models/")  # as Google's clients have it
+    return Cost(prices.calc_price(usage, _name(model), **where).total_price)
+
+
+def _name(model: Model) -> str:
+    return (model.name or "").removeprefix("models/")  # as Google's clients have it
+
+
+@lru_cache(256)
+def _listed(model: Model, hour: int) -> dict[str, str] | None:  # noqa: ARG001 - lists are updated: look again
+    """How to find a model in the price lists: by its address, if that is a provider's, else by whose client it is."""
+    prices: Any = _prices()
     for where in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
         if all(where.values()):
             try:
-                return Cost(prices.calc_price(usage, name, **where).total_price)
-            except (LookupError, ValueError):
+                prices.calc_price(prices.Usage(input_tokens=1, output_tokens=1), _name(model), **where)
+            except LookupError:
                 continue
-    return Cost(None, f"genai-prices knows no price of {name!r}: say what it is with priced_as='provider:name'")
+            return cast("dict[str, str]", where)
+    return None
 
 
 @cache

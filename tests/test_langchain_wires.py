@@ -27,7 +27,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 
 import loopback
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, models
 from loopback import Entry, LoopbackServer, Reply, Request
 from selfroute.errors import SelfRouteError
 
@@ -240,10 +240,28 @@ def test_usage_is_marked_as_estimated_where_the_server_reports_none(
 
 
 @streaming
-def test_usage_is_marked_as_estimated_where_none_is_streamed(server: LoopbackServer, ask: Ask) -> None:
-    usage = ask(chain_over(server, "openai", stream_usage=False))["usage"]
-    assert usage["estimated"] is True
-    assert usage["rag"]["input_tokens"] > 0
+@pytest.mark.parametrize("said", [False, None])
+def test_usage_is_marked_as_estimated_where_none_is_streamed_and_the_log_tells_the_mend_once(
+    server: LoopbackServer, ask: Ask, said: bool | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    models._say.cache_clear()
+    chain = chain_over(server, "openai", stream_usage=said)
+    for _ in range(2):
+        usage = ask(chain)["usage"]
+        assert usage["estimated"] is True
+        assert usage["rag"]["input_tokens"] > 0
+    (record,) = caplog.records
+    assert (record.levelname, record.name) == ("WARNING", "langchain_selfroute.models")
+    assert "ChatOpenAI(stream_usage=True)" in record.message
+
+
+@streaming
+def test_nothing_is_logged_where_usage_is_reported(
+    server: LoopbackServer, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    models._say.cache_clear()
+    assert ask(chain_over(server, "openai"))["usage"]["estimated"] is False
+    assert not caplog.records
 
 
 def failing(client: str, status: int) -> Reply:

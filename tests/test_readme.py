@@ -50,13 +50,14 @@ async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsy
         store.add_texts(CHUNKS if tenant == "north" else ["Nobody came."] * len(CHUNKS), metadata)
     index = VectorStoreIndex.from_documents([llama_index.core.Document(text=minutes)], embed_model=MockEmbedding(8))
     names = {"vectorstore": store, "index": index}
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     with languages_put_back():
         for block in BLOCKS:
             exec(compile(block, "README.md", "exec"), names)  # noqa: S102
     shown = capsys.readouterr().out
     assert "Ms Okafor long_context\n" in shown
     assert "Ms Okafor rag\n" in shown
+    assert re.search(r"queries +0 +1 +1\n", shown)
     answers = names["chain"].invoke("Who chaired?")
     assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
     result = await names["Ask"]().run(question="Who chaired?")
