@@ -9,6 +9,8 @@ recorded when these models were given another retriever's passages, and the whol
 and cost, not the quality of retrieval; a question that is asked of several filings gets the reply on the first. The
 second step has a filing's text back out of the store, from its chunks; it is compared with the file, character by
 character: each filing's, and what was read for each question (of a trimmed one, the stretch that was left of it).
+What it cost and saved is the ledger's account; beside it stands what the server billed by its own. Tokens are as this
+server counts, characters / 4 of a prompt; money is at the models' list prices of today.
 Nothing leaves the machine, and no key is needed. The recordings are no part of this project: where they are absent,
 this says so and ends. Exit code 1 if any question failed, or any filing did not come back as it was.
 """
@@ -33,6 +35,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import chromadb
@@ -44,13 +47,20 @@ from langchain_huggingface import HuggingFaceEmbeddings
 from langchain_openai import ChatOpenAI
 
 import replay_llamaindex
-from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from replay_llamaindex import Engine
+from selfroute.ledger import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfroute" / "replay"
 NAME, WORDS, PASSAGES, BATCH = "filings", 300, 5, 64
 MODES = ("invoke", "stream", "ainvoke", "astream")
+PRICED_AS = {
+    "claude-3-5-haiku-20241022": "anthropic:claude-3-5-haiku-20241022",
+    "gpt-4o-mini": "openai:gpt-4o-mini",
+    "llama-3.1-8b": "groq:llama-3.1-8b-instant",  # open weights: one of those who host them
+}
+STEPS = ("rag", "long_context")
 
 Json = dict[str, Any]
 
@@ -149,17 +159,19 @@ def index(documents: dict[str, str], folder: Path) -> Chroma:
 
 
 @contextmanager
-def replaying(server: Path, recorded: Path, *, declines: str) -> Iterator[str]:
-    """Run the server of the recorded replies; give its base URL."""
+def replaying(server: Path, recorded: Path, *, declines: str, log: Path) -> Iterator[str]:
+    """Run the server of the recorded replies, which logs what it bills; give its base URL."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     call = [sys.executable, str(server), "--port", str(port), "--recorded", str(recorded), "--declines", declines]
+    call += ["--log", str(log)]
     process = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)
     try:
         if not process.stdout or not process.stdout.readline():
             msg = f"the server did not start: {' '.join(call)}"
             raise SystemExit(msg)
         yield f"http://127.0.0.1:{port}/v1"
+        time.sleep(1)  # it logs a reply after sending it
     finally:
         process.terminate()
         process.wait(timeout=10)
@@ -174,7 +186,8 @@ class Run:
     outputs: dict[str, Json] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
-    always: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    billed: dict[str, Json] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
@@ -185,7 +198,6 @@ class Run:
     def row(self) -> Json:
         """Return the figures of the table."""
         outputs = list(self.outputs.values())
-        spent = sum(output["usage"]["total_tokens"] for output in outputs)
         return {
             "model": self.model,
             "questions": len(self.outputs) + len(self.errors),
@@ -196,12 +208,34 @@ class Run:
             "of these word for word": len(self.escalated) - len(self.changed),
             "documents trimmed": sum(any(map(_trimmed, output["context"])) for output in self.escalated),
             "usage estimated": sum(output["usage"]["estimated"] for output in outputs),
-            "tokens": spent,
-            "always long context": self.always,
-            "share": spent / self.always if self.always else 0.0,
             "errors": len(self.errors),
             "seconds": self.seconds,
         }
+
+    def books(self) -> str:
+        """Compare the ledger with what the server billed; cut short, a reply is billed as far as it was sent."""
+        tokens, lines = self.ledger.to_dict()["tokens"], []
+        for step in STEPS:
+            ours, theirs = tokens[step], self.billed[step]
+            parts = [
+                f"{kind} {theirs[kind]:,} (the ledger has {ours[f'{kind}_tokens'] - theirs[kind]:+,})"
+                for kind in ("input", "output")
+            ]
+            cut = f"; cut short: {theirs['cut']}" if theirs["cut"] else ""
+            lines.append(f"the server billed for {step}: {', '.join(parts)}; calls: {theirs['calls']}{cut}")
+        return "\n".join(lines)
+
+
+def billed(log: Path) -> dict[str, Json]:
+    """Add up by step what the server logged."""
+    sums: dict[str, Json] = {step: {"input": 0, "output": 0, "calls": 0, "cut": 0} for step in STEPS}
+    for call in _lines(log):
+        of, usage = sums[call["step"]], call["usage"]
+        of["input"] += usage["prompt_tokens"]
+        of["output"] += call["sent"] if call["closed"] else usage["completion_tokens"]
+        of["calls"] += 1
+        of["cut"] += call["closed"]
+    return sums
 
 
 def _trimmed(document: Any) -> bool:
@@ -243,10 +277,12 @@ def difference(found: str, text: str) -> str:
     return f"differs in {what}, first at {at:,}: {found[at : at + 30]!r} for {text[at : at + 30]!r}"
 
 
-def chains_of(recorded: Recorded, store: Chroma, llm: ChatOpenAI) -> dict[str, SelfRouteChain]:
+def chains_of(
+    recorded: Recorded, store: Chroma, llm: ChatOpenAI, *, priced_as: str | None
+) -> dict[str, SelfRouteChain]:
     """Make one chain per filing: it sees this filing only."""
     return {
-        name: SelfRouteChain.from_vectorstore(store, llm, k=PASSAGES, filter={"source": name})
+        name: SelfRouteChain.from_vectorstore(store, llm, k=PASSAGES, filter={"source": name}, priced_as=priced_as)
         for name in recorded.documents
     }
 
@@ -254,9 +290,9 @@ def chains_of(recorded: Recorded, store: Chroma, llm: ChatOpenAI) -> dict[str, S
 class Chain:
     """One filing's chain, asked in all modes."""
 
-    def __init__(self, of: SelfRouteChain) -> None:
-        """Take it."""
-        self._of = of
+    def __init__(self, of: SelfRouteChain, ledger: Ledger) -> None:
+        """Take it, and the ledger that is to hear of it."""
+        self._of = of.with_config(callbacks=[ledger])
 
     def ask(self, question: str, *, mode: str) -> Json:
         """Ask in a sync mode."""
@@ -310,14 +346,6 @@ def ask_all(
     progress("")
 
 
-def always_long_context(chain: SelfRouteChain, questions: Sequence[Json], text: str) -> int:
-    """Count the prompts that would give each question the filing, as far as it fits the model: characters / 4."""
-    shell = chain.long_context_prompt.format_prompt(context="", input="", refusal=chain.refusal).to_messages()[0]
-    size, budget = len(text) // 4, chain.document_budget()
-    document = size if budget is None else min(size, budget)
-    return sum(document + (len(shell.text) + len(question["question"])) // 4 for question in questions)
-
-
 def _is_whole(replies: Json) -> bool:
     return all(replies.get(step) is not None for step in ("rag", "long_context"))
 
@@ -326,32 +354,53 @@ def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.N
     """Ask all questions of one model."""
     wanted = recorded.questions[: options.limit]
     asked = [question for question in wanted if _is_whole(recorded.replies[model].get(question["id"], {}))]
-    run = Run(model, left_out=len(wanted) - len(asked))
-    # A server, so an address, of its own: the client package keeps an address's connections for the next event loop.
-    with replaying(options.server, options.recorded, declines=options.declines) as url:
-        llm = ChatOpenAI(model=model, base_url=url, api_key="replay", stream_usage=True, max_retries=0, timeout=120)
-        chains = chains_of(recorded, store, llm)
-        filings: Mapping[str, Chain | Engine] = {name: Chain(chain) for name, chain in chains.items()}
-        if options.framework == "llamaindex":
-            budget = next(iter(chains.values())).document_budget()  # LlamaIndex knows no windows of such models
-            over, like = replay_llamaindex.index(store, NAME), replay_llamaindex.model(model, url)
-            filings = replay_llamaindex.engines_of([*recorded.documents], over, like, k=PASSAGES, budget=budget)
-        ask_all(run, filings, asked, mode=options.mode, concurrency=options.concurrency)
-    for name, chain in chains.items():
-        answered = [q for q in asked if q["document"] == name and q["id"] in run.outputs]
-        run.changed += [q["id"] for q in answered if is_changed(run.outputs[q["id"]], recorded.documents[name])]
-        run.always += always_long_context(chain, answered, recorded.documents[name])
+    with hearing(options.framework) as ledger, TemporaryDirectory() as folder:
+        run = Run(model, left_out=len(wanted) - len(asked), ledger=ledger)
+        log = Path(folder) / "log.jsonl"
+        # A server, so an address, of its own: the client package keeps an address's connections for the next loop.
+        with replaying(options.server, options.recorded, declines=options.declines, log=log) as url:
+            filings = filings_of(recorded, store, url, ledger, model=model, framework=options.framework)
+            ask_all(run, filings, asked, mode=options.mode, concurrency=options.concurrency)
+        run.billed = billed(log)
+    run.changed = [
+        question["id"]
+        for question in asked
+        if question["id"] in run.outputs
+        and is_changed(run.outputs[question["id"]], recorded.documents[question["document"]])
+    ]
     return run
+
+
+def filings_of(  # noqa: PLR0913 - each is one thing
+    recorded: Recorded, store: Chroma, url: str, ledger: Ledger, *, model: str, framework: str
+) -> Mapping[str, Chain | Engine]:
+    """Put Self-Route on each filing."""
+    priced_as = PRICED_AS.get(model)
+    llm = ChatOpenAI(model=model, base_url=url, api_key="replay", stream_usage=True, max_retries=0, timeout=120)
+    chains = chains_of(recorded, store, llm, priced_as=priced_as)
+    if framework == "langchain":
+        return {name: Chain(chain, ledger) for name, chain in chains.items()}
+    budget = next(iter(chains.values())).document_budget()  # LlamaIndex knows no windows of such models
+    over, like = replay_llamaindex.index(store, NAME), replay_llamaindex.model(model, url)
+    return replay_llamaindex.engines_of(
+        [*recorded.documents], over, like, k=PASSAGES, budget=budget, priced_as=priced_as
+    )
+
+
+@contextmanager
+def hearing(framework: str) -> Iterator[Ledger]:
+    """Keep a ledger of the framework; chains are given it, of engines it hears."""
+    if framework == "langchain":
+        yield SelfRouteLedger()
+    else:
+        with replay_llamaindex.hearing() as ledger:
+            yield ledger
 
 
 def table(runs: Sequence[Run]) -> str:
     """Lay the figures out, one column per model."""
     rows = [run.row() for run in runs]
-    lines = []
-    for key in rows[0]:
-        cells = [f"{row[key]:.1%}" if key == "share" else _cell(row[key]) for row in rows]
-        lines.append(f"{key:<24}" + "".join(f"{cell:>28}" for cell in cells))
-    return "\n".join(lines)
+    return "\n".join(f"{key:<24}" + "".join(f"{_cell(row[key]):>28}" for row in rows) for key in rows[0])
 
 
 def _cell(value: Any) -> str:
@@ -410,7 +459,9 @@ def main() -> int:
     runs = [replay(recorded, store, model=model, options=options) for model in models]
     print(f"{options.framework}, {options.mode}, {options.concurrency} at a time, declines: {options.declines}\n")
     print(table(runs))
-    print("\nTokens as the server counts, characters / 4; of 'always long context' the prompts alone.")
+    for run in runs:
+        print(f"\n{run.model}, priced as {PRICED_AS.get(run.model, 'nothing')}\n{run.ledger}\n{run.books()}")
+    print()
     changes, count = read_back(recorded, store, framework=options.framework), len(recorded.documents)
     print(f"Out of the store, {count - len(changes)} of {count} filings came back word for word.")
     for name, how in changes.items():

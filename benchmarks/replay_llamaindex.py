@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_chroma import Chroma
@@ -12,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
@@ -19,7 +21,7 @@ from llama_index.llms.openai_like import OpenAILike
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from pydantic import PrivateAttr
 
-from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine, StoredDocuments
 
 PAGE = 5_000
 Json = dict[str, Any]
@@ -118,6 +120,17 @@ def _output(response: Any, answer: str) -> Json:
     return {**response.metadata, "answer": answer, "context": read}
 
 
+@contextmanager
+def hearing() -> Iterator[SelfRouteLedger]:
+    """Keep a ledger of all engines."""
+    ledger, root = SelfRouteLedger(), get_dispatcher()
+    root.add_event_handler(ledger)
+    try:
+        yield ledger
+    finally:
+        root.event_handlers.remove(ledger)
+
+
 def _only(name: str) -> MetadataFilters:
     return MetadataFilters(filters=[MetadataFilter(key="source", value=name)])
 
@@ -129,8 +142,8 @@ def read(over: VectorStoreIndex, name: str) -> str:
     return document.get_content()
 
 
-def engines_of(
-    names: Sequence[str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None
+def engines_of(  # noqa: PLR0913 - each is one thing
+    names: Sequence[str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None, priced_as: str | None
 ) -> dict[str, Engine]:
     """Make one engine per filing: it sees this filing only."""
 
@@ -141,6 +154,7 @@ def engines_of(
             filters=_only(name),
             llm=llm,
             max_context_tokens=budget,
+            priced_as=priced_as,
             streaming=streaming,
         )
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -17,11 +18,13 @@ from zlib import crc32
 import pytest
 from langchain_core.embeddings import Embeddings
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from typing_extensions import override
 
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
-from selfroute import __version__, cli
+from selfroute import __version__, cli, prices
 from selfroute.demo import frameworks, with_langchain, with_llamaindex
+from selfroute.ledger import Ledger
 
 FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 QUESTION = "When does the ferry leave Haldon pier?"
@@ -133,8 +136,9 @@ def test_the_demo_routes_questions_and_ends_with_totals(run: Run, framework: str
     assert result.code == 0
     assert "no language model" in result.out.splitlines()[-1]
     assert "extractive reader" in result.out.split("question and answer")[0]
-    for name in ("answered by RAG", "escalated", "unanswerable", "tokens", "all read", "wall time"):
+    for name in ("answered by RAG", "escalated", "unanswerable", "tokens", "tokens read", "wall time"):
         assert re.search(rf"^{name} +[\d.,]+", result.out, re.MULTILINE), name
+    assert "price" not in result.out
     assert "\x1b" not in result.out + result.err
     assert max(map(len, result.out.splitlines())) <= 110
 
@@ -146,7 +150,9 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     assert (result.code, report["language_model"], len(rows), totals["questions"]) == (0, False, 3, 3)
     assert "no language model" in result.err
     assert totals["answered_by_rag"] + totals["escalated"] == 3
-    assert totals["tokens"] == sum(row["tokens"] for row in rows)
+    assert totals["tokens"] == sum(row["usage"]["total_tokens"] for row in rows)
+    assert report["ledger"]["tokens"]["total_tokens"] == totals["tokens"]
+    assert report["ledger"]["queries"] == 3
     assert {row["route"] for row in rows} <= {"rag", "long_context"}
 
 
@@ -157,7 +163,8 @@ def test_both_frameworks_give_the_same_answers_by_the_same_routes_for_the_same_p
     for row, other in zip(first["questions"], second["questions"], strict=True):
         assert (row["question"], row["route"], row["answer"]) == (other["question"], other["route"], other["answer"])
         # Several whole documents are named in prompts, in LlamaIndex only by number.
-        assert row["route"] == "long_context" or row == other
+        if row["route"] == "rag":
+            assert (row.pop("usage")["rag"], row) == (other.pop("usage")["rag"], other)
 
 
 @both
@@ -170,8 +177,60 @@ def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackSe
     report = json.loads(result.out)
     assert result.code == 0, result.err
     assert [(row["route"], row["answer"]) for row in report["questions"]] == [("long_context", "It was in May.")] * 2
-    assert (report["language_model"], report["totals"]["estimated"]) == (True, False)
+    assert (report["language_model"], [row["usage"]["estimated"] for row in report["questions"]]) == (True, [False] * 2)
     assert report["totals"]["tokens"] == sum(entry.input_tokens + entry.output_tokens for entry in server.book)
+
+
+@both
+def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(
+    run: Run, server: LoopbackServer, framework: str
+) -> None:
+    priced = ["--model", "openai:gpt-4o-mini", "--base-url", server.openai_url, "--framework", framework]
+    money = json.loads(run("demo", "--limit", "2", "--json", *priced).out)["ledger"]["money"]
+    paid, alone = (Decimal(money["compared"][key]) for key in ("cost", "cost_long_context_only"))
+    assert (Decimal(money["cost"]), money["unpriced"], money["compared"]["queries"]) == (paid, {}, 2)
+    assert 0 < alone < paid  # all questions are escalated
+    shown = run("demo", "--limit", "2", *priced).out
+    assert re.search(rf"^cost +\${paid:.6f} *$", shown, re.MULTILINE), shown
+    assert f"${paid:.6f} in place of ${alone:.6f}" in shown
+
+
+@both
+def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: LoopbackServer, framework: str) -> None:
+    priced = ["--model", "openai:gpt-4o-mini", "--base-url", server.openai_url, "--framework", framework]
+    shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
+    tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", shown, re.MULTILINE)]
+    assert re.search(rf"^tokens +{sum(tokens)} ", shown, re.MULTILINE), shown
+    assert re.search(r"^tokens read +\d+% of the long context alone", shown, re.MULTILINE)
+    costs = [Decimal(cost) for cost in re.findall(r"^Cost +\$([\d.]+)", shown, re.MULTILINE)]
+    total = re.search(r"^cost +\$([\d.]+)", shown, re.MULTILINE)
+    assert total
+    assert abs(sum(costs) - Decimal(total[1])) <= Decimal("0.000002")  # each is rounded
+    assert not [handler for handler in get_dispatcher().event_handlers if isinstance(handler, Ledger)]
+
+
+@pytest.fixture
+def no_prices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if genai-prices were not installed."""
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    prices._prices.cache_clear()
+    yield
+    prices._prices.cache_clear()
+
+
+@both
+@pytest.mark.usefixtures("no_prices")
+def test_prices_are_asked_for_only_where_a_model_has_some(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    question = ["ask", "ferry.md", "-q", QUESTION, "--framework", framework]
+    install = 'pip install "selfroute[prices]"'
+    assert "price" not in run(*question).out + run(*question, *model(server)).out
+    monkeypatch.setenv("OPENAI_API_BASE", server.openai_url)
+    hosted = run(*question, "--model", "openai:gpt-4o-mini")
+    assert hosted.code == 0, hosted.err
+    assert hosted.out.count(install) == 1
 
 
 @both
@@ -186,7 +245,8 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: s
     ):
         assert re.search(line, result.out, re.MULTILINE), line
     assert "no language model" in result.out
-    assert "character 0" not in run("ask", "ferry.md", "-q", QUESTION, "--no-passages", "--framework", framework).out
+    brief = run("ask", "ferry.md", "-q", QUESTION, "--no-show-passages", "--framework", framework)
+    assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
 @both

@@ -21,7 +21,6 @@ from selfroute.demo.library import Library
 from selfroute.demo.models import DEFAULT_EMBEDDINGS
 from selfroute.demo.texts import Text, read_text
 from selfroute.errors import ConfigurationError
-from selfroute.usage import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +72,22 @@ def demo(options: Options, *, limit: int | None) -> None:
     rows: list[run.Row] = []
     if not options.as_json:
         screen.show_header(out)
-    with _timed(seconds, "answers"), screen.stage(progress, "Answering", len(questions)) as advance:
-        pipeline = library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k)
-        everything = sum(count_tokens(text.text) for text in texts)
-        for row in run.answer_all(pipeline, questions, everything=everything, at_once=models.at_once):
+    with (
+        _timed(seconds, "answers"),
+        screen.stage(progress, "Answering", len(questions)) as advance,
+        library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k) as pipeline,
+    ):
+        for row in run.answer_all(pipeline, questions, at_once=models.at_once):
             rows.append(row)
             if not options.as_json:
                 screen.show_row(out, row)
             advance(1)
-    totals = run.Totals.of(rows)
+    ledger = pipeline.ledger
     if options.as_json:
-        _print_json(run.report(rows, totals, framework=options.framework, models=models, seconds=seconds))
+        _print_json(run.report(rows, ledger, framework=options.framework, models=models, seconds=seconds))
     else:
-        screen.show_totals(out, totals, models=models, seconds=seconds)
+        sums = run.totals(rows, ledger.to_dict())
+        screen.show_totals(out, sums, ledger, models=models, seconds=seconds)
 
 
 def ask(
@@ -102,17 +104,19 @@ def ask(
     embeddings = _load_embeddings(options, err)
     library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
     models = models or run.extractive_reader(options.framework, embeddings)
-    pipeline = library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k)
     screen.show_reader(err if options.as_json else out, models)
-    for question in questions:
-        if options.as_json:
-            _print_json(run.answer_as_json(pipeline.ask(question), library.passages, names))
-        else:
+    with library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k) as pipeline:
+        for question in questions:
+            if options.as_json:
+                _print_json(run.answer_as_json(pipeline.ask(question), library.passages, names))
+                continue
             screen.show_question(out, question)
             output = screen.show_answer(out, partial(pipeline.stream, question))
             retrieved = [library.passages[name] for name in output.retrieved] if passages else None
-            screen.show_reasons(out, output, names=names, passages=retrieved)
+            screen.show_reasons(out, output, models=models, names=names, passages=retrieved)
             out.print()
+    if not options.as_json and len(questions) > 1:
+        screen.show_ledger(out, pipeline.ledger, models=models)
 
 
 def default_store() -> Path:

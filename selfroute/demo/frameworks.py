@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
 from selfroute.demo.texts import Passage, Text
+from selfroute.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]
 Show = Callable[[str, str], object]
@@ -37,7 +39,7 @@ class Output:
         route: The step that produced it.
         answerable: Whether there is one.
         decision: Why it took that route.
-        usage: The tokens of both steps.
+        usage: What both steps took, and what the long context alone would have taken.
         retrieved: The ids of the passages that were retrieved, nearest first.
         read: The documents that were read on the long-context route, best first.
     """
@@ -54,6 +56,10 @@ class Output:
 
 class Pipeline(Protocol):
     """Self-Route over an index."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """Adds up what the questions take."""
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
@@ -73,8 +79,10 @@ class Index(Protocol):
     def add(self, passages: Sequence[Passage]) -> None:
         """Embed passages and add them."""
 
-    def pipeline(self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int) -> Pipeline:
-        """Put Self-Route on the index, seeing these texts only."""
+    def pipeline(
+        self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int
+    ) -> AbstractContextManager[Pipeline]:
+        """Put Self-Route on the index, seeing these texts only; its ledger counts until the end of the context."""
 
 
 class Framework(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -81,8 +82,8 @@ class Library:
             former: dict[str, Any] = {"$and": [{"source": source}, {"text_key": {"$ne": current}}]}
             self._collection.delete(where=former)
 
-    def pipeline(self, llm: Any, *, long_context_llm: Any, k: int) -> Pipeline:
-        """Put Self-Route on these texts.
+    def pipeline(self, llm: Any, *, long_context_llm: Any, k: int) -> AbstractContextManager[Pipeline]:
+        """Put Self-Route on these texts; its ledger counts until the end of the context.
 
         Args:
             llm: The model of the first step: the framework's own.

@@ -1,4 +1,4 @@
-"""Makes the models, asks the questions and adds the results up; prints nothing."""
+"""Makes the models and asks the questions; prints nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfroute.demo.frameworks import Framework, Output, Pipeline
 from selfroute.demo.models import load_model
 from selfroute.demo.texts import Passage
 from selfroute.errors import ConfigurationError
-from selfroute.usage import count_tokens
+from selfroute.ledger import Ledger
 
 _AT_ONCE = 4
 
@@ -27,12 +27,14 @@ class Models:
         long_context_llm: The model of the second step.
         name: What to call them.
         is_language_model: Whether it is more than the extractive reader.
+        has_list_price: Whether it is asked at its provider's own address, so that it should be in the price lists.
     """
 
     llm: Any
     long_context_llm: Any
     name: str
     is_language_model: bool = True
+    has_list_price: bool = True
 
     @property
     def at_once(self) -> int:
@@ -57,16 +59,17 @@ def load_models(
         return None
     llm = load_model(framework, model, base_url=base_url)
     if long_context is None:
-        return Models(llm, None, model)
+        return Models(llm, None, model, has_list_price=base_url is None)
     same_server = long_context.partition(":")[0] == model.partition(":")[0]
     second = load_model(framework, long_context, base_url=base_url if same_server else None)
-    return Models(llm, second, f"{model}, and {long_context} for whole documents")
+    name = f"{model}, and {long_context} for whole documents"
+    return Models(llm, second, name, has_list_price=base_url is None)
 
 
 def extractive_reader(framework: Framework, embeddings: Any) -> Models:
     """Return the reader that answers where no model was asked for."""
     reader = framework.extractive_reader(embeddings)
-    return Models(reader, None, "the extractive reader", is_language_model=False)
+    return Models(reader, None, "the extractive reader", is_language_model=False, has_list_price=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,7 @@ class Row:
         answerable: Whether there is one.
         answer: The answer.
         match: Whether it contains a reference answer, or declines where there is none: a hint, no grading.
-        tokens: Those of all steps.
-        estimated: Whether they are not the provider's own count.
-        tokens_had_everything_been_read: With every document given to the model, a quarter of the characters.
+        usage: What it took.
     """
 
     question: Question
@@ -89,23 +90,15 @@ class Row:
     answerable: bool
     answer: str
     match: bool
-    tokens: int
-    estimated: bool
-    tokens_had_everything_been_read: int
-
-    @property
-    def saving(self) -> float:
-        """The part of the tokens that was saved."""
-        return 1 - self.tokens / self.tokens_had_everything_been_read
+    usage: Mapping[str, Any]
 
 
-def answer_all(pipeline: Pipeline, questions: Sequence[Question], *, everything: int, at_once: int) -> Iterator[Row]:
+def answer_all(pipeline: Pipeline, questions: Sequence[Question], *, at_once: int) -> Iterator[Row]:
     """Ask the questions, a few at a time, and yield what became of them in their order.
 
     Args:
         pipeline: Answers them.
         questions: The questions.
-        everything: The tokens of all documents together.
         at_once: How many are asked at a time.
     """
     with ThreadPoolExecutor(at_once) as threads:
@@ -113,20 +106,18 @@ def answer_all(pipeline: Pipeline, questions: Sequence[Question], *, everything:
             some = questions[start : start + at_once]
             outputs = threads.map(pipeline.ask, [question.question for question in some])
             for question, output in zip(some, outputs, strict=True):
-                yield _row(question, output, everything)
+                yield _row(question, output)
 
 
-def _row(question: Question, output: Output, everything: int) -> Row:
-    answer, answerable, usage = output.answer, output.answerable, output.usage
+def _row(question: Question, output: Output) -> Row:
+    answer, answerable = output.answer, output.answerable
     return Row(
         question=question,
         route=output.route,
         answerable=answerable,
         answer=answer,
         match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
-        tokens=usage["total_tokens"],
-        estimated=usage["estimated"],
-        tokens_had_everything_been_read=everything + count_tokens(question.question) + count_tokens(answer),
+        usage=output.usage,
     )
 
 
@@ -142,68 +133,43 @@ def _plain(text: str) -> str:
     return " ".join(word for word in words if word not in {"a", "an", "the"})
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The rows added up.
+def totals(rows: Sequence[Row], figures: Mapping[str, Any]) -> dict[str, int]:
+    """The sums of the demo.
 
-    Attributes:
-        questions: How many.
-        answered_by_rag: Answered from the passages.
-        escalated: Passed on to the whole documents, answered there or not.
-        unanswerable: Those of the escalated that the whole documents did not answer either.
-        matches: Rows whose `match` holds.
-        tokens: Those of all steps.
-        estimated: Whether some of them are not the provider's own count.
-        tokens_had_everything_been_read: With every document given to the model for every question.
+    Args:
+        rows: What became of the questions.
+        figures: The ledger's, as plain JSON.
     """
-
-    questions: int
-    answered_by_rag: int
-    escalated: int
-    unanswerable: int
-    matches: int
-    tokens: int
-    estimated: bool
-    tokens_had_everything_been_read: int
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> Totals:
-        """Add rows up."""
-        escalated = sum(row.route == "long_context" for row in rows)
-        return cls(
-            questions=len(rows),
-            answered_by_rag=len(rows) - escalated,
-            escalated=escalated,
-            unanswerable=sum(not row.answerable for row in rows),
-            matches=sum(row.match for row in rows),
-            tokens=sum(row.tokens for row in rows),
-            estimated=any(row.estimated for row in rows),
-            tokens_had_everything_been_read=sum(row.tokens_had_everything_been_read for row in rows),
-        )
-
-    @property
-    def saving(self) -> float:
-        """The part of the tokens that was saved."""
-        return 1 - self.tokens / self.tokens_had_everything_been_read if self.questions else 0.0
+    routes, tokens = figures["routes"], figures["tokens"]
+    return {
+        "questions": figures["queries"],
+        "answered_by_rag": routes["rag"],
+        "escalated": routes["long_context"],
+        "unanswerable": figures["unanswerable"],
+        "matches": sum(row.match for row in rows),
+        "tokens": tokens["total_tokens"],
+    }
 
 
 def report(
-    rows: Sequence[Row], totals: Totals, *, framework: Framework, models: Models, seconds: Mapping[str, float]
+    rows: Sequence[Row], ledger: Ledger, *, framework: Framework, models: Models, seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """Turn a run of the demo into plain JSON."""
+    figures = ledger.to_dict()
     return {
         "framework": framework.NAME,
         "reader": models.name,
         "language_model": models.is_language_model,
         "questions": [_row_as_json(row) for row in rows],
-        "totals": {**asdict(totals), "saving": round(totals.saving, 4)},
+        "totals": totals(rows, figures),
+        "ledger": figures,
         "seconds": {name: round(time, 3) for name, time in seconds.items()},
     }
 
 
 def _row_as_json(row: Row) -> dict[str, Any]:
     record = asdict(row)
-    return {**record.pop("question"), **record, "saving": round(row.saving, 4)}
+    return {**record.pop("question"), **record}
 
 
 def answer_as_json(output: Output, passages: Mapping[str, Passage], names: Mapping[str, str]) -> dict[str, Any]:

@@ -15,13 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text as Styled
 
+from selfroute.demo.figures import STEPS, by_step, dollars, ledger_rows
 from selfroute.demo.frameworks import Output, Read, Show
-from selfroute.demo.run import Models, Row, Totals
+from selfroute.demo.run import Models, Row
 from selfroute.demo.texts import Passage, Text
+from selfroute.ledger import Ledger
 
 PIPE_WIDTH = 110
 _INDENT = 10
-_ROUTES = {"rag": ("rag", "green"), "long_context": ("long context", "yellow")}
+_COLOURS = {"rag": "green", "long_context": "yellow"}
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -77,7 +79,8 @@ def show_opening(  # noqa: PLR0913 - all that it says
     console.print(
         f"{questions} questions over {len(texts)} documents of {words:,} words together, with {framework}. For each, "
         f"the {k} nearest passages are retrieved and read. If the reader declines to answer from them, it is given the "
-        "whole documents that they are from. If it declines again, the documents do not say."
+        "whole documents that they are from. If it declines again, the documents do not say. Next to the tokens stands "
+        "what these documents alone, without passages first, would have taken to read, and the ratio of the two."
     )
     console.print()
     show_reader(console, models)
@@ -99,7 +102,7 @@ def show_reader(console: Console, models: Models | None) -> None:
 def show_header(console: Console) -> None:
     """Print the head of the demo's table."""
     table = _table()
-    table.add_row("question and answer", "route", "match", "tokens", "all read", "saving")
+    table.add_row("question and answer", "route", "match", "tokens", "LC alone", "ratio")
     for column in table.columns:
         column.style = "bold"
     console.print(table)
@@ -108,16 +111,17 @@ def show_header(console: Console) -> None:
 
 def show_row(console: Console, row: Row) -> None:
     """Print one question of the demo: the rows come one by one, so each is a table of its own."""
-    name, colour = _ROUTES[row.route]
+    usage = row.usage
+    alone, ratio = usage["long_context_only"], usage["token_ratio"]
     answer = Styled(shortened(row.answer, 160), style="cyan" if row.answerable else "magenta")
     table = _table()
     table.add_row(
         Styled(shown(row.question.question)) + Styled("\n→ ", style="dim") + answer,
-        Styled(name, style=colour),
+        Styled(STEPS[row.route], style=_COLOURS[row.route]),
         Styled("yes" if row.match else "no", style="green" if row.match else "dim"),
-        f"{row.tokens:,}",
-        f"{row.tokens_had_everything_been_read:,}",
-        f"{row.saving:.0%}",
+        f"{usage['total_tokens']:,}",
+        "" if alone is None else f"{alone:,}",
+        "" if ratio is None else f"{ratio:.0%}",
     )
     console.print(table)
 
@@ -132,31 +136,38 @@ def _table() -> Table:
     return table
 
 
-def show_totals(console: Console, totals: Totals, *, models: Models, seconds: Mapping[str, float]) -> None:
+def show_totals(
+    console: Console, sums: Mapping[str, int], ledger: Ledger, *, models: Models, seconds: Mapping[str, float]
+) -> None:
     """Print the sums of the demo."""
-    if not models.is_language_model:
-        counted = "characters / 4"
-    elif totals.estimated:
-        counted = "as the provider reports them, characters / 4 where it does not"
-    else:
-        counted = "as the provider reports them"
-    answered = totals.escalated - totals.unanswerable
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_row("questions", str(totals.questions))
-    table.add_row("answered by RAG", f"{totals.answered_by_rag}   from passages alone")
-    table.add_row("escalated", f"{totals.escalated}   answered from whole documents: {answered}")
-    table.add_row("unanswerable", f"{totals.unanswerable}   escalated, and declined again")
-    table.add_row("match", f"{totals.matches}   contain a reference answer or rightly decline (a hint, no grading)")
-    table.add_row("tokens", f"{totals.tokens:,}   of all steps, {counted}")
-    everything = f"{totals.tokens_had_everything_been_read:,}"
-    table.add_row("all read", f"{everything}   had every document been read for every question, characters / 4")
-    table.add_row("saving", f"{totals.saving:.0%}")
+    answered = sums["escalated"] - sums["unanswerable"]
+    table = _sums()
+    table.add_row("questions", str(sums["questions"]))
+    table.add_row("answered by RAG", f"{sums['answered_by_rag']}   from passages alone")
+    table.add_row("escalated", f"{sums['escalated']}   answered from whole documents: {answered}")
+    table.add_row("unanswerable", f"{sums['unanswerable']}   escalated, and declined again")
+    table.add_row("match", f"{sums['matches']}   contain a reference answer or rightly decline (a hint, no grading)")
+    for name, figure in ledger_rows(ledger, models):
+        table.add_row(name, figure)
     parts = ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items())
     table.add_row("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
     console.rule(style="dim")
     console.print(table)
     if not models.is_language_model:
         console.print("\nThe extractive reader is no language model: look at the routes, not at the answers.")
+
+
+def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
+    """Print what all questions took together."""
+    table = _sums()
+    for name, figure in ledger_rows(ledger, models):
+        table.add_row(name, figure)
+    console.rule(style="dim")
+    console.print(table)
+
+
+def _sums() -> Table:
+    return Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
 
 
 def show_question(console: Console, question: str) -> None:
@@ -171,7 +182,7 @@ def show_answer(console: Console, ask: Callable[[Show], Output]) -> Output:
     def show(route: str, text: str) -> None:
         nonlocal column
         if not column:
-            console.print(Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(*_ROUTES[route]))
+            console.print(Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(STEPS[route], style=_COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
             column = _INDENT
         column = _pour(console, shown(text), column)
@@ -196,18 +207,28 @@ def _pour(console: Console, text: str, column: int) -> int:
 
 
 def show_reasons(
-    console: Console, output: Output, *, names: Mapping[str, str], passages: Sequence[Passage] | None
+    console: Console,
+    output: Output,
+    *,
+    models: Models,
+    names: Mapping[str, str],
+    passages: Sequence[Passage] | None,
 ) -> None:
-    """Print why it took that route, the tokens, and the passages that were retrieved if they are wanted."""
+    """Print why it took that route, what it took, and the passages that were retrieved if they are wanted."""
     _show_field(console, "Why", _reason(output, names))
     usage = output.usage
-    steps = [
-        f"{_ROUTES[step][0]} {usage[step]['input_tokens']:,} in, {usage[step]['output_tokens']:,} out"
-        for step in _ROUTES
-        if usage[step]
-    ]
     estimated = ", partly estimated" if usage["estimated"] else ""
-    _show_field(console, "Tokens", f"{usage['total_tokens']:,} ({'; '.join(steps)}{estimated})")
+    _show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
+    if usage["token_ratio"] is not None:
+        alone = f"{usage['long_context_only']:,}"
+        _show_field(console, "Read", f"{usage['token_ratio']:.0%} of the {alone} tokens of the long context alone")
+    if usage["cost"] is None:
+        if models.has_list_price:
+            _show_field(console, "Cost", f"not known: {usage['cost_unknown']}")
+    else:
+        only = usage["cost_long_context_only"]
+        alone = f"; the long context alone {dollars(only)}" if only is not None else ""
+        _show_field(console, "Cost", f"{dollars(usage['cost'])}{alone}")
     if passages is not None:
         _show_field(console, "Passages", f"{len(passages)} retrieved, nearest first")
         for number, passage in enumerate(passages, 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from chromadb.api import ClientAPI
@@ -19,7 +20,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.demo.frameworks import Output, Read, Show
 from selfroute.demo.models import no_provider, unusable, weights
 from selfroute.demo.reader import NAME as READER
@@ -163,13 +164,14 @@ class LangChainIndex:
             [Document(passage.text, metadata=passage.metadata, id=passage.id) for passage in passages]
         )
 
+    @contextmanager
     def pipeline(
         self, texts: Sequence[Text], *, llm: BaseChatModel, long_context_llm: BaseChatModel | None, k: int
-    ) -> LangChainPipeline:
+    ) -> Iterator[LangChainPipeline]:
         """Put the chain together: this is all that a pipeline of your own needs."""
         own = {"text_key": {"$in": [text.key for text in texts]}}
         chain = SelfRouteChain.from_vectorstore(self._store, llm, k=k, filter=own, long_context_llm=long_context_llm)
-        return LangChainPipeline(chain)
+        yield LangChainPipeline(chain)
 
 
 class LangChainPipeline:
@@ -177,7 +179,8 @@ class LangChainPipeline:
 
     def __init__(self, chain: SelfRouteChain) -> None:
         """Take the chain."""
-        self._chain = chain
+        self.ledger = SelfRouteLedger()
+        self._chain = chain.with_config(callbacks=[self.ledger])
 
     def ask(self, question: str) -> Output:
         """Answer a question."""

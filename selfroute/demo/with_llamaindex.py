@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
 from chromadb.api import ClientAPI
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM, CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import (
@@ -22,7 +24,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-from llamaindex_selfroute import SelfRouteQueryEngine
+from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.demo.frameworks import Output, Read, Show
 from selfroute.demo.models import no_provider, unusable, weights
 from selfroute.demo.reader import NAME as READER
@@ -184,7 +186,10 @@ class LlamaIndexIndex:
         """Embed passages and add them."""
         self._index.insert_nodes([_node(passage) for passage in passages])
 
-    def pipeline(self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int) -> LlamaIndexPipeline:
+    @contextmanager
+    def pipeline(
+        self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int
+    ) -> Iterator[LlamaIndexPipeline]:
         """Put the engine together: this is all that a pipeline of your own needs."""
         own = MetadataFilter(key="text_key", operator=FilterOperator.IN, value=[text.key for text in texts])
         engines = [
@@ -198,7 +203,12 @@ class LlamaIndexIndex:
             )
             for streaming in (False, True)
         ]
-        return LlamaIndexPipeline(*engines)
+        ledger, root = SelfRouteLedger(), get_dispatcher()
+        root.add_event_handler(ledger)
+        try:
+            yield LlamaIndexPipeline(*engines, ledger=ledger)
+        finally:
+            root.event_handlers.remove(ledger)
 
 
 def _node(passage: Passage) -> TextNode:
@@ -218,8 +228,11 @@ def _node(passage: Passage) -> TextNode:
 class LlamaIndexPipeline:
     """Asks an engine."""
 
-    def __init__(self, engine: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine) -> None:
-        """Take the engine twice: it answers at once, or in pieces."""
+    def __init__(
+        self, engine: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine, *, ledger: SelfRouteLedger
+    ) -> None:
+        """Take the engine twice: it answers at once, or in pieces; and the ledger that hears of both."""
+        self.ledger = ledger
         self._engine, self._streaming = engine, streaming
 
     def ask(self, question: str) -> Output:
