@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from langchain_core.callbacks import (
@@ -29,7 +30,7 @@ from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, R
 from selfroute.hangup import Waiting, ahang_up
 from selfroute.prices import Model
 from selfroute.prompts import documents_in
-from selfroute.savings import Asked
+from selfroute.savings import Asked, Size
 from selfroute.window import read_less
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _Call(Generic[Manager]):
         if not self.chain.measure_savings:
             return
         baseline, usage = self.chain.baseline, self.account.usage
-        sizes = documents.sizes(self._source(), self.passages)
+        sizes = self._sizes()
         if answer.route == "long_context":
             whole = all(not documents.label_of(document).get("trimmed") for document in self.context)
             complete = whole and len(self.read) == len(self.context)
@@ -86,6 +87,15 @@ class _Call(Generic[Manager]):
             count, budget = self.chain.count_tokens, self.chain.document_budget()
             asked = Asked(self.prompt, self.shown, budget, count)
             self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+
+    def _begin_counting(self, decided: Decided) -> None:
+        if decided.route == "rag" and self.streaming and self.chain.measure_savings:
+            self._sizes()  # so that they are counted while the answer is poured
+
+    def _sizes(self) -> list[Size] | None:
+        with suppress(Exception):  # what keeps them from being read is of no concern to an answer from the passages
+            return documents.sizes(self._source(), self.passages)
+        return None
 
     def _booked(self, entry: Entry) -> None:
         # Callbacks may hold one twice: bound, and given with the call.
@@ -252,6 +262,7 @@ class Steps(_Call[CallbackManagerForChainRun]):
 
     def decided(self, effect: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
+        self._begin_counting(effect)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -305,6 +316,7 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
 
     async def adecided(self, effect: Decided) -> None:
         """As `Steps.decided`."""
+        self._begin_counting(effect)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

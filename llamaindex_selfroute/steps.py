@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -19,7 +20,7 @@ from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up, hang_up
 from selfroute.prices import Model
-from selfroute.savings import Asked
+from selfroute.savings import Asked, Size
 from selfroute.window import is_too_long, read_less
 
 if TYPE_CHECKING:
@@ -74,13 +75,18 @@ class Steps:
         if not synthesizer.measure_savings:
             return
         baseline = synthesizer.baseline
-        sizes = documents.sizes(synthesizer.source, self.nodes)
+        sizes = self._sizes()
         if answer.route == "long_context":
             complete = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
             self.account.usage = baseline.read(usage, sizes if complete else None)
         else:
             asked = Asked(self.prompt, self.shown, synthesizer.document_budget(), synthesizer.count_tokens)
             self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+
+    def _sizes(self) -> list[Size] | None:
+        with suppress(Exception):  # what keeps them from being read is of no concern to an answer from the passages
+            return documents.sizes(self.synthesizer.source, self.nodes)
+        return None
 
     def _booked(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self.span)
@@ -95,6 +101,8 @@ class Steps:
 
     def decided(self, effect: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
+        if effect.route == "rag" and self.streaming and self.synthesizer.measure_savings:
+            self._sizes()  # so that they are counted while the answer is poured
         decision = effect.decision.as_dict()
         send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self.span)
 

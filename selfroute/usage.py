@@ -124,10 +124,11 @@ class Usage:
         return cls(rag=counts) if step == "rag" else cls(long_context=counts)
 
     def __add__(self, other: Usage) -> Usage:
+        if not other:
+            return self
+        if not self:
+            return other
         rag, long_context = _sum(self.rag, other.rag), _sum(self.long_context, other.long_context)
-        if not (self and other):
-            known = self or other
-            return Usage(rag, long_context, known.long_context_only, known.cost_long_context_only)
         left, right = self.long_context_only, other.long_context_only
         return Usage(
             rag,
@@ -137,7 +138,8 @@ class Usage:
         )
 
     def __bool__(self) -> bool:
-        return self != Usage()
+        known = self.rag or self.long_context or self.long_context_only is not None
+        return bool(known) or self.cost_long_context_only != UNPRICED
 
     @property
     def input_tokens(self) -> int:
