@@ -261,13 +261,12 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
     def name_of(self, step: Route, config: RunnableConfig) -> tuple[Model, bool]:
         """What the model of a step is called where it is paid for, and whether the user says so."""
-        said = prices.said(
-            priced_as=self.priced_as,
-            long_context_priced_as=self.long_context_priced_as,
-            shared=self.long_context_llm is None,
-        )[step]
-        if said:
-            return said, True
+        first, second = self.priced_as, self.long_context_priced_as
+        if first or second:
+            shared = self.long_context_llm is None
+            said = prices.said(priced_as=first, long_context_priced_as=second, shared=shared)[step]
+            if said:
+                return said, True
         model = self.model_of(step)
         if "configurable" in config:
             return name_of(model, config), False

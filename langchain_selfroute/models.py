@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 class Tally:
     """Collects the text and the token counts of one model call."""
 
-    __slots__ = ("counts", "name", "provider", "text", "whole")
+    __slots__ = ("counts", "left", "name", "provider", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         """Start.
@@ -37,6 +37,7 @@ class Tally:
         self.name: str | None = None
         self.provider: str | None = None
         self.whole = whole
+        self.left = False  # by a caller who was cancelled
 
     def add(self, message: Any) -> str:
         """Take a message or a chunk and return its text."""
@@ -55,8 +56,8 @@ class Tally:
         return text
 
     def usage(self, prompt: PromptValue, *, count: Callable[[str], int]) -> StepUsage | None:
-        """What the call took; None if the model gave nothing at all."""
-        if not self.text:
+        """What the call took; None if it failed before it gave anything: no provider charges for that."""
+        if not (self.text or self.left):
             return None
         if self.whole and self.counts:
             return self.counts
@@ -87,7 +88,17 @@ def _counts(reported: Mapping[str, Any]) -> StepUsage:
 
 def asked(prompt: PromptValue) -> str:
     """The text of a prompt."""
-    return "\n".join([str(message.text) for message in prompt.to_messages()])
+    return "\n".join(_texts(prompt))
+
+
+def length_of(prompt: PromptValue) -> int:
+    """How many characters a prompt has."""
+    return sum(map(len, _texts(prompt)))
+
+
+def _texts(prompt: PromptValue) -> list[str]:
+    messages = prompt.to_messages()
+    return [one.content if type(one.content) is str else str(one.text) for one in messages]
 
 
 def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[Any, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -63,7 +64,8 @@ class _Call(Generic[Manager]):
         self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()  # whole documents, before they were fitted
         self.context: Sequence[Document] = ()
-        self.prompt, self.shown = "", 0  # the first step's, and how many characters of it are passages
+        self.prompt: PromptValue | None = None  # the first step's
+        self.shown = 0  # how many characters of it are passages
         self.account = Account(self._booked)
 
     def flow(self) -> Flow:
@@ -84,12 +86,20 @@ class _Call(Generic[Manager]):
             complete = whole and len(self.read) == len(self.context)
             self.account.usage = baseline.read(usage, sizes if complete else None)
         else:
-            count, budget = self.chain.count_tokens, self.chain.document_budget()
-            asked = Asked(self.prompt, self.shown, budget, count)
-            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+            self.account.usage = baseline.estimate(usage, sizes, asked=self._asked(), model=self._model("long_context"))
+
+    def _asked(self) -> Asked:
+        chain, prompt = self.chain, cast("PromptValue", self.prompt)
+        return Asked(
+            models.length_of(prompt),
+            self.shown,
+            chain.document_budget(),
+            lambda: chain.count_tokens(models.asked(prompt)),
+        )
 
     def _begin_counting(self, decided: Decided) -> None:
-        if decided.route == "rag" and self.streaming and self.chain.measure_savings:
+        stored = isinstance(self.chain.documents, StoredDocuments)
+        if stored and decided.route == "rag" and self.streaming and self.chain.measure_savings:
             self._sizes()  # so that they are counted while the answer is poured
 
     def _sizes(self) -> list[Size] | None:
@@ -130,7 +140,7 @@ class _Call(Generic[Manager]):
         template = chain.rag_prompt if effect.step == "rag" else chain.long_context_prompt
         prompt = template.format_prompt(**words)
         if effect.step == "rag" and chain.measure_savings:
-            self.prompt, self.shown = models.asked(prompt), len(context)
+            self.prompt, self.shown = prompt, len(context)
         if chain.answerability == "structured":
             model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
@@ -292,6 +302,9 @@ class AsyncSteps(_Call[AsyncCallbackManagerForChainRun]):
                 tally.whole = True
             else:
                 yield self._told(await model.ainvoke(prompt, config, **self.kwargs), tally)
+        except asyncio.CancelledError:
+            tally.left = True
+            raise
         finally:
             if hasattr(messages, "aclose"):
                 await messages.aclose()

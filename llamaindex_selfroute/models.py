@@ -47,7 +47,7 @@ async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Response, None
 class Tally:
     """Collects the text and the token counts of one model call."""
 
-    __slots__ = ("last", "text", "whole")
+    __slots__ = ("last", "left", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         """Start.
@@ -58,6 +58,7 @@ class Tally:
         self.text: list[str] = []
         self.last: Response | None = None
         self.whole = whole
+        self.left = False  # by a caller who was cancelled
 
     def add(self, reply: Response) -> str:
         """Take a whole reply and return its text."""
@@ -76,11 +77,11 @@ class Tally:
         return text
 
     def usage(self, prompt: Prompt, *, count: Callable[[str], int]) -> StepUsage | None:
-        """What the call took; None if the model gave nothing at all."""
-        if self.last is None:
+        """What the call took; None if it failed before it gave anything: no provider charges for that."""
+        if self.last is None and not self.left:
             return None
-        counts = _counts(self.last)
-        if self.whole and counts and not _cut_short(self.last):
+        counts = self.last and _counts(self.last)
+        if self.last and self.whole and counts and not _cut_short(self.last):
             return counts
         return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,8 @@ class Steps:
             complete = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
             self.account.usage = baseline.read(usage, sizes if complete else None)
         else:
-            asked = Asked(self.prompt, self.shown, synthesizer.document_budget(), synthesizer.count_tokens)
+            prompt, budget = self.prompt, synthesizer.document_budget()
+            asked = Asked(len(prompt), self.shown, budget, lambda: synthesizer.count_tokens(prompt))
             self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
 
     def _sizes(self) -> list[Size] | None:
@@ -181,6 +183,9 @@ class Steps:
                 tally.whole = True
             else:
                 yield tally.add(await models.aask(llm, prompt))
+        except asyncio.CancelledError:
+            tally.left = True
+            raise
         finally:
             self._book(effect, tally, prompt)
 

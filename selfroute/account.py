@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from types import TracebackType
 from typing import Literal
@@ -71,7 +71,7 @@ class Account:
 
     def paid(self, step: Route, counts: StepUsage, model: Model) -> None:
         """Add a call of a model, and price it."""
-        self.usage += Usage.of(step, replace(counts, cost=prices.cost_of(model, counts)))
+        self.usage += Usage.of(step, counts.priced(prices.cost_of(model, counts)))
         if self._trace:
             self._trace.paid(step, counts, model)
 

@@ -12,9 +12,9 @@ from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.usage import Cost, StepUsage
 
-_MISSING = 'prices need the package genai-prices: pip install "selfroute[prices]"'
+_MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
 _HOUR = 3_600.0
-_NAMELESS = "the model does not say what it is: say it with priced_as='provider:name'"
+_NAMELESS = Cost(None, "the model does not say what it is: say it with priced_as='provider:name'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,12 @@ def cost_of(model: Model, counts: StepUsage) -> Cost:
     """
     prices = _prices()
     if prices is None:
-        return Cost(None, _MISSING)
+        return _MISSING
     if not model.name:
-        return Cost(None, _NAMELESS)
+        return _NAMELESS
     where = _listed(model, int(time.monotonic() // _HOUR))
-    if where is None:
-        reason = f"genai-prices knows no price of {model.name!r}: say what it is with priced_as='provider:name'"
-        return Cost(None, reason)
+    if isinstance(where, Cost):
+        return where
     cached = min(counts.cached_tokens, counts.input_tokens)  # a wrong report is no reason to fail
     usage = prices.Usage(
         input_tokens=counts.input_tokens,
@@ -91,7 +90,7 @@ def _name(model: Model) -> str:
 
 
 @lru_cache(256)
-def _listed(model: Model, hour: int) -> dict[str, str] | None:  # noqa: ARG001 - lists are updated: look again
+def _listed(model: Model, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - lists are updated: look again
     """How to find a model in the price lists: by its address, if that is a provider's, else by whose client it is."""
     prices: Any = _prices()
     for where in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
@@ -101,7 +100,8 @@ def _listed(model: Model, hour: int) -> dict[str, str] | None:  # noqa: ARG001 -
             except LookupError:
                 continue
             return cast("dict[str, str]", where)
-    return None
+    reason = f"genai-prices knows no price of {model.name!r}: say what it is with priced_as='provider:name'"
+    return Cost(None, reason)
 
 
 @cache

@@ -119,22 +119,22 @@ class Asked:
     """What the first step's prompt tells of the second's.
 
     Attributes:
-        prompt: The prompt.
+        characters: How long it is.
         context: How many characters of it are the passages.
         budget: How many tokens of documents the second step would be given at most; None for no limit.
-        count: By what these are counted.
+        count: Counts the prompt by what the budget is counted by.
     """
 
-    prompt: str
+    characters: int
     context: int
     budget: int | None
-    count: Callable[[str], int]
+    count: Callable[[], int]
 
     def most(self, characters: int) -> float:
         """How many of so many characters of documents fit."""
         if self.budget is None or characters <= self.budget:  # no token is shorter
             return characters
-        return min(characters, self.budget * len(self.prompt) / max(self.count(self.prompt), 1))
+        return min(characters, self.budget * self.characters / max(self.count(), 1))
 
 
 class Baseline:
@@ -175,16 +175,17 @@ class Baseline:
             model: The second step's model.
         """
         step = usage.rag
-        if sizes is None or step is None or not asked.prompt:
+        if sizes is None or step is None or not asked.characters:
             return replace(usage, cost_long_context_only=_UNMEASURED)
-        rate = step.input_tokens / len(asked.prompt)
-        rates = [self._rates.get(size.key) for size in sizes]
-        characters = sum(size.characters for size in sizes)
-        tokens = sum(size.characters * (own or rate) for size, own in zip(sizes, rates, strict=True))
+        rate, tokens, characters, around = step.input_tokens / asked.characters, 0.0, 0, True
+        for size in sizes:
+            own = self._rates.get(size.key)
+            tokens += size.characters * (own or rate)
+            characters += size.characters
+            around = around and own is None  # else what is around the documents was counted with them
         if characters:
             tokens *= asked.most(characters) / characters
-        if not any(rates):  # else what is around the documents was counted with them
-            tokens += rate * (len(asked.prompt) - asked.context)
+        if around:
+            tokens += rate * (asked.characters - asked.context)
         only = round(tokens)
-        cost = prices.cost_of(model, StepUsage(only, step.output_tokens))
-        return replace(usage, long_context_only=only, cost_long_context_only=cost)
+        return Usage(step, None, only, prices.cost_of(model, StepUsage(only, step.output_tokens)))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _OPERATION = "gen_ai.operation.name"
 _WORKFLOW = {"gen_ai.workflow.name": "selfroute"}
 _ERROR = "error.type"
+_UNSET = ("opentelemetry.trace", "opentelemetry.metrics")
 
 # The bounds that the conventions advise.
 _SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
@@ -65,13 +66,13 @@ class Trace(Protocol):
 
 
 def trace(*, retrieves: bool = True) -> Trace | None:
-    """Begin the trace of a question, below the span that is current; None without OpenTelemetry.
+    """Begin the trace of a question, below the span that is current; None where nobody would hear of it.
 
     Args:
         retrieves: Whether retrieval is part of it.
     """
     api = _api()
-    return None if api is None else _Trace(api, retrieves=retrieves)
+    return _Trace(api, retrieves=retrieves) if api and api.is_heard() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,15 @@ class _Api:
 
     context: ModuleType
     trace: ModuleType
+    metrics: ModuleType
     tracer: Tracer
     seconds: Histogram
     tokens: Histogram
+
+    def is_heard(self) -> bool:
+        """Whether a provider is set; until then there are the API's own, which do nothing."""
+        providers = (self.trace.get_tracer_provider(), self.metrics.get_meter_provider())
+        return any(not type(one).__module__.startswith(_UNSET) for one in providers)
 
 
 @cache
@@ -106,7 +113,8 @@ def _api() -> _Api | None:
         )
     except TypeError:  # before 1.30, where bounds can not be advised
         return None
-    return _Api(context, trace, trace.get_tracer("selfroute", __version__), seconds, tokens)
+    tracer = trace.get_tracer("selfroute", __version__)
+    return _Api(context, trace, metrics, tracer, seconds, tokens)
 
 
 _NOTHING = nullcontext()

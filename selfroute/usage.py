@@ -74,6 +74,12 @@ class StepUsage:
             self.cost + other.cost,
         )
 
+    def priced(self, cost: Cost) -> StepUsage:
+        """The same with what it cost."""
+        return StepUsage(
+            self.input_tokens, self.output_tokens, self.cached_tokens, self.estimated, self.cache_write_tokens, cost
+        )
+
     def filled_in(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
         """The same for a reply that was cut short: what the provider had counted so far, the rest estimated."""
         return replace(

@@ -28,6 +28,7 @@ from urllib.parse import unquote, urlsplit
 Json = dict[str, Any]
 
 OK = 200
+A_MINUTE = 60.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Reply:
         error: The protocol's "error" object, for an error answer or an error event.
         drop_after: Abort the connection after so many pieces; 0: right after the headers. A client that does not
             stream gets no answer at all.
+        hold_after: After so many pieces, fewer than there are, wait until the client leaves, a minute at most; 0: right
+            after the headers.
         error_after: Send an error event in place of all that follows so many pieces of a stream.
         content_null: OpenAI's chat only: the message's content is null. A stream has a delta without content for each
             piece.
@@ -86,6 +89,7 @@ class Reply:
     status: int = OK
     error: Json | None = None
     drop_after: int | None = None
+    hold_after: int | None = None
     error_after: int | None = None
     content_null: bool = False
     call: str | None = None
@@ -543,11 +547,15 @@ class LoopbackServer:
             raise
 
 
+async def _make_piece(connection: _Connection, entry: Entry, reply: Reply) -> None:
+    await connection.pause(A_MINUTE if entry.sent == reply.hold_after else reply.delay)
+    entry.sent += 1
+
+
 async def _send_whole(connection: _Connection, entry: Entry, *, reply: Reply, protocol: _Protocol) -> bool:
     """Make all pieces of a reply and send it; return whether it came to its end."""
     for _ in reply.cut()[: reply.drop_after]:
-        await connection.pause(reply.delay)
-        entry.sent += 1
+        await _make_piece(connection, entry, reply)
     if reply.drop_after is not None:
         connection.abort()
         return False
@@ -563,11 +571,10 @@ async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, p
             await connection.send_event(json.dumps(event), protocol.newline)
 
     await connection.open_stream()
-    if reply.drop_after != 0:
+    if 0 not in {reply.drop_after, reply.hold_after}:
         await send(*protocol.opening(entry, reply))
     for piece in reply.cut()[: reply.drop_after][: reply.error_after]:
-        await connection.pause(reply.delay)
-        entry.sent += 1
+        await _make_piece(connection, entry, reply)
         await send(protocol.piece(entry, reply, piece))
     if reply.drop_after is not None:
         connection.abort()

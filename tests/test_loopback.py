@@ -320,6 +320,17 @@ def test_a_cancelled_request_is_noticed_at_once(server: LoopbackServer, client: 
     assert (entry.left, entry.sent) == (True, 0)
 
 
+@both_clients
+@pytest.mark.parametrize("leave", [leave_after_three, aleave_after_three])
+def test_a_reply_is_held_until_the_client_leaves(
+    server: LoopbackServer, client: str, leave: Callable[[BaseChatModel], None]
+) -> None:
+    server.answer = lambda _: Reply(text=SLOW.text, hold_after=3)
+    leave(chat_model(server, client))
+    entry = only_entry(server)
+    assert (entry.left, entry.done, entry.sent) == (True, False, 3)
+
+
 @every_mode
 def test_null_content_is_empty_text(server: LoopbackServer, ask: Ask) -> None:
     server.answer = lambda _: Reply(text=TEXT, content_null=True)

@@ -35,7 +35,7 @@ LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
 
 
 def asked(prompt: str = "p" * 400, context: int = 300, budget: int | None = None) -> Asked:
-    return Asked(prompt, context, budget, count_tokens)
+    return Asked(len(prompt), context, budget, lambda: count_tokens(prompt))
 
 
 def sizes_of(lengths: list[int]) -> list[Size]:
