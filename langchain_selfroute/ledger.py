@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from langchain_core.callbacks import BaseCallbackHandler
 from typing_extensions import override
 
+from selfroute.account import Entry
 from selfroute.ledger import Ledger
 
 
@@ -69,3 +72,15 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
     @override
     def ignore_custom_event(self) -> bool:
         return True
+
+
+def booking(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
+    """What adds an entry to the ledgers among the handlers of a run, once to each; None if there is none."""
+    # Callbacks may hold one twice: bound, and given with the call.
+    ledgers = {handler for handler in handlers if isinstance(handler, SelfRouteLedger)}
+
+    def book(entry: Entry) -> None:
+        for ledger in ledgers:
+            ledger.add(entry)
+
+    return book if ledgers else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from langchain_core.callbacks import (
@@ -22,10 +21,10 @@ from langchain_core.runnables.config import run_in_executor
 
 from langchain_selfroute import documents, models, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
-from langchain_selfroute.ledger import SelfRouteLedger
+from langchain_selfroute.ledger import booking
 from langchain_selfroute.models import Tally
 from langchain_selfroute.stored import StoredDocuments
-from selfroute.account import Account, Entry
+from selfroute.account import Account
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up
@@ -66,7 +65,7 @@ class _Call(Generic[Manager]):
         self.context: Sequence[Document] = ()
         self.prompt: PromptValue | None = None  # the first step's
         self.shown = 0  # how many characters of it are passages
-        self.account = Account(self._booked)
+        self.account = Account(booking(manager.handlers))
 
     def flow(self) -> Flow:
         """Start: look at the inputs (here, within the run, so that it records what is wrong with them)."""
@@ -79,14 +78,14 @@ class _Call(Generic[Manager]):
     def settle(self, answer: Answer) -> None:
         if not self.chain.measure_savings:
             return
-        baseline, usage = self.chain.baseline, self.account.usage
+        baseline, usage, model = self.chain.baseline, self.account.usage, self._model("long_context")
         sizes = self._sizes()
         if answer.route == "long_context":
             whole = all(not documents.label_of(document).get("trimmed") for document in self.context)
             complete = whole and len(self.read) == len(self.context)
-            self.account.usage = baseline.read(usage, sizes if complete else None)
+            self.account.usage = baseline.read(usage, sizes if complete else None, model=model)
         else:
-            self.account.usage = baseline.estimate(usage, sizes, asked=self._asked(), model=self._model("long_context"))
+            self.account.usage = baseline.estimate(usage, sizes, asked=self._asked(), model=model)
 
     def _asked(self) -> Asked:
         chain, prompt = self.chain, cast("PromptValue", self.prompt)
@@ -103,14 +102,10 @@ class _Call(Generic[Manager]):
             self._sizes()  # so that they are counted while the answer is poured
 
     def _sizes(self) -> list[Size] | None:
-        with suppress(Exception):  # what keeps them from being read is of no concern to an answer from the passages
+        try:
             return documents.sizes(self._source(), self.passages)
-        return None
-
-    def _booked(self, entry: Entry) -> None:
-        # Callbacks may hold one twice: bound, and given with the call.
-        for ledger in {handler for handler in self.manager.handlers if isinstance(handler, SelfRouteLedger)}:
-            ledger.add(entry)
+        except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
+            return None
 
     def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
         """The config of a child run; what runs it merges it with the context's, so it is given only what differs."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -75,20 +74,21 @@ class Steps:
         synthesizer, usage = self.synthesizer, self.account.usage
         if not synthesizer.measure_savings:
             return
-        baseline = synthesizer.baseline
+        baseline, model = synthesizer.baseline, self._model("long_context")
         sizes = self._sizes()
         if answer.route == "long_context":
             complete = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
-            self.account.usage = baseline.read(usage, sizes if complete else None)
+            self.account.usage = baseline.read(usage, sizes if complete else None, model=model)
         else:
             prompt, budget = self.prompt, synthesizer.document_budget()
             asked = Asked(len(prompt), self.shown, budget, lambda: synthesizer.count_tokens(prompt))
-            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=self._model("long_context"))
+            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=model)
 
     def _sizes(self) -> list[Size] | None:
-        with suppress(Exception):  # what keeps them from being read is of no concern to an answer from the passages
+        try:
             return documents.sizes(self.synthesizer.source, self.nodes)
-        return None
+        except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
+            return None
 
     def _booked(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self.span)

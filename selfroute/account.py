@@ -50,11 +50,11 @@ class Account:
         usage: What was paid for so far.
     """
 
-    def __init__(self, book: Callable[[Entry], None], *, retrieves: bool = True) -> None:
+    def __init__(self, book: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
         """Open.
 
         Args:
-            book: Is given the entry.
+            book: Is given the entry, if anybody wants it.
             retrieves: Whether retrieval is part of it.
         """
         self.usage = Usage()
@@ -93,6 +93,8 @@ class Account:
         if not self._open:
             return
         self._open = False
+        if self._book is None and self._trace is None:
+            return
         failed, decided = isinstance(error, Exception), self._decided
         entry = Entry(
             "answered" if answer else "failed" if failed else "left",
@@ -106,7 +108,8 @@ class Account:
         )
         if self._trace:
             self._trace.end(entry, error)
-        self._book(entry)
+        if self._book:
+            self._book(entry)
 
     def __enter__(self) -> Account:  # noqa: PYI034 - typing.Self is of Python 3.11
         return self

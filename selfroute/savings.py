@@ -146,12 +146,13 @@ class Baseline:
     def __reduce__(self) -> tuple[type[Baseline], tuple[()]]:
         return Baseline, ()  # a copy learns anew
 
-    def read(self, usage: Usage, sizes: Sequence[Size] | None) -> Usage:
+    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, model: Model) -> Usage:
         """Complete the usage of a question whose documents were read: the long context alone is what that step took.
 
         Args:
             usage: What both steps took.
             sizes: The documents that were read, if all of them were, and whole.
+            model: The second step's model.
         """
         step = usage.long_context
         if step is None:
@@ -159,7 +160,7 @@ class Baseline:
         characters = sum(size.characters for size in sizes or ())
         if characters and not step.estimated:
             for size in sizes or ():
-                self._rates.put(size.key, step.input_tokens / characters)
+                self._rates.put((model, size.key), step.input_tokens / characters)
         return replace(usage, long_context_only=step.input_tokens, cost_long_context_only=step.cost)
 
     def estimate(self, usage: Usage, sizes: Sequence[Size] | None, *, asked: Asked, model: Model) -> Usage:
@@ -179,7 +180,7 @@ class Baseline:
             return replace(usage, cost_long_context_only=_UNMEASURED)
         rate, tokens, characters, around = step.input_tokens / asked.characters, 0.0, 0, True
         for size in sizes:
-            own = self._rates.get(size.key)
+            own = self._rates.get((model, size.key))
             tokens += size.characters * (own or rate)
             characters += size.characters
             around = around and own is None  # else what is around the documents was counted with them

@@ -50,7 +50,7 @@ estimate = partial(Baseline().estimate, ANSWERED, model=Model())
 def test_documents_that_were_read_count_what_the_provider_counted(lengths: list[int], read: int, first: int) -> None:
     baseline = Baseline()
     usage = Usage(StepUsage(first, 1), StepUsage(read, 9))
-    paid = baseline.read(usage, sizes_of(lengths))
+    paid = baseline.read(usage, sizes_of(lengths), model=Model())
     assert paid.long_context_only == read
     assert paid.token_ratio == (first + read) / read
     again = baseline.estimate(ANSWERED, sizes_of(lengths), asked=asked(), model=Model())
@@ -76,8 +76,18 @@ def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
         (Usage(StepUsage(9, 1), StepUsage(5000, 9)), None),
     ):
         baseline = Baseline()
-        assert baseline.read(usage, sizes).long_context_only == 5000
+        assert baseline.read(usage, sizes, model=Model()).long_context_only == 5000
         assert baseline.estimate(ANSWERED, sizes_of([400]), asked=asked(), model=Model()).long_context_only == 125
+
+
+def test_what_one_model_counted_says_nothing_of_another() -> None:
+    baseline = Baseline()
+    baseline.read(Usage(None, StepUsage(5000, 9)), sizes_of([400]), model=Model("one"))
+    found = [
+        baseline.estimate(ANSWERED, sizes_of([400]), asked=asked(), model=Model(name)).long_context_only
+        for name in ("one", "other")
+    ]
+    assert found == [5000, 125]
 
 
 def test_what_is_not_known_is_none_and_not_a_guess() -> None:
@@ -87,7 +97,7 @@ def test_what_is_not_known_is_none_and_not_a_guess() -> None:
 
 
 def test_nothing_to_read_costs_nothing() -> None:
-    usage = Baseline().read(Usage(rag=StepUsage(100, 1)), None)
+    usage = Baseline().read(Usage(rag=StepUsage(100, 1)), None, model=Model())
     assert (usage.long_context_only, usage.token_ratio) == (0, None)
     assert usage.as_dict()["cost_long_context_only"] == "0"
 
