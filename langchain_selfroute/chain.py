@@ -160,6 +160,11 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         return self
 
     @model_validator(mode="after")
+    def _load_prices(self) -> Self:
+        prices.price_lists()
+        return self
+
+    @model_validator(mode="after")
     def _check_models(self) -> Self:
         if self.answerability == "structured":
             structured.asking("llm", self.model_of("rag"))

@@ -155,6 +155,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self.answerability = answerability_of(answerability)
         self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
         self.measure_savings, self.baseline = measure_savings, Baseline()
+        prices.price_lists()
         self._priced = prices.said(
             priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
         )

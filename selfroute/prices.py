@@ -67,7 +67,7 @@ def cost_of(model: Model, counts: StepUsage) -> Cost:
     Returns:
         Its cost; unknown, with the reason, if the model is not in the price lists or these are not installed.
     """
-    prices = _prices()
+    prices = price_lists()
     if prices is None:
         return _MISSING
     if not model.name:
@@ -92,7 +92,7 @@ def _name(model: Model) -> str:
 @lru_cache(256)
 def _listed(model: Model, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - lists are updated: look again
     """How to find a model in the price lists: by its address, if that is a provider's, else by whose client it is."""
-    prices: Any = _prices()
+    prices: Any = price_lists()
     for where in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
         if all(where.values()):
             try:
@@ -105,8 +105,8 @@ def _listed(model: Model, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 -
 
 
 @cache
-def _prices() -> ModuleType | None:
-    """The package; it takes a fifth of a second to import and comes with the first call that is priced."""
+def price_lists() -> ModuleType | None:
+    """Import the package, if it is installed: it takes a fifth of a second, which no first question should wait for."""
     try:
         import genai_prices  # noqa: PLC0415
     except ImportError:

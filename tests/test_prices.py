@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -32,6 +33,7 @@ from selfroute.usage import Cost, StepUsage, Usage
 pytestmark = pytest.mark.usefixtures("frozen", "one_certificate")
 every_mode = pytest.mark.parametrize("mode", MODES)
 MINI = "openai:gpt-4o-mini"
+ROOT = Path(__file__).parent.parent
 KNOWN = [
     Model("gpt-4o-mini", "openai"),
     Model("gpt-4o-mini-2024-07-18", "openai"),
@@ -233,3 +235,24 @@ def test_costs_add_up_as_decimals() -> None:
     assert (tenth + tenth + tenth).cost.dollars == Decimal("0.3")
     unknown = Usage(rag=StepUsage(1, 1, cost=Cost(None, "no price")))
     assert (tenth + unknown).cost == Cost(None, "no price")
+
+
+@pytest.mark.parametrize("package", ["langchain_selfroute", "llamaindex_selfroute"])
+def test_the_price_lists_are_loaded_with_the_first_chain_and_not_by_the_import_or_the_first_question(
+    package: str,
+) -> None:
+    host, make = (
+        package.removesuffix("_selfroute"),
+        {"langchain_selfroute": "a_chain", "llamaindex_selfroute": "an_engine"},
+    )
+    program = dedent(f"""
+        import sys
+        sys.path.insert(0, "tests")
+        import {package}
+        assert "genai_prices" not in sys.modules
+        import {host}_parts
+        assert "genai_prices" not in sys.modules
+        {host}_parts.{make[package]}()
+        assert "genai_prices" in sys.modules
+    """)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)  # noqa: S603
