@@ -30,7 +30,7 @@ from selfroute import prices, prompts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.prices import Model
+from selfroute.prices import Model, Names
 from selfroute.reports import Answerability, answerability_of
 from selfroute.savings import Baseline
 from selfroute.usage import count_tokens
@@ -264,26 +264,18 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """The model of a step."""
         return self.llm if step == "rag" else self.long_context_llm or self.llm
 
-    def name_of(self, step: Route, config: RunnableConfig) -> tuple[Model, bool]:
-        """What the model of a step is called where it is paid for, and whether the user says so."""
+    def priced_model_of(self, step: Route) -> Model | None:
+        """What the user says that the model of a step is priced as."""
         first, second = self.priced_as, self.long_context_priced_as
-        if first or second:
-            shared = self.long_context_llm is None
-            said = prices.said(priced_as=first, long_context_priced_as=second, shared=shared)[step]
-            if said:
-                return said, True
-        model = self.model_of(step)
-        if "configurable" in config:
-            return name_of(model, config), False
-        known, name = self._names.get(step, (None, Model()))
-        if known is not model:
-            name = name_of(model)
-            self._names[step] = model, name
-        return name, False
+        if not (first or second):
+            return None
+        shared = self.long_context_llm is None
+        return prices.said(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
     @cached_property
-    def _names(self) -> dict[Route, tuple[Runnable[Any, Any], Model]]:
-        return {}
+    def names(self) -> Names:
+        """What the models say that they are called."""
+        return Names(name_of)
 
     def document_budget(self) -> int | None:
         """The tokens that the documents of the second step may have together, None for no limit."""

@@ -159,8 +159,12 @@ class _Call(Generic[Manager]):
 
     def _model(self, step: Route, tally: Tally | None = None) -> Model:
         """What the model of a step, or the one that answered, is called where it is paid for."""
-        name, said = self.chain.name_of(step, self.config)
-        return name if said or tally is None else tally.model(name)
+        said, model = self.chain.priced_model_of(step), self.chain.model_of(step)
+        if said:
+            return said
+        asked_anew = "configurable" in self.config  # by which it may be another one for each call
+        name = models.name_of(model, self.config) if asked_anew else self.chain.names.of(step, model)
+        return tally.model(name) if tally else name
 
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
         asked = {"input": self.inputs["input"], "retrieved": len(effect.passages)}

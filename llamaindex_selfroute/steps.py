@@ -210,5 +210,8 @@ class Steps:
 
     def _model(self, step: Route, tally: Tally | None = None) -> Model:
         """What the model of a step, or the one that answered, is called where it is paid for."""
-        name, said = self.synthesizer.name_of(step)
-        return name if said or tally is None else tally.model(name)
+        said, (llm, _) = self.synthesizer.priced_model_of(step), self.synthesizer.model_of(step)
+        if said:
+            return said
+        name = self.synthesizer.names.of(step, llm)
+        return tally.model(name) if tally else name

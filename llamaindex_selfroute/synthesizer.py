@@ -30,7 +30,7 @@ from llamaindex_selfroute.stored import StoredDocuments
 from selfroute import prices, prompts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.prices import Model
+from selfroute.prices import Model, Names
 from selfroute.reports import Answerability, answerability_of
 from selfroute.savings import Baseline
 from selfroute.usage import count_tokens
@@ -159,7 +159,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._priced = prices.said(
             priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
         )
-        self._names: dict[Route, tuple[LLM, Model]] = {}
+        self.names = Names(models.name_of)
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -209,17 +209,9 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             return self._llm, self._prompts["rag_prompt"]
         return self._long_context_llm, self._prompts["long_context_prompt"]
 
-    def name_of(self, step: Route) -> tuple[Model, bool]:
-        """What the model of a step is called where it is paid for, and whether the user says so."""
-        said = self._priced[step]
-        if said:
-            return said, True
-        llm, _ = self.model_of(step)
-        known, name = self._names.get(step, (None, Model()))
-        if known is not llm:
-            name = models.name_of(llm)
-            self._names[step] = llm, name
-        return name, False
+    def priced_model_of(self, step: Route) -> Model | None:
+        """What the user says that the model of a step is priced as."""
+        return self._priced[step]
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text with `token_counter`, or estimate them."""

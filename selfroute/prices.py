@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import ModuleType
@@ -59,6 +60,22 @@ def said(*, priced_as: str | None, long_context_priced_as: str | None, shared: b
     first = Model.of("priced_as", priced_as) if priced_as else None
     second = Model.of("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
     return {"rag": first, "long_context": second or (first if shared else None)}
+
+
+class Names:
+    """What the models of both steps say that they are called; each is asked once."""
+
+    def __init__(self, ask: Callable[[Any], Model]) -> None:
+        self._ask = ask
+        self._known: dict[Route, tuple[Any, Model]] = {}
+
+    def of(self, step: Route, model: Any) -> Model:
+        """What the model of a step is called."""
+        known, name = self._known.get(step, (None, Model()))
+        if known is not model:
+            name = self._ask(model)
+            self._known[step] = model, name
+        return name
 
 
 def cost_of(model: Model, counts: StepUsage) -> Cost:
