@@ -14,7 +14,7 @@ from langchain_core.runnables.config import run_in_executor, set_config_context
 
 from selfroute.documents import original_label
 from selfroute.errors import ReplyError
-from selfroute.savings import Size
+from selfroute.savings import Lengths, Size
 from selfroute.window import Count, fit
 
 Given: TypeAlias = dict[str, Any]
@@ -64,11 +64,12 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
     return documents_of(found, "documents")
 
 
-def sizes(source: Source, retrieved: Sequence[Document]) -> list[Size] | None:
-    """How long the documents are that would be read, if that is known without reading them."""
+def lengths(source: Source, retrieved: Sequence[Document]) -> Lengths | None:
+    """What tells how long the documents are that would be read, without reading them now; None if nothing does."""
     if isinstance(source, list):
-        return [Size(None, sum([len(document.page_content) for document in source]))]
-    known: Callable[[Sequence[Document]], list[Size] | None] | None = getattr(source, "sizes", None)
+        size = Size(None, sum([len(document.page_content) for document in source]))
+        return lambda: [size]
+    known: Callable[[Sequence[Document]], Lengths | None] | None = getattr(source, "lengths", None)
     return known(retrieved) if known else None
 
 

@@ -15,7 +15,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 
 from langchain_selfroute.convert import text_of
 from selfroute.prices import Model
-from selfroute.usage import NOTHING, StepUsage
+from selfroute.usage import NOTHING, StepUsage, reported
 
 _URLS = ("openai_api_base", "base_url", "anthropic_api_url")
 _logger = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ class Tally:
         """
         self.text: list[str] = []
         self.counts: StepUsage | None = None
-        self.name: str | None = None
-        self.provider: str | None = None
+        self.name: Any = None
+        self.provider: Any = None
         self.whole = whole
         self.left = False  # by a caller who was cancelled
 
@@ -46,12 +46,12 @@ class Tally:
         if type(message) is str:
             return text
         about = getattr(message, "response_metadata", None)
-        if about:
+        if about and isinstance(about, Mapping):
             self.name = about.get("model_name") or self.name
             self.provider = about.get("model_provider") or self.provider
-        reported = getattr(message, "usage_metadata", None)
-        if reported:
-            counts = _counts(reported)
+        told = getattr(message, "usage_metadata", None)
+        if told and isinstance(told, Mapping):
+            counts = _counts(told)
             self.counts = self.counts + counts if self.counts else counts
         return text
 
@@ -59,29 +59,34 @@ class Tally:
         """What the call took; None if it failed before it gave anything: no provider charges for that."""
         if not (self.text or self.left):
             return None
-        if self.whole and self.counts:
+        if self.whole and self.counts and self.counts.input_tokens:
             return self.counts
         known = self.counts or NOTHING
         return known.filled_in(prompt=asked(prompt), reply="".join(self.text), count=count)
 
     def model(self, configured: Model) -> Model:
         """Which model answered: a fallback, say, or the dated version of the one that was asked."""
-        elsewhere = self.provider not in {None, configured.provider}
-        provider = self.provider or configured.provider
-        return Model(self.name or configured.name, provider, None if elsewhere else configured.url)
+        answered = Model.heard(self.name, self.provider)
+        if answered.name is None or answered.name.startswith(configured.name or "\0"):
+            # Clients that build on another's report that one's provider.
+            return Model(answered.name or configured.name, configured.provider or answered.provider, configured.url)
+        if answered.provider in {None, configured.provider}:
+            return Model(answered.name, configured.provider, configured.url)
+        return answered
 
 
-def _counts(reported: Mapping[str, Any]) -> StepUsage:
-    about = reported.get("input_token_details") or {}
+def _counts(told: Mapping[str, Any]) -> StepUsage:
+    about = told.get("input_token_details")
+    about = about if isinstance(about, Mapping) else {}
     written = sum(
         # "cache_creation" does not hold the others, which Anthropic's models have in place of it
-        about.get(key) or 0
+        reported(about.get(key))
         for key in ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
     )
     return StepUsage(
-        reported.get("input_tokens") or 0,
-        reported.get("output_tokens") or 0,
-        about.get("cache_read") or 0,
+        reported(told.get("input_tokens")),
+        reported(told.get("output_tokens")),
+        reported(about.get("cache_read")),
         cache_write_tokens=written,
     )
 
@@ -119,14 +124,18 @@ def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[A
             return model, bound
 
 
-def name_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Model:
-    """What a model is called, as far as it says so."""
+def name_of(
+    model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
+) -> Model:
+    """What a model is called, as far as it says so, when it is called with these options."""
     inside, bound = _inside(model, config)
-    describe = getattr(inside, "_get_ls_params", None)  # what LangChain's own traces call it
-    about = describe(**bound) if describe else {}
     urls = (getattr(inside, name, None) for name in _URLS)
     url = next((url for url in urls if isinstance(url, str)), None)
-    return Model(about.get("ls_model_name"), about.get("ls_provider"), url)
+    try:
+        about = inside._get_ls_params(**{**bound, **(options or {})})  # noqa: SLF001 - what LangChain's traces call it
+        return Model.heard(about.get("ls_model_name"), about.get("ls_provider"), url)
+    except Exception:  # noqa: BLE001 - not all that is a model has this, nor as it should be
+        return Model()
 
 
 def window_of(model: Runnable[Any, Any]) -> int | None:

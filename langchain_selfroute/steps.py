@@ -30,7 +30,7 @@ from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, R
 from selfroute.hangup import Waiting, ahang_up
 from selfroute.prices import Model
 from selfroute.prompts import documents_in
-from selfroute.savings import Asked, Size
+from selfroute.savings import Asked, Lengths, Window
 from selfroute.window import read_less
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class _Call(Generic[Manager]):
         self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()  # whole documents, before they were fitted
         self.context: Sequence[Document] = ()
-        self.prompt: PromptValue | None = None  # the first step's
-        self.shown = 0  # how many characters of it are passages
+        self.asked = Asked(0, 0)  # the last prompt
+        self.answered_by = Model()  # the last model
         self.account = Account(booking(manager.handlers))
 
     def flow(self) -> Flow:
@@ -76,34 +76,28 @@ class _Call(Generic[Manager]):
         return is_too_long(error)
 
     def settle(self, answer: Answer) -> None:
-        if not self.chain.measure_savings:
+        chain, account = self.chain, self.account
+        if not chain.measure_savings:
             return
-        baseline, usage, model = self.chain.baseline, self.account.usage, self._model("long_context")
-        sizes = self._sizes()
-        if answer.route == "long_context":
-            whole = all(not documents.label_of(document).get("trimmed") for document in self.context)
-            complete = whole and len(self.read) == len(self.context)
-            self.account.usage = baseline.read(usage, sizes if complete else None, model=model)
+        lengths, model = self._lengths(), self._model("long_context")
+        if answer.route == "rag":
+            window = Window(chain.document_budget(), roughly=chain.token_counter is None)
+            priced = model if chain.long_context_llm else self.answered_by
+            chain.baseline.answered(account, lengths, asked=self.asked, window=window, model=model, priced=priced)
         else:
-            self.account.usage = baseline.estimate(usage, sizes, asked=self._asked(), model=model)
-
-    def _asked(self) -> Asked:
-        chain, prompt = self.chain, cast("PromptValue", self.prompt)
-        return Asked(
-            models.length_of(prompt),
-            self.shown,
-            chain.document_budget(),
-            lambda: chain.count_tokens(models.asked(prompt)),
-        )
+            trimmed = any(documents.label_of(document).get("trimmed") for document in self.context)
+            whole = len(self.read) == len(self.context) and not trimmed
+            sizes = lengths() if lengths and whole else None
+            account.usage = chain.baseline.read(account.usage, sizes, asked=self.asked, model=model)
 
     def _begin_counting(self, decided: Decided) -> None:
         stored = isinstance(self.chain.documents, StoredDocuments)
         if stored and decided.route == "rag" and self.streaming and self.chain.measure_savings:
-            self._sizes()  # so that they are counted while the answer is poured
+            self._lengths()  # so that they are counted while the answer is poured
 
-    def _sizes(self) -> list[Size] | None:
+    def _lengths(self) -> Lengths | None:
         try:
-            return documents.sizes(self._source(), self.passages)
+            return documents.lengths(self._source(), self.passages)
         except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
             return None
 
@@ -134,8 +128,8 @@ class _Call(Generic[Manager]):
         model = chain.model_of(effect.step)
         template = chain.rag_prompt if effect.step == "rag" else chain.long_context_prompt
         prompt = template.format_prompt(**words)
-        if effect.step == "rag" and chain.measure_savings:
-            self.prompt, self.shown = prompt, len(context)
+        if chain.measure_savings:
+            self.asked = Asked(models.length_of(prompt), len(context))
         if chain.answerability == "structured":
             model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
@@ -153,7 +147,8 @@ class _Call(Generic[Manager]):
         counts = tally.usage(prompt, count=self.chain.count_tokens)
         if counts is None:
             return
-        self.account.paid(step, counts, self._model(step, tally))
+        self.answered_by = self._model(step, tally)
+        self.account.paid(step, counts, self.answered_by)
         if tally.whole and tally.counts is None:
             models.say_why_estimated(self.chain.model_of(step), self.config)
 
@@ -162,8 +157,10 @@ class _Call(Generic[Manager]):
         said, model = self.chain.priced_model_of(step), self.chain.model_of(step)
         if said:
             return said
-        asked_anew = "configurable" in self.config  # by which it may be another one for each call
-        name = models.name_of(model, self.config) if asked_anew else self.chain.names.of(step, model)
+        if self.kwargs or "configurable" in self.config:  # by which it may be another one for each call
+            name = models.name_of(model, self.config, self.kwargs)
+        else:
+            name = self.chain.names.of(step, model)
         return tally.model(name) if tally else name
 
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:

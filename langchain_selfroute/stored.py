@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +21,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, chunks_of, original_label, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
-from selfroute.savings import Size, Sizes
+from selfroute.savings import Lengths, Size, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _START = "start_index"
@@ -147,9 +149,11 @@ class StoredDocuments:
 
     def _through(self, conditions: list[Any]) -> str | None:
         """What tells documents that are read under these conditions from others; None if nothing does."""
-        if any(map(callable, conditions)):
-            return None
-        return self._store.kept_under(conditions) or repr(conditions)
+        kept = self._store.kept_under(conditions)
+        if kept is None:
+            with suppress(TypeError, ValueError):  # what is no plain data may be any filter
+                kept = json.dumps(conditions, sort_keys=True)
+        return kept
 
     def _read(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Document]:
         conditions, doubted = self._limits(seen)
@@ -174,23 +178,22 @@ class StoredDocuments:
                 self._sizes.put((source, through), len(document.page_content))
         return documents
 
-    def _lengths(self, retrieved: Sequence[Document], seen: Seen | None) -> list[Size] | None:
+    def _lengths(self, retrieved: Sequence[Document], seen: Seen | None) -> Lengths | None:
         conditions, doubted = self._limits(seen)
         through = None if doubted else self._through(conditions)
         hits = self._hits(retrieved)
         if through is None or not any(isinstance(source, _NAMES) for source in hits):
             return None
-        sizes: list[Size | None] = []
+        known, keys = [], []
         for source, passages in hits.items():
             if isinstance(source, _NAMES):
-                key = (source, through)
-                length = self._sizes.get(key, partial(self._length, source, passages, conditions))
-                sizes.append(length if length is None else Size(key, length))
+                keys.append((source, through))
+                if self._store.in_threads:
+                    self._sizes.count(keys[-1], partial(self._length, source, passages, conditions))
             else:
                 text = passages[0].page_content
-                sizes.append(Size(hash(text), len(text)))
-        known = [size for size in sizes if size]  # after all were asked for
-        return known if len(known) == len(sizes) else None
+                known.append(Size(hash(text), len(text)))
+        return self._sizes.lengths(known, keys)
 
     def _length(self, source: Any, hits: list[Document], conditions: list[Any]) -> int:
         return len(self._document(source, hits, conditions, None, keep=False).page_content)
@@ -275,8 +278,8 @@ class Behind:
         """Read them."""
         return self._stored._read(inputs["retrieved"], self._seen)  # noqa: SLF001
 
-    def sizes(self, retrieved: Sequence[Document]) -> list[Size] | None:
-        """How long they are, if that is known without reading them."""
+    def lengths(self, retrieved: Sequence[Document]) -> Lengths | None:
+        """What tells how long they are, without reading them for it now; None if nothing ever will."""
         return self._stored._lengths(retrieved, self._seen)  # noqa: SLF001
 
 

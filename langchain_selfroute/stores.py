@@ -23,7 +23,13 @@ _PAGE = 32_000  # rows: Chroma answers at most 32,766 with their texts, and begi
 
 
 class Store(Protocol):
-    """Hands over chunks."""
+    """Hands over chunks.
+
+    Attributes:
+        in_threads: Whether it may be asked in several threads at once.
+    """
+
+    in_threads: bool = True
 
     def is_of(self, vectorstore: Any) -> bool:
         """Whether these are the chunks of this vector store."""
@@ -163,6 +169,8 @@ class InMemory(Store):
 
 class Fetched(Store):
     """Any other store, through the user's own callable."""
+
+    in_threads = False
 
     def __init__(self, vectorstore: VectorStore, fetch: Fetch) -> None:
         self._vectorstore, self._fetch = vectorstore, fetch

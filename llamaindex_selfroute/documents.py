@@ -15,7 +15,7 @@ from typing_extensions import override
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import original_label
 from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.savings import Size
+from selfroute.savings import Lengths, Size
 from selfroute.window import Count, fit
 
 Result = TypeVar("Result")
@@ -77,11 +77,12 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
     return _copies(await found if inspect.isawaitable(found) else found)
 
 
-def sizes(source: Source, nodes: Sequence[NodeWithScore]) -> list[Size] | None:
-    """How long the documents are that would be read, if that is known without reading them."""
+def lengths(source: Source, nodes: Sequence[NodeWithScore]) -> Lengths | None:
+    """What tells how long the documents are that would be read, without reading them now; None if nothing does."""
     if not callable(source):
-        return [Size(None, sum(map(length_of, source)))]
-    known: Callable[[Sequence[NodeWithScore]], list[Size] | None] | None = getattr(source, "sizes", None)
+        size = Size(None, sum(map(length_of, source)))
+        return lambda: [size]
+    known: Callable[[Sequence[NodeWithScore]], Lengths | None] | None = getattr(source, "lengths", None)
     return known(nodes) if known else None
 
 

@@ -13,7 +13,7 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 
 from llamaindex_selfroute.convert import Prompt, text_of
 from selfroute.prices import Model
-from selfroute.usage import NOTHING, StepUsage
+from selfroute.usage import NOTHING, StepUsage, reported
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 
@@ -88,14 +88,17 @@ class Tally:
     def model(self, configured: Model) -> Model:
         """Which model answered: the dated version of the one that was asked, say."""
         raw = self.last and self.last.raw
-        name = _look(raw, "model") or _look(raw, "model_version")
-        return replace(configured, name=name) if isinstance(name, str) else configured
+        answered = Model.heard(_look(raw, "model") or _look(raw, "model_version"), None)
+        return replace(configured, name=answered.name or configured.name)
 
 
 def name_of(llm: LLM) -> Model:
     """What a model is called, as far as it says so; its provider goes by the package that it is of."""
-    provider, url = _package(type(llm)), getattr(llm, "api_base", None)
-    return Model(llm.metadata.model_name, provider, url if isinstance(url, str) else None)
+    try:
+        name: Any = llm.metadata.model_name
+    except Exception:  # noqa: BLE001 - some fail if they do not know a name
+        name = getattr(llm, "model", None)
+    return Model.heard(name, _package(type(llm)), getattr(llm, "api_base", None))
 
 
 @cache
@@ -121,23 +124,24 @@ def _say(kind: str) -> None:
 
 
 def _counts(reply: Response) -> StepUsage | None:
-    reported = reply.additional_kwargs
-    read, written = reported.get(_PROMPT), reported.get("completion_tokens")
+    told = reply.additional_kwargs
+    read, written = told.get(_PROMPT), told.get("completion_tokens")
     if not read:
         try:
             read, written = get_tokens_from_response(reply)
         except (TypeError, ValueError):  # it wants a mapping for `raw`
             return None
-    if not read:
+    if not reported(read):
         return None
-    if reply.raw is None:
-        return StepUsage(read, written or 0)
-    cached = _look(reply.raw, "usage", "prompt_tokens_details", "cached_tokens")
-    gemini = _look(reply.raw, "usage_metadata") or {}
+    usage, gemini = _look(reply.raw, "usage"), _look(reply.raw, "usage_metadata")
+    cached = reported(_look(usage, "prompt_tokens_details", "cached_tokens"))
+    # Anthropic does not count these among the others.
+    from_cache, to_cache = (reported(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
     return StepUsage(
-        read,
-        (written or 0) + (_look(gemini, "thoughts_token_count") or 0),
-        cached or _look(gemini, "cached_content_token_count") or 0,
+        reported(read) + from_cache + to_cache,
+        reported(written) + reported(_look(gemini, "thoughts_token_count")),
+        cached or from_cache or reported(_look(gemini, "cached_content_token_count")),
+        cache_write_tokens=to_cache,
     )
 
 

@@ -20,7 +20,7 @@ from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up, hang_up
 from selfroute.prices import Model
-from selfroute.savings import Asked, Size
+from selfroute.savings import Asked, Lengths, Window
 from selfroute.window import is_too_long, read_less
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Steps:
         self.span = active_span_id.get()
         self.read: Sequence[NodeWithScore] = ()  # whole documents, before they were fitted
         self.context: Sequence[NodeWithScore] = ()
-        self.prompt, self.shown = "", 0  # the first step's, and how many characters of it are passages
+        self.asked = Asked(0, 0)  # the last prompt
+        self.answered_by = Model()  # the last model
         self.account = Account(self._booked, retrieves=False)
 
     def flow(self) -> Flow:
@@ -71,22 +72,24 @@ class Steps:
 
     def settle(self, answer: Answer) -> None:
         """Complete the usage with what the long context alone would have taken."""
-        synthesizer, usage = self.synthesizer, self.account.usage
+        synthesizer, account = self.synthesizer, self.account
         if not synthesizer.measure_savings:
             return
-        baseline, model = synthesizer.baseline, self._model("long_context")
-        sizes = self._sizes()
-        if answer.route == "long_context":
-            complete = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
-            self.account.usage = baseline.read(usage, sizes if complete else None, model=model)
+        lengths, model = self._lengths(), self._model("long_context")
+        baseline, asked = synthesizer.baseline, self.asked
+        if answer.route == "rag":
+            window = Window(synthesizer.document_budget(), roughly=synthesizer.token_counter is None)
+            shared = synthesizer.model_of("rag")[0] is synthesizer.model_of("long_context")[0]
+            priced = self.answered_by if shared else model
+            baseline.answered(account, lengths, asked=asked, window=window, model=model, priced=priced)
         else:
-            prompt, budget = self.prompt, synthesizer.document_budget()
-            asked = Asked(len(prompt), self.shown, budget, lambda: synthesizer.count_tokens(prompt))
-            self.account.usage = baseline.estimate(usage, sizes, asked=asked, model=model)
+            whole = len(self.read) == len(self.context) and not any(map(documents.is_trimmed, self.context))
+            sizes = lengths() if lengths and whole else None
+            account.usage = baseline.read(account.usage, sizes, asked=asked, model=model)
 
-    def _sizes(self) -> list[Size] | None:
+    def _lengths(self) -> Lengths | None:
         try:
-            return documents.sizes(self.synthesizer.source, self.nodes)
+            return documents.lengths(self.synthesizer.source, self.nodes)
         except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
             return None
 
@@ -104,7 +107,7 @@ class Steps:
     def decided(self, effect: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
         if effect.route == "rag" and self.streaming and self.synthesizer.measure_savings:
-            self._sizes()  # so that they are counted while the answer is poured
+            self._lengths()  # so that they are counted while the answer is poured
         decision = effect.decision.as_dict()
         send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self.span)
 
@@ -196,15 +199,16 @@ class Steps:
         context = convert.context_of(effect.context, synthesizer.document_prompt, whole=whole)
         words = {**self.words, "context_str": context, "query_str": self.query.query_str, "refusal": self.refusal}
         prompt = convert.formatted(llm, template, words)
-        if not whole and synthesizer.measure_savings:
-            self.prompt, self.shown = convert.text_of(prompt), len(context)
+        if synthesizer.measure_savings:
+            self.asked = Asked(len(convert.text_of(prompt)), len(context))
         return llm, prompt, Tally(whole=self.structured or not self.streaming)
 
     def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:
         counts = tally.usage(prompt, count=self.synthesizer.count_tokens)
         if counts is None:
             return
-        self.account.paid(effect.step, counts, self._model(effect.step, tally))
+        self.answered_by = self._model(effect.step, tally)
+        self.account.paid(effect.step, counts, self.answered_by)
         if counts.estimated and tally.whole and self.streaming:
             models.say_why_estimated(self.synthesizer.model_of(effect.step)[0])
 

@@ -29,7 +29,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
-from selfroute.savings import Size, Sizes
+from selfroute.savings import Lengths, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _PLACE = PLACE_KEYS | {"header_path", "window", "original_text"}  # where a node stands, as splitters note it
@@ -157,17 +157,16 @@ class StoredDocuments:
 
     def _lengths(
         self, nodes: Sequence[NodeWithScore], retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor]
-    ) -> list[Size] | None:
+    ) -> Lengths | None:
         wall, doubted, _ = self._limits(retriever, postprocessors)
         if doubted:
             return None
-        sizes: list[Size | None] = []
+        keys = []
         for name, found in _hits(nodes).items():
-            key = (name, wall.name)
-            length = self._sizes.get(key, partial(self._length, name, found, wall))
-            sizes.append(length if length is None else Size(key, length))
-        known = [size for size in sizes if size]  # after all were asked for
-        return known if len(known) == len(sizes) else None
+            keys.append((name, wall.name))
+            if self._store.in_threads:
+                self._sizes.count(keys[-1], partial(self._length, name, found, wall))
+        return self._sizes.lengths((), keys)
 
     def _length(self, name: str, hits: list[BaseNode], wall: Wall) -> int:
         return length_of(self._document(name, hits, wall, None, keep=False))
@@ -268,8 +267,8 @@ class Behind:
         """Read them."""
         return self._stored._read(nodes, self._retriever, self._postprocessors)  # noqa: SLF001
 
-    def sizes(self, nodes: Sequence[NodeWithScore]) -> list[Size] | None:
-        """How long they are, if that is known without reading them."""
+    def lengths(self, nodes: Sequence[NodeWithScore]) -> Lengths | None:
+        """What tells how long they are, without reading them for it now; None if nothing ever will."""
         return self._stored._lengths(nodes, self._retriever, self._postprocessors)  # noqa: SLF001
 
 

@@ -35,6 +35,8 @@ class Store(Protocol):
 
     tells_ids: bool
     """Whether `ids` costs much less than `nodes`."""
+    in_threads: bool = True
+    """Whether it may be asked in several threads at once."""
 
     def is_searched_by(self, retriever: Any) -> bool:
         """Whether this retriever searches these nodes, and its filters are all that hides any."""
@@ -220,7 +222,7 @@ class Listed(Store):
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    tells_ids = False
+    tells_ids = in_threads = False
 
     def __init__(self, index: Any, fetch: Fetch) -> None:
         self._index, self._fetch = index, fetch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from types import TracebackType
 from typing import Literal
@@ -31,6 +31,8 @@ class Entry:
         declined: Whether the first step declined, or had nothing to answer from; None as above.
         answerable: False if every step that ran declined; None if it was not answered to the end.
         error: The name of the error's type, if it failed.
+        later: Completes the usage of a question that was answered before the length of its documents was known: the
+            usage with what the long context alone would have taken, once that is known, else None.
     """
 
     outcome: Outcome
@@ -41,6 +43,7 @@ class Entry:
     declined: bool | None = None
     answerable: bool | None = None
     error: str | None = None
+    later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
 
 
 class Account:
@@ -48,6 +51,7 @@ class Account:
 
     Attributes:
         usage: What was paid for so far.
+        later: As in `Entry`.
     """
 
     def __init__(self, book: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
@@ -58,6 +62,7 @@ class Account:
             retrieves: Whether retrieval is part of it.
         """
         self.usage = Usage()
+        self.later: Callable[[], Usage | None] | None = None
         self._book = book
         self._decided: Decided | None = None
         self._first: float | None = None
@@ -105,6 +110,7 @@ class Account:
             decided.decision.declined if decided else None,
             answer.answerable if answer else None,
             type(error).__name__ if failed else None,
+            self.later,
         )
         if self._trace:
             self._trace.end(entry, error)

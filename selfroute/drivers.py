@@ -7,6 +7,7 @@ is a stream of one piece, so that every mode takes the same way.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
@@ -132,7 +133,8 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                 for piece in filter(None, pieces):
                     shown.append(piece)
                     yield piece
-            steps.settle(effect)
+            with suppress(Exception):  # what can not be measured must not cost the answer
+                steps.settle(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
         finally:
@@ -179,7 +181,8 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                     if piece:
                         shown.append(piece)
                         yield piece
-            steps.settle(effect)
+            with suppress(Exception):  # what can not be measured must not cost the answer
+                steps.settle(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
         finally:

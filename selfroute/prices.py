@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import ModuleType
@@ -31,6 +32,12 @@ class Model:
     name: str | None = None
     provider: str | None = None
     url: str | None = None
+
+    @classmethod
+    def heard(cls, name: Any, provider: Any, url: Any = None) -> Model:
+        """Take what a model says of itself, as far as it makes sense."""
+        kept = (value if isinstance(value, str) and value else None for value in (name, provider, url))
+        return cls(*kept)
 
     @classmethod
     def of(cls, field: str, text: str) -> Model:
@@ -99,7 +106,10 @@ def cost_of(model: Model, counts: StepUsage) -> Cost:
         cache_read_tokens=cached,
         cache_write_tokens=min(counts.cache_write_tokens, counts.input_tokens - cached),
     )
-    return Cost(prices.calc_price(usage, _name(model), **where).total_price)
+    try:
+        return Cost(prices.calc_price(usage, _name(model), **where).total_price)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with the lists, the answer is there
+        return Cost(None, f"genai-prices can not price this: {type(error).__name__}")
 
 
 def _name(model: Model) -> str:
@@ -114,18 +124,20 @@ def _listed(model: Model, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 -
         if all(where.values()):
             try:
                 prices.calc_price(prices.Usage(input_tokens=1, output_tokens=1), _name(model), **where)
-            except LookupError:
+            except Exception:  # noqa: BLE001, S112 - mostly a LookupError
                 continue
             return cast("dict[str, str]", where)
-    reason = f"genai-prices knows no price of {model.name!r}: say what it is with priced_as='provider:name'"
+    reason = f"genai-prices knows no price of {model.name!r}; priced_as='provider:name' says which of its models it is"
     return Cost(None, reason)
 
 
 @cache
 def price_lists() -> ModuleType | None:
-    """Import the package, if it is installed: it takes a fifth of a second, which no first question should wait for."""
+    """Load the package, if it is installed: it takes half a second, which no first question should wait for."""
     try:
         import genai_prices  # noqa: PLC0415
     except ImportError:
         return None
+    with suppress(LookupError):  # its lists come with the first price
+        genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-4o", provider_id="openai")
     return genai_prices

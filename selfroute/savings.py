@@ -9,13 +9,16 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Generic, TypeVar
 
 from selfroute import prices
+from selfroute.account import Account
 from selfroute.prices import Model
 from selfroute.usage import FREE, Cost, StepUsage, Usage
 
 _MOST = 10_000  # documents that are remembered
+_MOST_WAITING = 1_000  # that are to be counted; the oldest are given up
 _SECONDS = 3_600.0  # after which a document is counted anew
 _UNMEASURED = Cost(None, "it is not known how long the documents are")
 Value = TypeVar("Value")
@@ -59,23 +62,32 @@ class _Recent(Generic[Value]):
             self._kept.clear()
 
 
+Lengths = Callable[[], "list[Size] | None"]
+"""Tells how long the documents of a question are, as soon as that is known of all of them."""
+
+
 class Sizes:
     """The lengths of stored documents: known once they were read, or counted in the background, each once an hour."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: _Recent[tuple[int | None, float]] = _Recent(_MOST)
-        self._waiting: deque[tuple[Hashable, Context, Callable[[], int]]] = deque()
+        self._waiting: deque[tuple[Hashable, Context, Callable[[], int]]] = deque(maxlen=_MOST_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def get(self, key: Hashable, count: Callable[[], int]) -> int | None:
-        """Return the length of a document, in characters, if it is known.
+    def get(self, key: Hashable) -> Size | None:
+        """Return how long a document is, if that is known."""
+        known, _ = self._known.get(key) or (None, None)
+        return None if known is None else Size(key, known)
+
+    def count(self, key: Hashable, count: Callable[[], int]) -> None:
+        """Have a document counted whose length is not known.
 
         Args:
             key: Tells the document.
-            count: Reads it and tells its length; called later, in a thread, if it is not known. Whatever it raises
-                leaves it unknown.
+            count: Reads it and tells its length, in characters; called in a thread. Whatever it raises leaves it
+                unknown.
         """
         known, since = self._known.get(key) or (None, None)
         now = self._clock()
@@ -83,10 +95,20 @@ class Sizes:
             self._known.put(key, (known, now))  # so that nobody else asks
             self._waiting.append((key, copy_context(), count))
             with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, name="selfroute-sizes")
-                    self._thread.start()
-        return known
+                if self._thread is None or not self._thread.is_alive():  # after a fork there is no thread
+                    thread = threading.Thread(target=self._work, name="selfroute-sizes")
+                    thread.start()
+                    self._thread = thread
+
+    def lengths(self, known: Sequence[Size], keys: Sequence[Hashable]) -> Lengths:
+        """What tells how long documents are, those that are known and those with these keys."""
+
+        def lengths() -> list[Size] | None:
+            found = [self.get(key) for key in keys]
+            sizes = [size for size in found if size]
+            return [*known, *sizes] if len(sizes) == len(found) else None
+
+        return lengths
 
     def put(self, key: Hashable, characters: int) -> None:
         """Note the length of a document that was read."""
@@ -116,77 +138,103 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the first step's prompt tells of the second's.
+    """What a step's prompt tells of the other's.
 
     Attributes:
         characters: How long it is.
-        context: How many characters of it are the passages.
-        budget: How many tokens of documents the second step would be given at most; None for no limit.
-        count: Counts the prompt by what the budget is counted by.
+        context: How many characters of it are passages or documents.
     """
 
     characters: int
     context: int
-    budget: int | None
-    count: Callable[[], int]
 
-    def most(self, characters: int) -> float:
-        """How many of so many characters of documents fit."""
-        if self.budget is None or characters <= self.budget:  # no token is shorter
-            return characters
-        return min(characters, self.budget * self.characters / max(self.count(), 1))
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How much of the documents the second step would be given.
+
+    Attributes:
+        budget: In tokens; None for no limit.
+        roughly: Whether these are a quarter of the characters, and not by a counter of the user's.
+    """
+
+    budget: int | None
+    roughly: bool
+
+    def characters(self, rate: float) -> float:
+        """How many characters that is, with so many tokens to a character."""
+        if self.budget is None:
+            return inf
+        return self.budget * 4 if self.roughly or not rate else self.budget / rate
 
 
 class Baseline:
     """What reading the documents costs a model: learned whenever it reads them, estimated when it need not."""
 
     def __init__(self) -> None:
-        self._rates: _Recent[float] = _Recent(_MOST)  # input tokens for each character of a document
+        self._rates: _Recent[float] = _Recent(_MOST)  # tokens to a character, of a model and a document
 
     def __reduce__(self) -> tuple[type[Baseline], tuple[()]]:
         return Baseline, ()  # a copy learns anew
 
-    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, model: Model) -> Usage:
+    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, asked: Asked, model: Model) -> Usage:
         """Complete the usage of a question whose documents were read: the long context alone is what that step took.
 
         Args:
             usage: What both steps took.
             sizes: The documents that were read, if all of them were, and whole.
-            model: The second step's model.
+            asked: The second step's prompt.
+            model: Its model.
         """
         step = usage.long_context
         if step is None:
             return replace(usage, long_context_only=0, cost_long_context_only=FREE)
-        characters = sum(size.characters for size in sizes or ())
-        if characters and not step.estimated:
+        if asked.characters and not step.estimated:
             for size in sizes or ():
-                self._rates.put((model, size.key), step.input_tokens / characters)
+                self._rates.put((model, size.key), step.input_tokens / asked.characters)
         return replace(usage, long_context_only=step.input_tokens, cost_long_context_only=step.cost)
 
-    def estimate(self, usage: Usage, sizes: Sequence[Size] | None, *, asked: Asked, model: Model) -> Usage:
-        """Complete the usage of a question that was answered from the passages.
+    def answered(  # noqa: PLR0913 - what an estimate is made of
+        self, account: Account, lengths: Lengths | None, *, asked: Asked, window: Window, model: Model, priced: Model
+    ) -> None:
+        """Complete the account of a question that was answered from the passages, at once or later.
 
-        A document counts what the provider counted when it was read last. One that was not read yet counts by its
-        length, with as many tokens to a character as the first step's prompt had.
+        A document has as many tokens to a character as the provider counted when the model read it last; one that it
+        did not read yet, as many as the first step's prompt had.
 
         Args:
-            usage: What the first step took.
-            sizes: The documents that the second step would have read; None if that is not known.
-            asked: The first step's prompt.
+            account: The account.
+            lengths: Tells how long the documents are that the second step would have read; None if nothing does.
+            asked: The first step's prompt: what is around the passages would be around the documents.
+            window: What of them that step would be given.
             model: The second step's model.
+            priced: What it is priced as.
         """
-        step = usage.rag
-        if sizes is None or step is None or not asked.characters:
-            return replace(usage, cost_long_context_only=_UNMEASURED)
-        rate, tokens, characters, around = step.input_tokens / asked.characters, 0.0, 0, True
+        usage, step = account.usage, account.usage.rag
+        account.usage = replace(usage, cost_long_context_only=_UNMEASURED)
+        if lengths is None or step is None or not asked.characters:
+            return
+
+        def complete() -> Usage | None:
+            sizes = lengths()
+            if sizes is None:
+                return None
+            only = self._tokens(sizes, step.input_tokens / asked.characters, asked=asked, window=window, model=model)
+            cost = prices.cost_of(priced, StepUsage(only, step.output_tokens))
+            return Usage(step, None, only, cost)
+
+        completed = complete()
+        if completed:
+            account.usage = completed
+        else:
+            account.later = complete
+
+    def _tokens(self, sizes: Sequence[Size], rate: float, *, asked: Asked, window: Window, model: Model) -> int:
+        tokens, characters = 0.0, 0
         for size in sizes:
-            own = self._rates.get((model, size.key))
-            tokens += size.characters * (own or rate)
+            tokens += size.characters * (self._rates.get((model, size.key)) or rate)
             characters += size.characters
-            around = around and own is None  # else what is around the documents was counted with them
-        if characters:
-            tokens *= asked.most(characters) / characters
-        if around:
-            tokens += rate * (asked.characters - asked.context)
-        only = round(tokens)
-        return Usage(step, None, only, prices.cost_of(model, StepUsage(only, step.output_tokens)))
+        around = asked.characters - asked.context
+        if not characters:
+            return round(around * rate)
+        return round(tokens / characters * (min(characters, window.characters(rate)) + around))

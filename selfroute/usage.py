@@ -18,6 +18,14 @@ def count_tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
+def reported(value: Any) -> int:
+    """A count as some provider reports it: a number, or nothing."""
+    try:
+        return max(int(value), 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Money; `+` adds, and a sum is known only if all of it is.
@@ -190,7 +198,7 @@ class Usage:
             "token_ratio": self.token_ratio,
             "cost": cost.as_text(),
             "cost_long_context_only": compared.as_text(),
-            "cost_unknown": cost.unknown or compared.unknown,
+            "cost_unknown": cost.unknown or (None if compared is UNPRICED else compared.unknown),
         }
 
 

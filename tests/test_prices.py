@@ -222,6 +222,46 @@ def test_a_fallback_is_priced_as_what_it_is() -> None:
     assert "'gpt-4o-mini'" in usage["cost_unknown"]
 
 
+class Together(ScriptedModel):
+    """As clients are that build on OpenAI's: the replies say that they are OpenAI's."""
+
+    def _get_ls_params(self, stop: Any = None, **_: Any) -> Any:
+        return {"ls_provider": "together", "ls_model_name": "Gryphe/MythoMax-L2-13b"}
+
+    def _whole(self, call: Any, pieces: Any) -> Any:
+        whole = super()._whole(call, pieces)
+        whole.generations[0].message.response_metadata = {
+            "model_name": "Gryphe/MythoMax-L2-13b",
+            "model_provider": "openai",
+        }
+        return whole
+
+
+def test_whose_the_model_is_its_client_knows_better_than_its_replies() -> None:
+    usage = a_chain(llm=Together(draft=("Mr Lin.",), usage=True)).invoke(QUESTION)["usage"]
+    step = usage["rag"]
+    expected = listed(
+        "Gryphe/MythoMax-L2-13b", "together", input_tokens=step["input_tokens"], output_tokens=step["output_tokens"]
+    )
+    assert Decimal(usage["cost"]) == expected
+    assert usage["cost_long_context_only"] is not None
+
+
+def test_a_model_that_is_chosen_with_the_call_is_what_both_are_priced_as() -> None:
+    with LoopbackServer(lambda _: "Mr Lin.") as server:
+        llm = ChatOpenAI(model="gpt-4o-mini", api_key="k", base_url=server.openai_url)
+        chain = a_chain(llm=llm)
+        for result in (chain.bind(model="gpt-4o").invoke(QUESTION), chain.invoke(QUESTION, model="gpt-4o")):
+            usage = result["usage"]
+            only, written = usage["long_context_only"], usage["rag"]["output_tokens"]
+            assert Decimal(usage["cost"]) == listed(
+                "gpt-4o", "openai", input_tokens=usage["rag"]["input_tokens"], output_tokens=written
+            )
+            assert Decimal(usage["cost_long_context_only"]) == listed(
+                "gpt-4o", "openai", input_tokens=only, output_tokens=written
+            )
+
+
 @pytest.mark.parametrize("field", ["priced_as", "long_context_priced_as"])
 @pytest.mark.parametrize("wrong", ["gpt-4o-mini", "openai:", ":gpt-4o-mini"])
 def test_what_a_model_is_priced_as_is_checked_at_once(field: str, wrong: str) -> None:
