@@ -64,13 +64,10 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
     return documents_of(found, "documents")
 
 
-def lengths(source: Source, retrieved: Sequence[Document]) -> Lengths | None:
-    """What tells how long the documents are that would be read, without reading them now; None if nothing does."""
-    if isinstance(source, list):
-        size = Size(None, sum([len(document.page_content) for document in source]))
-        return lambda: [size]
-    known: Callable[[Sequence[Document]], Lengths | None] | None = getattr(source, "lengths", None)
-    return known(retrieved) if known else None
+def lengths(documents: Sequence[Document]) -> Lengths:
+    """What tells how long the documents of a list are."""
+    size = Size(None, sum([len(document.page_content) for document in documents]))
+    return lambda: [size]
 
 
 def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:

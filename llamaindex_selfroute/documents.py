@@ -77,13 +77,10 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
     return _copies(await found if inspect.isawaitable(found) else found)
 
 
-def lengths(source: Source, nodes: Sequence[NodeWithScore]) -> Lengths | None:
-    """What tells how long the documents are that would be read, without reading them now; None if nothing does."""
-    if not callable(source):
-        size = Size(None, sum(map(length_of, source)))
-        return lambda: [size]
-    known: Callable[[Sequence[NodeWithScore]], Lengths | None] | None = getattr(source, "lengths", None)
-    return known(nodes) if known else None
+def lengths(documents: Sequence[BaseNode]) -> Lengths:
+    """What tells how long the documents of a list are."""
+    size = Size(None, sum(map(length_of, documents)))
+    return lambda: [size]
 
 
 def length_of(document: BaseNode) -> int:

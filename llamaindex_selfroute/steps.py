@@ -15,6 +15,7 @@ from llamaindex_selfroute import convert, documents, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, send
 from llamaindex_selfroute.models import Tally
+from llamaindex_selfroute.stored import Behind
 from selfroute.account import Account, Entry
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
@@ -89,7 +90,10 @@ class Steps:
 
     def _lengths(self) -> Lengths | None:
         try:
-            return documents.lengths(self.synthesizer.source, self.nodes)
+            source = self.synthesizer.source
+            if isinstance(source, Behind):
+                return source.lengths(self.nodes)
+            return None if callable(source) else documents.lengths(source)
         except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
             return None
 

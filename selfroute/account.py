@@ -32,7 +32,8 @@ class Entry:
         answerable: False if every step that ran declined; None if it was not answered to the end.
         error: The name of the error's type, if it failed.
         later: Completes the usage of a question that was answered before the length of its documents was known: the
-            usage with what the long context alone would have taken, once that is known, else None.
+            usage with what the long context alone would have taken, once that is known, else None. It never waits and
+            never fails.
     """
 
     outcome: Outcome

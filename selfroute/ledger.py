@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from textwrap import fill
 from typing import Any
 
 from selfroute.account import Entry
 from selfroute.sums import Sums
+from selfroute.table import table
 
-_WIDTH = 100  # characters of a printed line
+_MOST_WAITING = 1_000  # queries whose documents' lengths may become known later
 _ROUTES = ("rag", "long_context")
 
 
 class Ledger:
     """Adds up what questions took; safe under threads, tasks and streams.
 
-    It keeps sums, and of the times the last 100,000 of each kind and route: its size is bounded.
+    It keeps sums, of the times the last 100,000 of each kind and route, and the last 1,000 queries whose documents'
+    lengths are not known yet: its size is bounded.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class Ledger:
         self._new: deque[Entry] = deque()
         self._lock = threading.Lock()
         self._sums = _empty()
+        self._waiting: deque[Entry] = deque()
 
     def add(self, entry: Entry) -> None:
         """Add a question that is over."""
@@ -37,16 +39,27 @@ class Ledger:
             finally:
                 self._lock.release()
 
-    def reset(self) -> None:
-        """Begin anew."""
+    def reset(self) -> dict[str, Any]:
+        """Begin anew.
+
+        Returns:
+            What `to_dict` would have: each question is either in it or in what is begun.
+        """
         with self._lock:
-            self._new.clear()
-            self._sums = _empty()
+            self._catch_up()
+            sums, self._sums = self._sums, _empty()
+            self._waiting.clear()
+        return _figures({name: some.as_dict() for name, some in sums.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain JSON.
 
         A failed attempt is no query, since a retry or a fallback may answer it; what it took is counted all the same.
+
+        What a query saved is known once the length of its documents is, often some moments after its answer: whenever
+        figures are taken, those that became known are added. Queries that read the documents always know, others may
+        never; so where more than a tenth of the answered queries is not known, there is no `token_ratio` and nothing
+        `saved`: those that are known would not stand for all.
 
         Returns:
             `queries`: those that did not fail, of which the first step `declined`, none could answer (`unanswerable`),
@@ -55,22 +68,16 @@ class Ledger:
             `tokens`: of everything that was paid for, by step, and `total_tokens`; `estimated_tokens` are those of
                 them, input and output, that no provider counted.
             `savings`: of the `queries` that were answered and whose `long_context_only` is known, this, their
-                `input_tokens`, and `token_ratio`, the quotient of both sums (None if there is nothing).
+                `input_tokens`, and `token_ratio`, the quotient of both sums (None if there is nothing, or too much is
+                not known); `unknown` is how many answered queries are not in it.
             `money`: decimal strings in US dollars. `cost`: of everything that was paid for, as far as it is known
-                (None if nothing is); `unpriced` counts by reason what is missing from it. `compared`: of the `queries`
-                that were answered and for which both are known, their `cost`, `cost_long_context_only` and what was
-                `saved` (negative if it cost more).
+                (None if nothing is); `unpriced` counts by reason what is missing from it. `compared`: of those
+                `queries` of `savings` for which both are known, their `cost`, `cost_long_context_only` and what was
+                `saved` (negative if it cost more; None as `token_ratio`).
             `seconds`: by route, `first_text` and `end`, the latter of what was answered: `median` and `p95`, the 95th
                 percentile, interpolated as numpy's are (None if there is nothing).
         """
-        sums = self._snapshot()
-        figures = sums["all"]
-        return {
-            "queries": figures["queries"],
-            "routes": {route: sums[route]["queries"] for route in _ROUTES},
-            **figures,
-            "seconds": {route: sums[route]["seconds"] for route in _ROUTES},
-        }
+        return _figures(self._snapshot())
 
     def to_dataframe(self) -> Any:
         """The figures as a pandas DataFrame.
@@ -93,25 +100,56 @@ class Ledger:
         return pd.DataFrame(rows, index=pd.Index(sums, name="route"))
 
     def __str__(self) -> str:
-        return _table(self._snapshot())
-
-    def _add_new(self) -> None:
-        while self._new:
-            entry = self._new.popleft()
-            self._sums["all"].add(entry)
-            if entry.route:
-                self._sums[entry.route].add(entry)
+        return table(self._snapshot())
 
     def _snapshot(self) -> dict[str, dict[str, Any]]:
         """The figures by route and of all, taken at one moment."""
         with self._lock:
-            self._add_new()
+            self._catch_up()
             sums = deepcopy(self._sums)
         return {name: some.as_dict() for name, some in sums.items()}
+
+    def _catch_up(self) -> None:
+        self._add_new()
+        for _ in range(len(self._waiting)):
+            entry = self._waiting.popleft()
+            if not self._completes(entry):
+                self._waiting.append(entry)
+
+    def _add_new(self) -> None:
+        while self._new:
+            entry = self._new.popleft()
+            for sums in self._of(entry):
+                sums.add(entry)
+            if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.later:
+                if len(self._waiting) >= _MOST_WAITING:
+                    self._completes(self._waiting.popleft())
+                self._waiting.append(entry)
+
+    def _completes(self, entry: Entry) -> bool:
+        """Compare a query whose documents' lengths were not known, if they are now."""
+        usage = entry.later() if entry.later else None
+        if usage is None:
+            return False
+        for sums in self._of(entry):
+            sums.compare(usage)
+        return True
+
+    def _of(self, entry: Entry) -> list[Sums]:
+        return [self._sums[name] for name in ("all", entry.route) if name]
 
 
 def _empty() -> dict[str, Sums]:
     return {name: Sums() for name in (*_ROUTES, "all")}
+
+
+def _figures(sums: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "queries": sums["all"]["queries"],
+        "routes": {route: sums[route]["queries"] for route in _ROUTES},
+        **sums["all"],
+        "seconds": {route: sums[route]["seconds"] for route in _ROUTES},
+    }
 
 
 def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -126,54 +164,3 @@ def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield prefix + name, float("nan")
         else:
             yield prefix + name, float(value) if isinstance(value, str) else value
-
-
-def _table(sums: Mapping[str, Mapping[str, Any]]) -> str:
-    """Lay the figures out: first by the route of a query, then by the step that was paid for."""
-    tokens, by_route = sums["all"]["tokens"], [sums[name] for name in (*_ROUTES, "all")]
-    steps = [tokens[step] for step in _ROUTES]
-    rows = [["by route", "rag", "long context", "all"]]
-    rows += [[f"  {name}", *(f"{one[name]:,}" for one in by_route)] for name in ("queries", "unanswerable", "left")]
-    rows += [["  failed attempts", *(f"{one['failed']:,}" for one in by_route)]]
-    for kind, name in (("first_text", "first text"), ("end", "end")):
-        for share, label in (("median", "median"), ("p95", "95 % within")):
-            times = [one["seconds"][kind][share] for one in by_route]
-            rows.append([f"  seconds to {name}, {label}", *("-" if time is None else f"{time:,.3f}" for time in times)])
-    rows += [["by step", "rag", "long context", "all"]]
-    for name in ("input", "cached", "output", "estimated"):
-        counts = [step[f"{name}_tokens"] for step in steps]
-        rows.append([f"  {name} tokens", *(f"{count:,}" for count in [*counts, sum(counts)])])
-    lines = [*_aligned(rows), *(fill(line, _WIDTH, subsequent_indent="  ") for line in _sentences(sums["all"]))]
-    return "\n".join(lines)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for first, *rest in rows:
-        yield "  ".join(
-            [first.ljust(widths[0]), *(cell.rjust(max(12, w)) for cell, w in zip(rest, widths[1:], strict=True))]
-        )
-
-
-def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:
-    """What the table has no columns for."""
-    savings, money = figures["savings"], figures["money"]
-    compared = money["compared"]
-    if figures["errors"]:
-        yield "errors: " + ", ".join(f"{name} {count:,}" for name, count in figures["errors"].items())
-    if savings["token_ratio"] is not None:
-        read, only = savings["input_tokens"], savings["long_context_only"]
-        share = f"{savings['token_ratio']:.1%} of the long context alone"
-        yield f"tokens read: {share} ({read:,} of {only:,}; queries: {savings['queries']:,})"
-    if money["cost"] is not None:
-        yield f"cost: {_dollars(money['cost'])}" + (", and what has no price" if money["unpriced"] else "")
-    if compared["queries"]:
-        paid, only = _dollars(compared["cost"]), _dollars(compared["cost_long_context_only"])
-        yield f"saved: {_dollars(compared['saved'])} ({paid} instead of {only}; queries: {compared['queries']:,})"
-    for reason, count in money["unpriced"].items():
-        yield f"no price for {count:,}: {reason}"
-
-
-def _dollars(text: str) -> str:
-    amount = float(text)
-    return f"{'-' if amount < 0 else ''}${abs(amount):,.{4 if abs(amount) >= 1 else 6}f}"

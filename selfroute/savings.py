@@ -41,7 +41,8 @@ class _Recent(Generic[Value]):
     """What was looked at last, up to a number; safe under threads."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept, self._lock = most, OrderedDict[Hashable, Value](), threading.Lock()
+        self._most, self._kept = most, OrderedDict[Hashable, Value]()
+        self._lock = threading.RLock()  # a stream that the garbage collector closes may come back here
 
     def get(self, key: Hashable) -> Value | None:
         with self._lock:

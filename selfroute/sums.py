@@ -15,6 +15,11 @@ from selfroute.usage import Cost, StepUsage, Usage
 _MOST = 100_000  # times that are kept of each kind
 
 
+def _stands_for(known: int, answered: int) -> bool:
+    """Whether queries stand for all that were answered: at most a tenth is missing."""
+    return known > 0 and (answered - known) * 10 <= answered
+
+
 class _Times:
     """The last times of one kind, eight bytes each."""
 
@@ -65,14 +70,14 @@ class _Savings:
     long_context_only: int = 0
 
     def add(self, usage: Usage) -> None:
-        if usage.long_context_only is not None:
-            self.queries += 1
-            self.input_tokens += usage.input_tokens
-            self.long_context_only += usage.long_context_only
+        self.queries += 1
+        self.input_tokens += usage.input_tokens
+        self.long_context_only += usage.long_context_only or 0
 
-    def as_dict(self) -> dict[str, Any]:
-        ratio = self.input_tokens / self.long_context_only if self.long_context_only else None
-        return {**asdict(self), "token_ratio": ratio}
+    def as_dict(self, answered: int) -> dict[str, Any]:
+        told = self.long_context_only and _stands_for(self.queries, answered)
+        ratio = self.input_tokens / self.long_context_only if told else None
+        return {**asdict(self), "token_ratio": ratio, "unknown": answered - self.queries}
 
 
 @dataclass(slots=True)
@@ -85,20 +90,23 @@ class _Money:
     compared_cost: Decimal = Decimal(0)
     compared_only: Decimal = Decimal(0)
 
-    def add(self, usage: Usage, *, answered: bool) -> None:
+    def add(self, usage: Usage) -> None:
         for step in (usage.rag, usage.long_context):  # one may be known, the other not
             if step and step.cost.dollars is not None:
                 self.cost = (self.cost or Decimal(0)) + step.cost.dollars
-        cost, only = usage.cost, usage.cost_long_context_only
-        if cost.dollars is None:
-            self.unpriced[str(cost.unknown)] += 1
-        elif answered and only.dollars is not None:
-            self.compared += 1
-            self.compared_cost += cost.dollars
-            self.compared_only += only.dollars
+        if usage.cost.dollars is None:
+            self.unpriced[str(usage.cost.unknown)] += 1
 
-    def as_dict(self) -> dict[str, Any]:
+    def compare(self, usage: Usage) -> None:
+        cost, only = usage.cost.dollars, usage.cost_long_context_only.dollars
+        if cost is not None and only is not None:
+            self.compared += 1
+            self.compared_cost += cost
+            self.compared_only += only
+
+    def as_dict(self, answered: int) -> dict[str, Any]:
         cost = Decimal(0) if self.cost is None and not self.unpriced else self.cost
+        saved = self.compared_only - self.compared_cost if _stands_for(self.compared, answered) else None
         return {
             "cost": Cost(cost).as_text(),
             "unpriced": dict(sorted(self.unpriced.items())),
@@ -106,7 +114,7 @@ class _Money:
                 "queries": self.compared,
                 "cost": Cost(self.compared_cost).as_text(),
                 "cost_long_context_only": Cost(self.compared_only).as_text(),
-                "saved": Cost(self.compared_only - self.compared_cost).as_text(),
+                "saved": Cost(saved).as_text(),
             },
         }
 
@@ -132,7 +140,7 @@ class Sums:
         answered = entry.outcome == "answered"
         self.rag.add(entry.usage.rag)
         self.long_context.add(entry.usage.long_context)
-        self.money.add(entry.usage, answered=answered)
+        self.money.add(entry.usage)
         if entry.outcome == "failed":
             self.errors[str(entry.error)] += 1
             return
@@ -143,11 +151,18 @@ class Sums:
         if entry.seconds_to_first_text is not None:
             self.first_text.add(entry.seconds_to_first_text)
         if answered:
-            self.savings.add(entry.usage)
+            self.compare(entry.usage)
             self.end.add(entry.seconds)
+
+    def compare(self, usage: Usage) -> None:
+        """Put what an answered query took next to what the long context alone would have taken, if that is known."""
+        if usage.long_context_only is not None:
+            self.savings.add(usage)
+            self.money.compare(usage)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain JSON."""
+        answered = self.queries - self.left
         return {
             "queries": self.queries,
             "declined": self.declined,
@@ -160,7 +175,7 @@ class Sums:
                 "long_context": self.long_context.as_dict(),
                 "total_tokens": self.rag.as_dict()["total_tokens"] + self.long_context.as_dict()["total_tokens"],
             },
-            "savings": self.savings.as_dict(),
-            "money": self.money.as_dict(),
+            "savings": self.savings.as_dict(answered),
+            "money": self.money.as_dict(answered),
             "seconds": {"first_text": self.first_text.as_dict(), "end": self.end.as_dict()},
         }

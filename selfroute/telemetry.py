@@ -6,7 +6,8 @@ prompt, document, answer or message of an error.
 A question is a workflow to the conventions: a span `invoke_workflow selfroute` and the metric
 `gen_ai.workflow.duration`, with a child span for each step that ran. Clients' own instrumentation makes the `chat` span
 of a call, below ours, and counts it in `gen_ai.client.*`. So that a dashboard counts no call twice, ours are no
-`chat` spans, though they hold the step's `gen_ai.usage.*`, and our metric of tokens is `selfroute.token.usage`.
+`chat` spans, though they hold the step's `gen_ai.usage.*`, and our metric of tokens is `selfroute.token.usage`. The
+counter `selfroute.cost` adds up US dollars as far as they are known, whatever became of the question.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from selfroute.prices import Model
 from selfroute.usage import StepUsage
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Histogram
+    from opentelemetry.metrics import Counter, Histogram
     from opentelemetry.trace import Span, Tracer
 
     from selfroute.account import Entry
@@ -85,6 +86,7 @@ class _Api:
     tracer: Tracer
     seconds: Histogram
     tokens: Histogram
+    cost: Counter
 
     def is_heard(self) -> bool:
         """Whether a provider is set; until then there are the API's own, which do nothing."""
@@ -113,8 +115,9 @@ def _api() -> _Api | None:
         )
     except TypeError:  # before 1.30, where bounds can not be advised
         return None
+    cost = meter.create_counter("selfroute.cost", "{USD}", "US dollars that questions cost, as far as they are known.")
     tracer = trace.get_tracer("selfroute", __version__)
-    return _Api(context, trace, metrics, tracer, seconds, tokens)
+    return _Api(context, trace, metrics, tracer, seconds, tokens, cost)
 
 
 _NOTHING = nullcontext()
@@ -178,12 +181,19 @@ class _Trace:
 
     def end(self, entry: Entry, error: BaseException | None) -> None:
         self.step_ends(error)
-        ended = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route, _ERROR: entry.error}
+        ended = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route}
         known = {name: value for name, value in ended.items() if value is not None}
-        self._api.seconds.record(entry.seconds, {**_WORKFLOW, **known})
+        failed = {_ERROR: entry.error} if entry.error else {}
+        self._api.seconds.record(entry.seconds, {**_WORKFLOW, **known, **failed})
+        usage, dollars = entry.usage, entry.usage.cost.dollars
+        paid = [step for step in (usage.rag, usage.long_context) if step]
+        for step in paid:
+            if step.cost.dollars is not None:
+                self._api.cost.add(float(step.cost.dollars), known)
         if self._question is None:
             return
-        usage, dollars = entry.usage, entry.usage.cost.dollars
+        if not paid and entry.outcome != "answered":
+            dollars = None  # a call that nobody counted may have cost something
         about = {
             "outcome": entry.outcome,
             "answerable": entry.answerable,

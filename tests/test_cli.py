@@ -213,9 +213,9 @@ def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: Loopbac
 def no_prices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if genai-prices were not installed."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    prices._prices.cache_clear()
+    prices.price_lists.cache_clear()
     yield
-    prices._prices.cache_clear()
+    prices.price_lists.cache_clear()
 
 
 @both

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from langchain_core.exceptions import ContextOverflowError
 from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import Histogram, MeterProvider
+from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -42,7 +42,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
-        self.reader = InMemoryMetricReader({Histogram: AggregationTemporality.DELTA})
+        self.reader = InMemoryMetricReader(dict.fromkeys((Histogram, Counter), AggregationTemporality.DELTA))
 
     def clear(self) -> None:
         self.exporter.clear()
@@ -196,6 +196,34 @@ def test_a_cost_is_in_dollars(seen: Seen) -> None:
     a_chain(("Mr Lin.",), usage=True, priced_as="openai:gpt-4o-mini").invoke(QUESTION)
     assert 0 < seen.one(NAME).attributes["selfroute.cost"] < 0.001
     assert seen.one("rag").attributes["gen_ai.provider.name"] == "openai"
+
+
+PRICED = {"usage": True, "priced_as": "openai:gpt-4o-mini"}
+
+
+@every_mode
+async def test_the_costs_of_all_questions_add_up(seen: Seen, mode: str) -> None:
+    usage = [(await ask(a_chain(draft, **PRICED), QUESTION, mode))["usage"] for draft in [("Mr Lin.",)] * 2 + [()]]
+    sums = {point.attributes["selfroute.route"]: point.value for point in seen.points()["selfroute.cost"]}
+    costs = [float(one["cost"]) for one in usage]
+    assert sums == {"rag": pytest.approx(sum(costs[:2])), "long_context": pytest.approx(costs[2])}
+
+
+@every_mode
+async def test_what_a_failed_question_paid_is_among_the_costs(seen: Seen, mode: str) -> None:
+    with pytest.raises(ConnectionError):
+        await ask(a_chain(failures={"long_context": [ConnectionError(MESSAGE)]}, **PRICED), QUESTION, mode)
+    (cost,) = seen.points()["selfroute.cost"]
+    assert cost.value == seen.one(NAME).attributes["selfroute.cost"] > 0
+    assert cost.attributes == {"selfroute.outcome": "failed", "selfroute.route": "long_context"}
+
+
+@every_mode
+async def test_a_failed_question_that_paid_nothing_has_no_cost(seen: Seen, mode: str) -> None:
+    with pytest.raises(ConnectionError):
+        await ask(a_chain(failures={"rag": [ConnectionError(MESSAGE)]}, **PRICED), QUESTION, mode)
+    assert "selfroute.cost" not in seen.one(NAME).attributes
+    assert "selfroute.cost" not in seen.points()
 
 
 @pytest.mark.parametrize(

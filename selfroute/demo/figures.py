@@ -7,6 +7,9 @@ from typing import Any
 
 from selfroute.demo.run import Models
 from selfroute.ledger import Ledger
+from selfroute.table import dollars, percent
+
+__all__ = ["STEPS", "by_step", "dollars", "ledger_rows"]
 
 STEPS = {"rag": "rag", "long_context": "long context"}
 
@@ -29,11 +32,13 @@ def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
     yield "tokens", f"{tokens['total_tokens']:,}   {by_step(tokens)}; {counted}"
     if savings["token_ratio"] is not None:
         sums = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}{measured(savings['queries'])}"
-        yield "tokens read", f"{savings['token_ratio']:.0%} of the long context alone   {sums}"
+        yield "tokens read", f"{percent(savings['token_ratio'])} of the long context alone   {sums}"
+    elif savings["unknown"]:
+        yield "tokens read", f"not compared: the documents' length is not known{measured(savings['unknown'])}"
     if money["cost"] is not None:
         yield "cost", dollars(money["cost"]) + (" and what has no price" if money["unpriced"] else "")
     compared = money["compared"]
-    if compared["queries"]:
+    if compared["saved"] is not None:
         sums = f"{dollars(compared['cost'])} in place of {dollars(compared['cost_long_context_only'])}"
         yield "saved", f"{dollars(compared['saved'])}   {sums}{measured(compared['queries'])}"
     if models.has_list_price:
@@ -47,8 +52,3 @@ def by_step(tokens: Mapping[str, Any]) -> str:
         f"{STEPS[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"
         for step, counts in steps.items()
     )
-
-
-def dollars(amount: str) -> str:
-    """Money in figures; most questions cost less than a cent."""
-    return f"${float(amount):,.6f}".replace("$-", "-$")
