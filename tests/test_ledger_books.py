@@ -137,7 +137,7 @@ def test_the_ledgers_money_is_the_price_of_the_providers_book(
     host, bills = asked(server, plan, kind, listening)
     book = [bill for some in bills.values() for bill in some]
     money = host.ledger.to_dict()["money"]
-    assert {bill.request.model for bill in book} == PROVIDERS.keys()
+    assert {bill.request.model for bill in book} == (PROVIDERS.keys() if len(kind.models) > 2 else {"gpt-4o-mini"})
     assert any(bill.cached_tokens for bill in book)
     assert money["unpriced"] == {}
     assert Decimal(money["cost"]) == sum(map(price, book))
