@@ -48,7 +48,8 @@ class Call(Generic[Manager]):
         streaming: bool,
     ) -> None:
         self.chain, self.kwargs = chain, kwargs
-        self.streaming = streaming and chain.answerability == "text"
+        self.structured = chain.answerability == "structured"
+        self.streaming = streaming and not self.structured
         self.manager: Manager = manager
         self.config = _for_children(config) if config else RunnableConfig()
         self.given = given
@@ -128,8 +129,9 @@ class Call(Generic[Manager]):
         template = chain.rag_prompt if effect.step == "rag" else chain.long_context_prompt
         prompt = template.format_prompt(**words)
         if chain.measure_savings:
-            self.asked = Asked(models.length_of(prompt), len(context))
-        if chain.answerability == "structured":
+            schema = structured.SCHEMA_LENGTH if self.structured else 0
+            self.asked = Asked(models.length_of(prompt) + schema, len(context))
+        if self.structured:
             model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
 

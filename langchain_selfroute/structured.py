@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ class Report(BaseModel):
 
     answerable: bool = Field(description=reports.ANSWERABLE)
     answer: str = Field(description=reports.ANSWER)
+
+
+SCHEMA_LENGTH = len(json.dumps(Report.model_json_schema()))
+"""How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
 
 
 _FORMAT = {

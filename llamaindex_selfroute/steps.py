@@ -204,7 +204,8 @@ class Steps:
         words = {**self.words, "context_str": context, "query_str": self.query.query_str, "refusal": self.refusal}
         prompt = convert.formatted(llm, template, words)
         if synthesizer.measure_savings:
-            self.asked = Asked(len(convert.text_of(prompt)), len(context))
+            schema = structured.SCHEMA_LENGTH if self.structured else 0
+            self.asked = Asked(len(convert.text_of(prompt)) + schema, len(context))
         return llm, prompt, Tally(whole=self.structured or not self.streaming)
 
     def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:

@@ -5,6 +5,7 @@ As `structured_predict` does, but the reply itself is kept: its token counts, an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
@@ -27,6 +28,10 @@ class Report(BaseModel):
 
     answerable: bool = Field(description=reports.ANSWERABLE)
     answer: str = Field(description=reports.ANSWER)
+
+
+SCHEMA_LENGTH = len(json.dumps(Report.model_json_schema()))
+"""How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
 
 
 def ask(llm: LLM, prompt: Prompt) -> Response:
