@@ -25,7 +25,8 @@ from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.prices import Model
 from selfroute.prompts import documents_in
-from selfroute.savings import Asked, Lengths, Window
+from selfroute.savings import Asked, Window
+from selfroute.sizes import Lengths
 from selfroute.window import read_less
 
 if TYPE_CHECKING:

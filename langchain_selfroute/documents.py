@@ -14,7 +14,7 @@ from langchain_core.runnables.config import run_in_executor, set_config_context
 
 from selfroute.documents import original_label
 from selfroute.errors import ReplyError
-from selfroute.savings import Lengths, Size
+from selfroute.sizes import Lengths, Size
 from selfroute.window import Count, fit
 
 Given: TypeAlias = dict[str, Any]

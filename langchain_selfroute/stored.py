@@ -21,7 +21,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, chunks_of, original_label, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
-from selfroute.savings import Lengths, Size, Sizes
+from selfroute.sizes import Lengths, Size, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _START = "start_index"

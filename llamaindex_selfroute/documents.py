@@ -15,7 +15,7 @@ from typing_extensions import override
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents import original_label
 from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.savings import Lengths, Size
+from selfroute.sizes import Lengths, Size
 from selfroute.window import Count, fit
 
 Result = TypeVar("Result")

@@ -21,7 +21,8 @@ from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
 from selfroute.hangup import Waiting, ahang_up, hang_up
 from selfroute.prices import Model
-from selfroute.savings import Asked, Lengths, Window
+from selfroute.savings import Asked, Window
+from selfroute.sizes import Lengths
 from selfroute.window import is_too_long, read_less
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from selfroute.cache import Cache, Kept, stamp_of
 from selfroute.documents import Chunk, rebuild
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from selfroute.metadata import PLACE_KEYS, common, without
-from selfroute.savings import Lengths, Sizes
+from selfroute.sizes import Lengths, Sizes
 from selfroute.vouching import Hit, Vouching
 
 _PLACE = PLACE_KEYS | {"header_path", "window", "original_text"}  # where a node stands, as splitters note it

@@ -27,7 +27,8 @@ from llamaindex_selfroute import StoredDocuments as StoredNodes
 from scenarios import FINAL
 from selfroute.account import Account
 from selfroute.prices import Model
-from selfroute.savings import Asked, Baseline, Size, Sizes, Window
+from selfroute.savings import Asked, Baseline, Window
+from selfroute.sizes import Size, Sizes
 from selfroute.usage import StepUsage, Usage
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -224,7 +225,7 @@ def test_who_counts_has_the_context_of_who_asked() -> None:
 def test_a_program_ends_without_waiting_for_what_is_still_to_be_counted() -> None:
     program = dedent("""
         import time
-        from selfroute.savings import Sizes
+        from selfroute.sizes import Sizes
         sizes = Sizes()
         for key in range(1000):
             sizes.count(key, lambda: time.sleep(0.5) or 1)
