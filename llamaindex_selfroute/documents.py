@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeAlias, TypeVar
 
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
@@ -84,8 +84,8 @@ def lengths(documents: Sequence[BaseNode]) -> Lengths:
 
 
 def length_of(document: BaseNode) -> int:
-    """How many characters of a document a model is shown."""
-    return len(document.get_content(metadata_mode=MetadataMode.LLM))
+    """How many characters a document has."""
+    return len(document.get_content())
 
 
 async def in_thread(call: Callable[..., Result], *args: Any) -> Result:

@@ -71,11 +71,17 @@ class SelfRouteQueryEvent(BaseEvent):
         return "SelfRouteQueryEvent"
 
 
-def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:
-    """Send an event, which is made only if somebody listens."""
+def is_heard(dispatcher: Dispatcher) -> bool:
+    """Whether somebody listens."""
     at: Dispatcher | None = dispatcher
     while at:
         if any(type(handler) is not NullEventHandler for handler in at.event_handlers):
-            dispatcher.event(event(**fields))
-            return
+            return True
         at = at.parent if at.propagate else None
+    return False
+
+
+def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:
+    """Send an event, which is made only if somebody listens."""
+    if is_heard(dispatcher):
+        dispatcher.event(event(**fields))

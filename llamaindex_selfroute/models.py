@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
-from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -88,8 +87,10 @@ class Tally:
     def model(self, configured: Model) -> Model:
         """Which model answered: the dated version of the one that was asked, say."""
         raw = self.last and self.last.raw
-        answered = Model.heard(_look(raw, "model") or _look(raw, "model_version"), None)
-        return replace(configured, name=answered.name or configured.name)
+        name = _look(raw, "model") or _look(raw, "model_version")
+        if name == configured.name or not isinstance(name, str):
+            return configured
+        return Model(name, configured.provider, configured.url)
 
 
 def name_of(llm: LLM) -> Model:

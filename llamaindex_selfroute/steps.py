@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import convert, documents, models, structured
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, send
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, is_heard, send
 from llamaindex_selfroute.models import Tally
 from llamaindex_selfroute.stored import Behind
 from selfroute.account import Account, Entry
@@ -62,7 +62,7 @@ class Steps:
         self.context: Sequence[NodeWithScore] = ()
         self.asked = Asked(0, 0)  # the last prompt
         self.answered_by = Model()  # the last model
-        self.account = Account(self._booked, retrieves=False)
+        self.account = Account(self._booked if is_heard(dispatcher) else None, retrieves=False)
 
     def flow(self) -> Flow:
         """A fresh flow for the query."""

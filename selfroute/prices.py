@@ -69,6 +69,9 @@ def said(*, priced_as: str | None, long_context_priced_as: str | None, shared: b
     return {"rag": first, "long_context": second or (first if shared else None)}
 
 
+_NOBODY = (None, Model())
+
+
 class Names:
     """What the models of both steps say that they are called; each is asked once."""
 
@@ -78,7 +81,7 @@ class Names:
 
     def of(self, step: Route, model: Any) -> Model:
         """What the model of a step is called."""
-        known, name = self._known.get(step, (None, Model()))
+        known, name = self._known.get(step, _NOBODY)
         if known is not model:
             name = self._ask(model)
             self._known[step] = model, name

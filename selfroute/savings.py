@@ -89,9 +89,9 @@ class Baseline:
             model: The second step's model.
             priced: What it is priced as.
         """
-        usage, step = account.usage, account.usage.rag
-        account.usage = replace(usage, cost_long_context_only=_UNMEASURED)
+        step = account.usage.rag
         if lengths is None or step is None or not asked.characters:
+            account.usage = replace(account.usage, cost_long_context_only=_UNMEASURED)
             return
 
         def complete() -> Usage | None:
@@ -103,10 +103,8 @@ class Baseline:
             return Usage(step, None, only, cost)
 
         completed = complete()
-        if completed:
-            account.usage = completed
-        else:
-            account.later = complete
+        account.usage = completed or Usage(step, cost_long_context_only=_UNMEASURED)
+        account.later = None if completed else complete
 
     def _tokens(self, sizes: Sequence[Size], rate: float, *, asked: Asked, window: Window, model: Model) -> int:
         tokens, characters = 0.0, 0

@@ -20,6 +20,8 @@ def count_tokens(text: str) -> int:
 
 def reported(value: Any) -> int:
     """A count as some provider reports it: a number, or nothing."""
+    if not value:
+        return 0
     try:
         return max(int(value), 0)
     except (TypeError, ValueError, OverflowError):
