@@ -157,8 +157,8 @@ def say_why_estimated(model: Runnable[Any, Any], config: RunnableConfig | None) 
 @cache
 def _say(kind: str) -> None:
     _logger.warning(
-        "%s does not report what a streamed reply took, so that usage is estimated: %s(stream_usage=True) does, and is "
-        "not the default where a base_url is set",
+        "%s reported no usage, so that it is estimated: of streamed replies %s(stream_usage=True) does, which is not "
+        "the default where a base_url is set",
         kind,
         kind,
     )

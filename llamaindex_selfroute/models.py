@@ -118,8 +118,8 @@ def say_why_estimated(llm: LLM) -> None:
 @cache
 def _say(kind: str) -> None:
     _logger.warning(
-        "%s does not report what a streamed reply took, so that usage is estimated: "
-        'additional_kwargs={"stream_options": {"include_usage": True}} makes it do so',
+        "%s reported no usage, so that it is estimated: of streamed replies it does with "
+        'additional_kwargs={"stream_options": {"include_usage": True}}',
         kind,
     )
 

@@ -68,7 +68,8 @@ class Account:
         self._decided: Decided | None = None
         self._first: float | None = None
         self._open = True
-        self._trace = telemetry.trace(retrieves=retrieves)
+        self._retrieves = retrieves
+        self._trace: telemetry.Trace | None = None
         self._started = perf_counter()
 
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
@@ -119,6 +120,9 @@ class Account:
             self._book(entry)
 
     def __enter__(self) -> Account:  # noqa: PYI034 - typing.Self is of Python 3.11
+        # Now, and not when it was made: an awaited stream may be read much later, or never.
+        self._started = perf_counter()
+        self._trace = telemetry.trace(retrieves=self._retrieves)
         return self
 
     def __exit__(

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import copy_context
 from functools import partial
@@ -324,6 +325,18 @@ async def test_a_reader_who_leaves_is_no_error(seen: Seen, make: Any, tree: Any,
     assert seen.one("long_context").attributes["selfroute.estimated"] is True
     (took,) = seen.points()["gen_ai.workflow.duration"]
     assert took.attributes["selfroute.outcome"] == "left"
+
+
+async def test_an_awaited_stream_begins_when_it_is_read(seen: Seen, tracer: Tracer) -> None:
+    engine = llamaindex_parts.an_engine(("Mr Lin.",), None, streaming=True)
+    responses = [await engine.aquery(QUESTION) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    with tracer.start_as_current_span("reader") as reader:
+        began = time.time_ns()
+        assert [piece async for piece in responses[0].async_response_gen()] == ["Mr Lin."]
+    assert seen.named(NAME)[0].start_time >= began
+    assert [span.parent.span_id for span in seen.named(NAME)] == [reader.get_span_context().span_id]
+    assert seen.below(None) == [{"reader": [given_nodes({NAME: ["retrieve", "rag"]})]}]  # and nothing of the unread one
 
 
 async def test_a_call_that_is_cancelled_is_no_error(seen: Seen) -> None:
