@@ -146,7 +146,7 @@ def _errors_on_one_line() -> Iterator[None]:
     except ModuleNotFoundError as error:
         _fail(f"the command needs the package {error.name}: {_INSTALL}", 1)
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
-        from selfroute.demo.models import one_line
+        from selfroute.failures import one_line
 
         _fail(one_line(error), 1)
 

