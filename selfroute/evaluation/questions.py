@@ -1,0 +1,246 @@
+"""Questions with reference answers, and the documented JSONL that they are read from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from selfroute.errors import InputError
+from selfroute.evaluation.metrics import METRICS
+from selfroute.evaluation.prompts import LETTERS, PROMPTS
+
+_WITHOUT_ANSWERS = ("squad_f1", "squad_em")
+_PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, what answers are right, and how that is measured.
+
+    Attributes:
+        dataset: The data set that it belongs to.
+        id: Its name, unique within the data set.
+        question: The question.
+        answers: The reference answers; of a multiple-choice question the right option and its letter. None for a
+            question that has no answer in its document (SQuAD 2.0).
+        metric: The name of the metric that scores it: a key of `metrics.METRICS`.
+        choices: The options of a multiple-choice question, in order (A, B, ...).
+        document: The document's text; None if the pipeline that is evaluated has its own documents.
+        prompt: The name of its prompt: a key of `prompts.PROMPTS`.
+    """
+
+    dataset: str
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    metric: str = "f1"
+    choices: tuple[str, ...] = ()
+    document: str | None = None
+    prompt: str = "multifieldqa"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others."""
+        return self.dataset, self.id
+
+    @property
+    def document_id(self) -> str:
+        """What tells its document from others: a digest of the text."""
+        return hashlib.sha256((self.document or "").encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def load_questions(path: str | Path) -> list[Question]:
+    """Read questions from a JSONL file: one JSON object a line, in UTF-8.
+
+    Its keys, of which `question` and `answers` are needed; null is the same as none, and others are ignored:
+
+    * `question`: the question.
+    * `answers`: the reference answers, a list of strings or one string; `[]` where the document has no answer, which
+      only the metrics squad_f1 and squad_em score. Of a multiple-choice question, the right option or its letter.
+    * `document`: the document's text. Or `document_file`: the path of a text file, in UTF-8, relative to the JSONL.
+      Neither if the pipeline that is evaluated has its own documents.
+    * `choices`: the options of a multiple-choice question, four at most.
+    * `id`: the question's name; the number of the line by default.
+    * `dataset`: the data set that it counts to; by default the file's name without its ending.
+    * `metric`: by default choice where there are choices, else f1.
+    * `prompt`: by default en.mc for the metric choice, qmsum for rouge_l, else multifieldqa.
+
+    A text that several questions share is held once.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: The file can not be read, holds no question, or a line is not as described.
+    """
+    path = Path(path)
+    documents = _Documents(path.parent)
+    questions: dict[tuple[str, str], Question] = {}
+    try:
+        with path.open("rb") as lines:
+            for where, row in rows(lines, str(path)):
+                question = _question(_Row(where, row), where.rpartition(":")[2], path.stem, documents)
+                if question.key in questions:
+                    msg = f"{where}: the id {question.id!r} was there before; give each question its own"
+                    raise InputError(msg)
+                questions[question.key] = question
+    except OSError as error:
+        msg = f"{path} can not be read: {error.strerror}"
+        raise InputError(msg) from error
+    if not questions:
+        msg = f"{path} holds no question; write one JSON object a line"
+        raise InputError(msg)
+    return list(questions.values())
+
+
+def question_of(row: Mapping[str, Any], name: str) -> Question:
+    """Make a question of a dict with the keys of the JSONL; `dataset` is "questions" by default.
+
+    Args:
+        row: The dict. A `document_file` is relative to the working directory.
+        name: Its id, if it has none itself.
+
+    Raises:
+        InputError: It is not as `load_questions` describes.
+    """
+    return _question(_Row(f"question {name}", row), name, "questions", _Documents(Path()))
+
+
+def rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Read JSONL: where each object is, as `file:line`, and the object. Blank lines are skipped.
+
+    Args:
+        lines: The file's lines, read as they are needed.
+        name: What the file is called in errors.
+
+    Raises:
+        InputError: A line is no JSON object in UTF-8.
+    """
+    for number, line in enumerate(lines, 1):
+        where = f"{name}:{number}"
+        try:
+            text = line.decode("utf-8-sig")
+            if not text.strip():
+                continue
+            row = json.loads(text)
+        except UnicodeDecodeError as error:
+            msg = f"{where} is not UTF-8; save the file in that encoding"
+            raise InputError(msg) from error
+        except json.JSONDecodeError as error:
+            msg = f"{where} is not JSON ({error.msg}, column {error.colno}); write one object a line"
+            raise InputError(msg) from error
+        if not isinstance(row, dict):
+            msg = f"{where} is no JSON object; write one object a line"
+            raise InputError(msg)
+        yield where, row
+
+
+def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[str, str]:
+    """Complete the right option and its letter, which the metric choice wants, from either or both.
+
+    Raises:
+        ValueError: They are not one of the choices.
+    """
+    pairs = list(zip(choices, LETTERS, strict=False))
+    if tuple(answers) in pairs:  # at once, as the text of an option may be another's letter
+        return answers[0], answers[1]
+    by_name = {letter: (option, letter) for option, letter in pairs} | {pair[0]: pair for pair in reversed(pairs)}
+    found = {by_name.get(answer) for answer in answers}
+    pair = found.pop() if len(found) == 1 else None
+    if pair is None:
+        msg = f"answers must be one of the choices or its letter ({', '.join(LETTERS[: len(pairs)])})"
+        raise ValueError(msg)
+    return pair
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An object of the file, and the checks on what it holds."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def fail(self, what: str) -> NoReturn:
+        msg = f"{self.where}: {what}"
+        raise InputError(msg)
+
+    def text(self, key: str, default: str = "") -> str:
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if key == "id" and isinstance(value, int):
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            self.fail(f"{key} must be a string that is not empty")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.values.get(key)
+        texts = [value] if isinstance(value, str) else [] if value is None else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            self.fail(f"{key} must be a list of strings")
+        return tuple(texts)
+
+    def name(self, key: str, default: str, *, known: Iterable[str]) -> str:
+        value = self.text(key, default)
+        if value not in known:
+            self.fail(f"{key} {value!r} is not known; write one of {', '.join(known)}")
+        return value
+
+
+class _Documents:
+    """The texts of a file's documents, each held once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+
+    def of(self, row: _Row) -> str | None:
+        text, name = row.text("document"), row.text("document_file")
+        if text and name:
+            row.fail("document and document_file are both given; write one of them")
+        if name and name not in self._files:
+            try:
+                self._files[name] = (self._folder / name).read_text("utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                row.fail(f"document_file {name!r} can not be read as UTF-8: {getattr(error, 'strerror', error)}")
+        text = self._files[name] if name else text
+        if name and not text.strip():
+            row.fail(f"document_file {name!r} is empty")
+        return self._texts.setdefault(text, text) if text else None
+
+
+def _question(row: _Row, name: str, dataset: str, documents: _Documents) -> Question:
+    choices = row.texts("choices")
+    metric = row.name("metric", "choice" if choices else "f1", known=METRICS)
+    return Question(
+        dataset=row.text("dataset", dataset),
+        id=row.text("id", name),
+        question=row.text("question") or row.fail("question is missing"),
+        answers=_answers(row, metric, choices),
+        metric=metric,
+        choices=choices,
+        document=documents.of(row),
+        prompt=row.name("prompt", _PROMPT_OF_METRIC.get(metric, "multifieldqa"), known=PROMPTS),
+    )
+
+
+def _answers(row: _Row, metric: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+    if row.values.get("answers") is None:
+        row.fail("answers is missing; write the right answers in a list")
+    answers = row.texts("answers")
+    if not answers and metric not in _WITHOUT_ANSWERS:
+        row.fail(f"there are no answers, which {metric} can not score; {' and '.join(_WITHOUT_ANSWERS)} can")
+    if metric != "choice":
+        return answers
+    if not 1 < len(choices) <= len(LETTERS):
+        row.fail(f"the metric choice takes 2 to {len(LETTERS)} choices")
+    try:
+        return option_and_letter(answers, choices)
+    except ValueError as error:
+        row.fail(str(error))
