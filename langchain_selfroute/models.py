@@ -106,7 +106,7 @@ def _texts(prompt: PromptValue) -> list[str]:
     return [one.content if type(one.content) is str else str(one.text) for one in messages]
 
 
-def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[Any, dict[str, Any]]:
+def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[Any, dict[str, Any]]:
     """The model itself, within bindings, retries, fallbacks (the first), configurables and sequences; what is bound."""
     bound: dict[str, Any] = {}
     while True:
@@ -118,7 +118,7 @@ def _inside(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[A
         elif isinstance(model, DynamicRunnable):
             model, config = model.prepare(config)
         elif isinstance(model, RunnableSequence):
-            inside = (_inside(step, config) for step in model.steps)
+            inside = (inside_of(step, config) for step in model.steps)
             return next((found for found in inside if isinstance(found[0], BaseLanguageModel)), (model, bound))
         else:
             return model, bound
@@ -128,7 +128,7 @@ def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
 ) -> Model:
     """What a model is called, as far as it says so, when it is called with these options."""
-    inside, bound = _inside(model, config)
+    inside, bound = inside_of(model, config)
     urls = (getattr(inside, name, None) for name in _URLS)
     url = next((url for url in urls if isinstance(url, str)), None)
     try:
@@ -149,7 +149,7 @@ def window_of(model: Runnable[Any, Any]) -> int | None:
 
 def say_why_estimated(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:
     """Log how to have a model report what it took, if it is one that would, asked otherwise."""
-    inside, _ = _inside(model, config)
+    inside, _ = inside_of(model, config)
     if getattr(inside, "stream_usage", True) in {None, False}:
         _say(type(inside).__name__)
 

@@ -1,0 +1,171 @@
+"""Replies are paid for once: they are kept as they come, whatever ends a run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.replies import FILE, CostCapError, Replies, Reply
+from selfroute.usage import Cost
+
+CENT = Decimal("0.01")
+KNOWN = Cost(CENT)
+UNKNOWN = Cost(None, "the model is not in the lists")
+
+
+class Model:
+    """Replies to everything, and counts how often it was asked."""
+
+    def __init__(self, cost: str | None = "0.01") -> None:
+        self.asked, self.cost = 0, cost
+
+    def __call__(self) -> Reply:
+        self.asked += 1
+        return Reply(f"reply {self.asked}", 10, 2, cost=self.cost)
+
+
+def get(replies: Replies, prompt: object, model: Model, expected: Cost = KNOWN) -> Reply:
+    return replies.get(["m", prompt], model, step="rag", expected=expected)
+
+
+def test_what_was_asked_once_is_not_asked_again() -> None:
+    replies, model = Replies(), Model()
+    first = get(replies, "a", model)
+    assert get(replies, "a", model) == first
+    assert get(replies, "b", model).text == "reply 2"
+    assert (model.asked, replies.asked, replies.kept, replies.spent) == (2, 2, 0, 2 * CENT)
+
+
+def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
+    model = Model()
+    kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
+    later = Replies(tmp_path)
+    assert [get(later, prompt, model) for prompt in "abc"] == kept
+    assert (later.kept, later.asked, model.asked, later.spent) == (3, 0, 3, 3 * CENT)
+    assert later.steps == {"rag": 3}
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(min_value=0, max_value=10_000), texts=st.lists(st.text(), min_size=1, max_size=4, unique=True))
+def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, texts: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    for text in texts:
+        Replies(folder).get(text, lambda text=text: Reply(text, 1, 1), step="rag", expected=KNOWN)  # type: ignore[misc]
+    content = (folder / FILE).read_bytes()
+    (folder / FILE).write_bytes(content[: cut % (len(content) + 1)])
+    whole = (folder / FILE).read_bytes().count(b"\n")
+    again = Replies(folder)
+    assert again.kept == whole
+    for text in texts:
+        assert again.get(text, lambda text=text: Reply(text, 1, 1), step="rag", expected=KNOWN).text == text  # type: ignore[misc]
+    assert again.asked == len(texts) - whole
+    rows = [json.loads(line) for line in (folder / FILE).read_bytes().split(b"\n") if line]
+    assert sorted(row["text"] for row in rows) == sorted(texts)
+
+
+@pytest.mark.parametrize("damage", ["{}", "null", "[1]", "what", '{"key": "k", "step": "rag", "strange": 1}', "\0"])
+def test_a_damaged_line_is_asked_again_and_costs_no_other(tmp_path: Path, damage: str) -> None:
+    model = Model()
+    get(Replies(tmp_path), "a", model)
+    with (tmp_path / FILE).open("a") as file:
+        file.write(f"{damage}\n")
+    get(Replies(tmp_path), "b", model)
+    assert Replies(tmp_path).kept == 2
+
+
+def test_threads_that_ask_the_same_at_once_pay_for_one_reply() -> None:
+    replies, waiting = Replies(), threading.Barrier(8, timeout=10)
+    asked = []
+
+    def model() -> Reply:
+        asked.append(1)
+        return Reply("reply", 1, 1)
+
+    def ask(_: int) -> str:
+        waiting.wait()
+        return replies.get("a", model, step="rag", expected=KNOWN).text
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(8))) == ["reply"] * 8
+    assert len(asked) == 1
+
+
+def test_what_fails_is_not_kept_and_is_asked_again(tmp_path: Path) -> None:
+    def fails() -> Reply:
+        raise TimeoutError
+
+    replies = Replies(tmp_path)
+    with pytest.raises(TimeoutError):
+        replies.get("a", fails, step="rag", expected=KNOWN)
+    assert get(replies, "a", Model()).text == "reply 1"
+
+
+def test_nothing_is_asked_that_could_pass_the_cap() -> None:
+    replies, model = Replies(max_cost=Decimal("0.025")), Model()
+    get(replies, "a", model)
+    get(replies, "b", model)
+    with pytest.raises(CostCapError, match=r"cap of \$0\.025 is reached: \$0\.0200 are spent"):
+        get(replies, "c", model)
+    assert get(replies, "a", model).text == "reply 1"
+    assert model.asked == 2
+
+
+def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
+    get(Replies(tmp_path), "a", Model())
+    with pytest.raises(CostCapError, match="counting earlier runs"):
+        get(Replies(tmp_path, max_cost=CENT), "b", Model())
+
+
+def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
+    replies, inside, done = Replies(max_cost=CENT), threading.Event(), threading.Event()
+
+    def slow() -> Reply:
+        inside.set()
+        done.wait(10)
+        return Reply("slow", 1, 1, cost="0.001")
+
+    thread = threading.Thread(target=lambda: replies.get("a", slow, step="rag", expected=KNOWN))
+    thread.start()
+    assert inside.wait(10)
+    with pytest.raises(CostCapError):
+        get(replies, "b", Model())
+    done.set()
+    thread.join()
+    with pytest.raises(CostCapError):
+        get(replies, "b", Model())
+    assert get(replies, "b", Model("0.001"), Cost(Decimal("0.009"))).text == "reply 1"
+
+
+def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
+    model = Model()
+    with pytest.raises(ConfigurationError, match="the model is not in the lists"):
+        get(Replies(max_cost=CENT), "a", model, UNKNOWN)
+    assert model.asked == 0
+    assert get(Replies(), "a", model, UNKNOWN).text == "reply 1"
+
+
+def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price() -> None:
+    with pytest.raises(ConfigurationError, match="price of what the model replied is not known"):
+        get(Replies(max_cost=CENT), "a", Model(None))
+
+
+def test_replies_without_a_price_are_counted() -> None:
+    replies = Replies()
+    get(replies, "a", Model(None))
+    assert (replies.unpriced, replies.spent) == (1, 0)
+
+
+def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="can not be kept in"):
+        Replies(tmp_path / "file")
