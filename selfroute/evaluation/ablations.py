@@ -1,0 +1,111 @@
+"""The tables of the paper's section 5: other k, PassKey, what the model knows by itself, why passages do not do."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from selfroute.evaluation import paper as published
+from selfroute.evaluation.finished import Finished, mean
+from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
+from selfroute.evaluation.table import Cell, Table
+
+_REASONS = {**{letter: f"{letter} {name}" for letter, name in LETTERS.items()}, ANSWERED: ANSWERED, UNREADABLE: "?"}
+
+
+def by_k(finished: Finished) -> Table | None:
+    """Table 7: scores and tokens by the number of passages."""
+    if len(finished.ks) < 2 or not finished.keys:  # noqa: PLR2004
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    for k in sorted(finished.ks, key=lambda k: k or 0):
+        average = finished.figures(k)["Avg"]
+        own = (average.get(row) for row in ("rag", "self_route", "rag token %", "token %"))
+        rows.append((k, *own, *published.K.get(k or 0, ("",) * 4)))
+    columns = ("rag", "self_route", "rag token %", "self_route token %")
+    notes = ["The paper's are Gemini-1.5-Pro's over the seven data sets of LongBench; its long context scores 45.53."]
+    score = finished.figures(finished.ks[0])["Avg"].get("long_context")
+    if score is not None:
+        notes.insert(0, f"The long context scores {score:.2f}.")
+    title = "Scores and input tokens by k (Table 7 and Figure 3 of the paper)"
+    return Table("k", title, ("k", *columns, *(f"paper {name}" for name in columns)), tuple(rows), tuple(notes))
+
+
+def passkey(finished: Finished) -> Table | None:
+    """Table 3: PassKey and its variants."""
+    names = [name for name in finished.datasets if name in published.PASSKEY]
+    if not names:
+        return None
+    own = finished.figures(finished.ks[0])
+    ran = [row for row in ("rag", "long_context", "self_route") if row in own["Avg"]]
+    rows = tuple((name, *(own[name][row] for row in ran), *published.PASSKEY[name]) for name in names)
+    notes = ("The paper's are Gemini-1.5-Pro's.", *finished.about_k)
+    columns = ("data set", *ran, "paper rag", "paper long_context")
+    return Table("passkey", "PassKey and its variants (Table 3 of the paper)", columns, rows, notes)
+
+
+def based_only_on(finished: Finished) -> Table | None:
+    """Table 4: the long context without and with "based only on the provided passage"."""
+    reader = [each for each in finished.evaluation.results if each.strategy == "long_context"]
+    without, given = (
+        {each.key: each.score for each in reader if each.based_only_on is asked} for asked in (False, True)
+    )
+    keys = [key for key in without if key in given]
+    if not keys:
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    for name in dict.fromkeys(name for name, _ in keys):
+        of_set = [key for key in keys if key[0] == name]
+        own = (mean([100 * scores[key] for key in of_set]) for scores in (without, given))
+        rows.append((name, len(of_set), *own, *published.BASED_ONLY_ON.get(name, ("", ""))))
+    notes = ("The paper's are Gemini-1.5-Pro's.",)
+    columns = ("data set", "questions", "without", "with", "paper without", "paper with")
+    title = 'The long context without and with "based only on the provided passage" (Table 4 of the paper)'
+    return Table("based_only_on", title, columns, tuple(rows), notes)
+
+
+def closed_book(finished: Finished) -> Table | None:
+    """Table 5: without the questions that the model answers from memory."""
+    asked = {each.key: each for each in finished.evaluation.results if each.strategy == "closed_book"}
+    whole = finished.only(asked)
+    if not whole.keys:
+        return None
+    part = whole.only(key for key in whole.keys if asked[key].exact != 1)
+    everything, rest = whole.figures(whole.ks[0]), part.figures(whole.ks[0])
+    with_paper = "musique" in everything
+    rows: list[tuple[Cell, ...]] = []
+    for name, figures in everything.items():
+        if name == "Avg" and len(whole.datasets) == 1:
+            continue
+        for row in published.CLOSED_BOOK:
+            if row in figures:
+                beside = published.CLOSED_BOOK[row] if name == "musique" else ("",) * 4
+                own = (figures[row], rest.get(name, {"questions": 0}).get(row))
+                rows.append((name, row, *own, *(beside if with_paper else ())))
+    columns = ["data set", "", "all questions", "not from memory"]
+    if with_paper:
+        models = ("Gemini-1.5-Pro", "GPT-3.5-Turbo")
+        columns += [f"{model} {part}" for model in models for part in ("all", "not from memory")]
+    notes = (
+        "A question is answered from memory if the answer without any text is an exact match by the loose measure.",
+        "Questions that were not asked without text are left out.",
+        *finished.about_k,
+    )
+    title = "Without the questions that the model answers from memory (Table 5 of the paper)"
+    return Table("closed_book", title, tuple(columns), tuple(rows), notes)
+
+
+def reasons(finished: Finished) -> Table | None:
+    """Figure 4: why the passages did not do, by the model's own account."""
+    found = [each for each in finished.evaluation.reasons if each.k == finished.ks[0]]
+    counts = Counter((each.dataset, each.letter) for each in found)
+    rows: list[tuple[Cell, ...]] = []
+    for name in dict.fromkeys(each.dataset for each in found):
+        of_set = [counts[name, letter] for letter in _REASONS]
+        rows.append((name, *of_set, sum(of_set)))
+    notes = (
+        "Answerable: asked for a reason, the model answered after all. ?: its reply can not be read.",
+        *finished.about_k,
+    )
+    columns = ("data set", *_REASONS.values(), "questions")
+    title = "Why the passages did not do (Figure 4 of the paper)"
+    return Table("reasons", title, columns, tuple(rows), notes) if rows else None

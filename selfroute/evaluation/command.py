@@ -1,0 +1,210 @@
+"""The body of `selfroute evaluate`. `selfroute.cli` imports this only when it is run: it is heavy."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from langchain_selfroute.models import name_of
+from selfroute.demo import corpus, frameworks, run, screen
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation import datasets, estimates
+from selfroute.evaluation.from_documents import DocumentsPipeline
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
+from selfroute.evaluation.retrieval import Order, load_retriever
+from selfroute.evaluation.runs import measure, tasks_of
+from selfroute.evaluation.show import show_tables
+from selfroute.prices import cost_of
+
+_PAPERS = 5
+"""Of several k, the one that the tables are for."""
+_ONLY_IN_FILES = frozenset({"intervals", "differences"})
+"""Tables that are too long for a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for on the command line; see `selfroute evaluate --help`."""
+
+    data: Sequence[str]
+    model: str | None
+    long_context_model: str | None
+    base_url: str | None
+    temperature: float | None
+    strategies: str
+    k: str
+    retriever: str
+    order: Order
+    window: int | None
+    limit: int | None
+    data_folder: Path | None
+    out: Path
+    concurrency: int
+    max_cost: float | None
+    dry_run: bool
+    drop_closed_book: bool
+    explain_declines: bool
+    compare_based_only_on: bool
+    as_json: bool
+
+
+def evaluate(options: Options) -> bool:
+    """Run an evaluation and save what came of it.
+
+    Returns:
+        Whether all questions were asked and none failed.
+    """
+    strategies, ks = _strategies(options.strategies), _numbers(options.k)
+    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        questions = [question for name in options.data for question in _questions(name, options)]
+    for note in notes:
+        err.print(str(note.message))
+    models = _models(options, err)
+    replies = Replies(options.out, max_cost=None if options.max_cost is None else Decimal(str(options.max_cost)))
+    passages = {"rag", "self_route"} & set(strategies) and not options.dry_run
+    retriever = None
+    if passages:
+        with screen.stage(err, f"Loading the retriever {options.retriever}"):
+            retriever = load_retriever(options.retriever, folder=options.out / "vectors")
+    pipeline = DocumentsPipeline(
+        models.llm,
+        replies=replies,
+        retriever=retriever,
+        long_context_llm=models.long_context_llm,
+        order=options.order,
+        window=options.window,
+    )
+    if options.dry_run:
+        table = _estimate(options, questions, pipeline=pipeline, models=models, strategies=strategies, ks=ks)
+        show_tables(out, [table])
+        return True
+    extra = {"closed_book": options.drop_closed_book, "based_only_on": options.compare_based_only_on}
+    total = sum(len(tasks_of(question, strategies, ks=ks, **extra)) for question in questions)
+    with screen.stage(err, "Asking", total) as advance:
+        evaluation = measure(
+            pipeline,
+            questions,
+            strategies=strategies,
+            ks=ks,
+            explain_declines=options.explain_declines,
+            concurrency=min(options.concurrency, models.at_once)
+            if not models.is_language_model
+            else options.concurrency,
+            settings=_settings(options, models),
+            on_progress=advance,
+            **extra,
+        )
+    evaluation.save(options.out)
+    _tell(evaluation, options, out=out, err=err, replies=replies)
+    return not evaluation.failures and not evaluation.stopped
+
+
+def _strategies(text: str) -> list[Strategy]:
+    asked = [part.strip() for part in text.split(",")]
+    unknown = [part for part in asked if part not in STRATEGIES]
+    if unknown:
+        msg = f"--strategies takes {', '.join(STRATEGIES)}, with commas between; not {', '.join(map(repr, unknown))}"
+        raise ConfigurationError(msg)
+    return [one for one in STRATEGIES if one in asked]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        numbers = sorted({int(part) for part in text.split(",")}, key=lambda k: (k != _PAPERS, k))
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        msg = f"--k takes numbers from 1, with commas between, such as 1,5,10; not {text!r}"
+        raise ConfigurationError(msg)
+    return numbers
+
+
+def _questions(name: str, options: Options) -> list[Question]:
+    questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
+    bare = next((question for question in questions if question.document is None), None)
+    if bare:
+        msg = f"question {bare.id} of {name} has no document: write document or document_file"
+        raise InputError(msg)
+    return questions
+
+
+def _models(options: Options, err: Console) -> run.Models:
+    framework = frameworks.load("langchain")
+    models = run.load_models(
+        framework, options.model, long_context=options.long_context_model, base_url=options.base_url
+    )
+    if models is None:
+        with screen.stage(err, "Loading the extractive reader"):
+            models = run.extractive_reader(framework, framework.load_embeddings())
+    if options.temperature is None or not models.is_language_model:
+        return models
+    llm, second = (one and one.bind(temperature=options.temperature) for one in (models.llm, models.long_context_llm))
+    return replace(models, llm=llm, long_context_llm=second)
+
+
+def _estimate(  # noqa: PLR0913 - all that decides
+    options: Options,
+    questions: Sequence[Question],
+    *,
+    pipeline: DocumentsPipeline,
+    models: run.Models,
+    strategies: Sequence[Strategy],
+    ks: Sequence[int],
+) -> Any:
+    first, second = (partial(cost_of, name_of(model)) for model in (models.llm, models.long_context_llm or models.llm))
+    whole: Callable[[Question], str] = lambda question: pipeline.whole(question)[0]  # noqa: E731
+    return estimates.estimate(
+        questions,
+        estimates.sizes_of(questions, ks=ks, whole=whole),
+        strategies=strategies,
+        closed_book=options.drop_closed_book,
+        based_only_on=options.compare_based_only_on,
+        prices=(first, second),
+        kept=pipeline.replies.kept,
+    )
+
+
+def _settings(options: Options, models: run.Models) -> dict[str, Any]:
+    return {
+        "data": list(options.data),
+        "model": models.name,
+        "language_model": models.is_language_model,
+        "base_url": options.base_url,
+        "temperature": options.temperature,
+        "retriever": options.retriever,
+        "order": options.order,
+        "window": options.window,
+        "limit": options.limit,
+    }
+
+
+def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
+    tables = evaluation.tables()
+    if options.as_json:
+        record = {"settings": dict(evaluation.settings), "tables": [asdict(table) for table in tables]}
+        sys.stdout.write(json.dumps(record) + "\n")
+    else:
+        show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
+    if replies.asked or replies.kept:
+        paid = "at prices that are not known" if replies.unpriced else f"${replies.spent:.4f} with earlier runs"
+        err.print(f"{replies.asked} replies were asked for, {replies.kept} were kept from earlier runs; {paid}.")
+    err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
+    if evaluation.failures:
+        err.print(
+            f"{len(evaluation.failures)} tasks failed and are scored nowhere; run it again to try them once more."
+        )
+    if evaluation.stopped:
+        err.print(f"It ended early: {evaluation.stopped}.")

@@ -1,0 +1,130 @@
+"""Where RAG and the long context differ, question by question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import copysign, floor
+from statistics import fmean
+
+from selfroute.evaluation import paper as published
+from selfroute.evaluation.finished import Finished
+from selfroute.evaluation.results import Result
+from selfroute.evaluation.table import Cell, Table
+
+_Pair = tuple[Result, Result]  # of RAG and of the long context
+BIN_WIDTH = 10
+
+
+def differences(finished: Finished) -> Table | None:
+    """Figure 2: how the scores of RAG and the long context differ, and how good both are."""
+    pairs = pairs_of(finished)
+    if not pairs:
+        return None
+    bins: dict[int, list[float]] = {centre: [] for centre in range(-100, 101, BIN_WIDTH)}
+    for rag, reader in pairs:
+        bins[bin_of(rag, reader)].append(50 * (rag.score + reader.score))
+    rows = tuple(
+        (centre, len(scores), 100 * len(scores) / len(pairs), fmean(scores) if scores else "")
+        for centre, scores in bins.items()
+    )
+    notes = (
+        "The difference is RAG's score less the long context's; each row is the ten points around its number.",
+        "average score is the mean of the two scores.",
+        *finished.about_k,
+    )
+    columns = ("difference", "questions", "share %", "average score")
+    return Table("differences", "Score of RAG less the long context's (Figure 2 of the paper)", columns, rows, notes)
+
+
+def agreement(finished: Finished) -> Table | None:
+    """Section 4.1: how often RAG and the long context say the same."""
+    pairs = pairs_of(finished)
+    if not pairs:
+        return None
+    identical = fmean(rag.answer.strip() == reader.answer.strip() for rag, reader in pairs)
+    close = fmean(round(abs(difference_of(rag, reader)), 9) < BIN_WIDTH for rag, reader in pairs)
+    rows = (
+        ("identical answers %", 100 * identical, published.IDENTICAL),
+        ("scores less than 10 apart %", 100 * close, published.CLOSE),
+    )
+    title = "Agreement of RAG and the long context (section 4.1 of the paper)"
+    return Table("agreement", title, ("", "this run", "paper"), rows, finished.about_k)
+
+
+def wins(finished: Finished) -> Table | None:
+    """Table 4 of Li et al. (2025): who answers what the other does not."""
+    pairs = pairs_of(finished)
+    if not pairs:
+        return None
+    parts = {name: [pair for pair in pairs if pair[0].dataset == name] for name in finished.datasets}
+    rows: list[tuple[Cell, ...]] = [(name, *_wins(part)) for name, part in (*parts.items(), ("Overall", pairs))]
+    columns = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
+    notes = (
+        "An answer is correct by the loose exact match of Li et al. (2025), of multiple choice by the score.",
+        "Better is: correct where the other is not, or of two wrong answers the one with the higher F1 over words.",
+        *finished.about_k,
+    )
+    title = "RAG and the long context, question by question (Table 4 of Li et al., 2025)"
+    return Table("wins", title, ("data set", "questions", *columns), tuple(rows), notes)
+
+
+def decisions(finished: Finished) -> Table | None:
+    """How the first step declines, and whether it is right to."""
+    k = finished.ks[0]
+    drafted = finished.get("self_route", k) or finished.get("rag", k)
+    if not drafted:
+        return None
+    pairs = {rag.key: (rag, reader) for rag, reader in pairs_of(finished)}
+    signals = Counter(each.decision["signal"] for each in drafted.values())
+    rows: list[tuple[Cell, ...]] = []
+    for signal, count in signals.most_common():
+        found = [pairs[key] for key, each in drafted.items() if each.decision["signal"] == signal and key in pairs]
+        quality = _quality(found) if found else ("", "", "", "")
+        rows.append((signal, count, 100 * count / len(drafted), *quality))
+    columns = ("signal", "questions", "share %", "RAG", "long context", "long context better", "long context worse")
+    notes = (
+        "RAG and long context are mean scores over all questions of the row.",
+        "Where the first step answered, long context better is what reading on would have brought.",
+        "Where it declined, long context better is what reading on brought.",
+        *finished.about_k,
+    )
+    return Table("decisions", "How the first step decides", columns, tuple(rows), notes)
+
+
+def pairs_of(finished: Finished) -> list[_Pair]:
+    """What RAG and the long context made of the same questions."""
+    rag, reader = finished.get("rag", finished.ks[0]), finished.get("long_context")
+    return [(each, reader[key]) for key, each in rag.items() if key in reader]
+
+
+def difference_of(rag: Result, reader: Result) -> float:
+    """RAG's score less the long context's, times 100."""
+    return 100 * (rag.score - reader.score)
+
+
+def bin_of(rag: Result, reader: Result) -> int:
+    """The multiple of ten that a difference is nearest to; half-way, the one farther from 0."""
+    difference = round(difference_of(rag, reader), 9)  # 0.35 - 0.3 is a little more than 0.05
+    return int(copysign(BIN_WIDTH * floor(abs(difference) / BIN_WIDTH + 0.5), difference))
+
+
+def _wins(pairs: Sequence[_Pair]) -> tuple[int, ...]:
+    """The questions, and the six counts of the columns."""
+    counts: Counter[str] = Counter()
+    for rag, reader in pairs:
+        right = (reader.exact == 1, rag.exact == 1)
+        best = right if any(right) else (reader.set_f1 > rag.set_f1, rag.set_f1 > reader.set_f1)
+        counts.update(name for name, holds in zip(("LC correct", "RAG correct"), right, strict=True) if holds)
+        if right[0] != right[1]:
+            counts["LC only" if right[0] else "RAG only"] += 1
+        if best[0] != best[1]:
+            counts["LC better" if best[0] else "RAG better"] += 1
+    names = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
+    return len(pairs), *(counts[name] for name in names)
+
+
+def _quality(pairs: Sequence[_Pair]) -> tuple[float, float, int, int]:
+    scores = [(rag.score, reader.score) for rag, reader in pairs]
+    means = [100 * fmean(column) for column in zip(*scores, strict=True)]
+    return means[0], means[1], sum(rag < reader for rag, reader in scores), sum(rag > reader for rag, reader in scores)

@@ -1,0 +1,161 @@
+"""Writes an evaluation to files, and reads it back.
+
+`results.json` holds everything but the texts of the documents, as one object:
+
+* `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
+* `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
+* `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
+  `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
+* `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
+  index into these.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from selfroute import __version__
+from selfroute.evaluation.plots import plots
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.report import html
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
+from selfroute.evaluation.table import Table
+from selfroute.evaluation.tables import tables
+
+_FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets take the wide ones for the narrow ones
+_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def save(evaluation: Evaluation, folder: str | Path) -> None:
+    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png`, over those of before.
+
+    Args:
+        evaluation: The evaluation.
+        folder: Where to; it is made if it is not there.
+    """
+    folder = Path(folder)
+    shown, drawn = tables(evaluation), plots(evaluation)
+    for part in (folder / "tables", folder / "plots"):
+        part.mkdir(parents=True, exist_ok=True)
+    # A lone surrogate, which models do send, has no place in UTF-8; escaped it is JSON.
+    written = json.dumps(_as_json(evaluation, shown), ensure_ascii=False, allow_nan=False, indent=1)
+    (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
+    (folder / "report.html").write_text(
+        html(evaluation, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
+    )
+    for name, image in drawn.items():
+        (folder / "plots" / f"{name}.png").write_bytes(image)
+    for table in shown:
+        _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
+    rows = list(_question_rows(evaluation))
+    _write_csv(folder / "questions.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
+
+
+def load(folder: str | Path) -> Evaluation:
+    """Read what `save` wrote, to make tables and reports again; ids stand for the documents of the questions."""
+    saved = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+    texts = saved["passages"]
+    return Evaluation(
+        questions=[
+            Question(**{**each, "answers": tuple(each["answers"]), "choices": tuple(each["choices"])})
+            for each in saved["questions"]
+        ],
+        results=[
+            Result(**{**each, "passages": [Passage(texts[one["text"]], one["score"]) for one in each["passages"]]})
+            for each in saved["results"]
+        ],
+        failures=[Failure(**each) for each in saved["failures"]],
+        reasons=[Reason(**each) for each in saved["reasons"]],
+        settings=saved["settings"],
+        stopped=saved["stopped"],
+    )
+
+
+def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
+    texts: dict[str, int] = {}
+    results = [
+        {
+            **_fields(result),
+            "passages": [
+                {"text": texts.setdefault(passage.text, len(texts)), "score": passage.score}
+                for passage in result.passages
+            ],
+        }
+        for result in evaluation.results
+    ]
+    document: dict[str, Any] = _plain(
+        {
+            "selfroute": __version__,
+            "settings": evaluation.settings,
+            "stopped": evaluation.stopped,
+            "tables": [asdict(table) for table in shown],
+            "questions": [
+                {**_fields(question), "document": question.document and question.document_id}
+                for question in evaluation.questions
+            ],
+            "results": results,
+            "failures": [asdict(failure) for failure in evaluation.failures],
+            "reasons": [asdict(reason) for reason in evaluation.reasons],
+            "passages": list(texts),
+        }
+    )
+    return document
+
+
+def _fields(record: Question | Result | Failure) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    """The same as plain JSON: what is no number is None, and what JSON does not know is text."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _question_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """One row for each result and failure, all with the same columns."""
+    questions = {question.key: question for question in evaluation.questions}
+    records: list[Result | Failure] = [*evaluation.results, *evaluation.failures]
+    for record in records:
+        question = questions.get((record.dataset, record.id))
+        given = _fields(record)
+        decision, usage = given.get("decision", {}), given.get("usage", {})
+        yield {
+            "dataset": record.dataset,
+            "id": record.id,
+            "strategy": record.strategy,
+            "k": record.k,
+            "based_only_on": record.based_only_on,
+            "question": question and question.question,
+            "answers": question and " | ".join(question.answers),
+            **{name: given.get(name) for name in ("answer", "draft", "route", "answerable")},
+            **{name: decision.get(name) for name in ("signal", "evidence")},
+            **{name: given.get(name) for name in ("score", "exact", "set_f1")},
+            "input_tokens": None if isinstance(record, Failure) else record.input_tokens,
+            **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},
+            **{name: given.get(name) for name in ("cut", "error")},
+        }
+
+
+def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+
+
+def _cell(value: object) -> object:
+    """What stands in a cell; a text that a spreadsheet would compute is quoted with an apostrophe."""
+    if not isinstance(value, str):
+        return None if isinstance(value, float) and not isfinite(value) else value
+    text = value.translate(_CONTROL)
+    return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text

@@ -1,0 +1,55 @@
+"""The results as a data frame."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.results import Evaluation, Result
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+_COLUMNS = (
+    "dataset",
+    "id",
+    "strategy",
+    "k",
+    "based_only_on",
+    "question",
+    "answers",
+    "answer",
+    "route",
+    "answerable",
+    "signal",
+    "score",
+    "exact",
+    "set_f1",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    "cut",
+    "draft",
+)
+
+
+def frame(evaluation: Evaluation) -> pd.DataFrame:
+    """The results, one row for each question and strategy; costs are decimals in US dollars, None if unknown."""
+    import pandas as pd  # noqa: PLC0415
+
+    questions = {question.key: question for question in evaluation.questions}
+    return pd.DataFrame([_row(result, questions[result.key]) for result in evaluation.results], columns=_COLUMNS)
+
+
+def _row(result: Result, question: Question) -> tuple[Any, ...]:
+    cost = result.usage.get("cost")
+    steps = (result.usage.get("rag"), result.usage.get("long_context"))
+    known = {
+        "question": question.question,
+        "answers": question.answers,
+        "signal": result.decision.get("signal"),
+        "output_tokens": sum(step["output_tokens"] for step in steps if step),
+        "cost": None if cost is None else Decimal(cost),
+    }
+    return tuple(known[name] if name in known else getattr(result, name) for name in _COLUMNS)

@@ -1,0 +1,171 @@
+"""Makes one HTML page of an evaluation, which needs no network and runs nothing but its own script.
+
+Whatever came from models, documents and questions is escaped, and the page's Content-Security-Policy forbids what is
+not in the page itself.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from selfroute import __version__
+from selfroute.evaluation.plots import CAPTIONS, NAMES, plots
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.reasons import LETTERS
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
+from selfroute.evaluation.table import Cell, Table, as_text, is_figures
+from selfroute.evaluation.tables import tables
+from selfroute.table import dollars
+
+Record = TypeVar("Record", Result, Failure, Reason)
+
+_UNKNOWN = "\N{EN DASH}"
+_EQUAL = 1e-9  # scores that differ by less are rounded differently
+_INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with all that became of it.
+
+    Attributes:
+        question: The question.
+        results: What the strategies made of it.
+        failures: What could not be finished.
+        reasons: Why drafts were declined.
+    """
+
+    question: Question
+    results: Sequence[Result]
+    failures: Sequence[Failure]
+    reasons: Sequence[Reason]
+
+    @property
+    def routes(self) -> str:
+        """The routes that Self-Route took."""
+        return " ".join(sorted({result.route for result in self._of("self_route") if result.route}))
+
+    @property
+    def disagree(self) -> bool:
+        """Whether the strategies score differently, with the same k."""
+        alone = self._of("long_context")
+        compared = [*self._of("rag"), *self._of("self_route")]
+        groups = [[each for each in compared if each.k == k] + alone for k in {each.k for each in compared}]
+        scores = [[result.score for result in group] for group in groups]
+        return any(max(of_group) - min(of_group) > _EQUAL for of_group in scores)
+
+    @property
+    def worse(self) -> bool:
+        """Whether Self-Route scores less than the long context."""
+        alone = [result.score for result in self._of("long_context")]
+        return any(result.score < score - _EQUAL for result in self._of("self_route") for score in alone)
+
+    @property
+    def passages(self) -> Sequence[Sequence[Passage]]:
+        """What was retrieved, the most first; what only begins another is shown by that."""
+        kept: list[Sequence[Passage]] = []
+        for result in sorted(self.results, key=lambda result: -len(result.passages)):
+            found = list(result.passages)
+            if found and not any(list(other[: len(found)]) == found for other in kept):
+                kept.append(found)
+        return kept
+
+    def _of(self, strategy: str) -> list[Result]:
+        return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
+
+
+def html(
+    evaluation: Evaluation, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None
+) -> str:
+    """Make the report.
+
+    Args:
+        evaluation: The evaluation.
+        tables_: Its tables; they are made if they are not given.
+        plots_: Its plots; they are drawn if they are not given.
+
+    Returns:
+        The page, to be stored as UTF-8.
+    """
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
+    from markupsafe import Markup  # noqa: PLC0415
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
+    images = (plots(evaluation) if plots_ is None else plots_).items()
+    style, script = _part("report.css"), _part("report.js")
+    return environment.from_string(_part("report.html.jinja")).render(
+        evaluation=evaluation,
+        version=__version__,
+        tables=tables(evaluation) if tables_ is None else tables_,
+        plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
+        asked=_asked(evaluation),
+        names=NAMES,
+        reasons=LETTERS,
+        # these two are ours: nothing is filled into them
+        style=Markup(style),  # noqa: S704
+        script=Markup(script),  # noqa: S704
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _asked(evaluation: Evaluation) -> list[Asked]:
+    results, failures = _by_question(evaluation.results), _by_question(evaluation.failures)
+    reasons = _by_question(evaluation.reasons)
+    return [
+        Asked(question, results[question.key], failures[question.key], reasons[question.key])
+        for question in evaluation.questions
+    ]
+
+
+def _by_question(records: Iterable[Record]) -> Mapping[tuple[str, str], list[Record]]:
+    found = defaultdict(list)
+    for record in records:
+        found[record.dataset, record.id].append(record)
+    return found
+
+
+def _part(name: str) -> str:
+    return (files("selfroute") / "evaluation" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What allows an inline script or style in a Content-Security-Policy."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _visible(value: Any) -> Any:
+    """A text with a sign in place of each character that HTML cannot hold; everything else as it is."""
+    if type(value) is not str:  # what is Markup is ours
+        return value
+    return value.translate(_INVISIBLE).encode("utf-8", "replace").decode()
+
+
+def _cell(value: Cell) -> str:
+    return as_text(value, unknown=_UNKNOWN)
+
+
+def _money(amount: str | None) -> str:
+    return _UNKNOWN if amount is None else dollars(amount)
+
+
+def _figures(table: Table) -> list[bool]:
+    """For each column whether it is of figures; the first names the rows."""
+    return [bool(index) and is_figures(row[index] for row in table.rows) for index in range(len(table.columns))]
+
+
+def _plain(value: object) -> str:
+    """A setting in words."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,139 @@
+"""Shows tables in a terminal, no figure of them cut."""
+# ruff: noqa: PLC0415 - rich is imported when something is shown
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from selfroute.evaluation.table import Cell, Table, as_text, is_figures
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_GAP = 2  # between columns
+_LONG = 20  # a longer word may be broken
+
+
+def show_tables(console: Console, tables: Iterable[Table]) -> None:
+    """Print tables with their titles and notes.
+
+    A table too wide for the console is turned, so that its columns become rows; one that is too wide either way goes on
+    below itself.
+    """
+    from rich.text import Text as Styled
+
+    from selfroute.demo.screen import shown
+
+    for table in tables:
+        console.print(Styled(shown(table.title), style="bold"))
+        for part in _fitted(table, console.width):
+            console.print()
+            _print(console, part)
+        if table.notes:
+            console.print()
+        for note in table.notes:
+            console.print(Styled(shown(note), style="dim"))
+        console.print()
+
+
+def _fitted(table: Table, width: int) -> Iterator[Table]:
+    """The table, or it turned, or parts of it: whatever is the first to fit."""
+    turned = _turned(table)
+    if _width(table) <= width:
+        yield table
+    elif _width(turned) <= width:
+        yield turned
+    else:
+        yield from _parts(turned if len(turned.columns) < len(table.columns) else table, width)
+
+
+def _turned(table: Table) -> Table:
+    """The same with rows for columns; the first column becomes the heads."""
+    heads, *rows = zip(table.columns, *table.rows, strict=True)
+    return Table(table.name, table.title, tuple(as_text(head) for head in heads), tuple(rows))
+
+
+def _parts(table: Table, width: int) -> Iterator[Table]:
+    """Split a table, each part with the columns that name its rows and as many others as fit, one at least."""
+    needs, names = _needs(table), list(range(_naming(table, width)))
+    kept = list(names)
+    for index in range(len(names), len(needs)):
+        if len(kept) > len(names) and _sum([needs[each] for each in [*kept, index]]) > width:
+            yield _only(table, kept)
+            kept = list(names)
+        kept.append(index)
+    yield _only(table, kept)
+
+
+def _naming(table: Table, width: int) -> int:
+    """How many columns name the rows: the first, and the words next to it as long as they leave most of the width."""
+    needs = _needs(table)
+    for index in range(1, len(needs)):
+        if is_figures(row[index] for row in table.rows) or _sum(needs[: index + 1]) > width / 2:
+            return index
+    return 1
+
+
+def _only(table: Table, kept: Sequence[int]) -> Table:
+    rows = (tuple(row[index] for index in kept) for row in table.rows)
+    return Table(table.name, table.title, tuple(table.columns[index] for index in kept), tuple(rows))
+
+
+def _width(table: Table) -> int:
+    return _sum(_needs(table))
+
+
+def _sum(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _needs(table: Table) -> list[int]:
+    """How wide each column must be: whole figures, and words that may be broken if they are long."""
+    return [max(map(_need, column)) for column in zip(table.columns, *table.rows, strict=True)]
+
+
+def _need(cell: Cell) -> int:
+    text = as_text(cell)
+    return len(text) if is_figures([cell]) else min(max(map(_cells, text.split()), default=0), _LONG)
+
+
+def _widths(table: Table, width: int) -> list[int]:
+    """How wide the columns are: what is left beyond their needs goes first to those that lack the least."""
+    widths = _needs(table)
+    wanted = [
+        max(_cells(line) for cell in column for line in as_text(cell).split("\n"))
+        for column in zip(table.columns, *table.rows, strict=True)
+    ]
+    left = max(width - _sum(widths), 0)
+    for index in sorted(range(len(widths)), key=lambda index: wanted[index] - widths[index]):
+        more = min(wanted[index] - widths[index], left)
+        widths[index] += more
+        left -= more
+    return widths
+
+
+def _cells(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _print(console: Console, table: Table) -> None:
+    from rich.table import Table as Grid
+    from rich.text import Text as Styled
+
+    from selfroute.demo.screen import shown
+
+    grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+    for index, (head, width) in enumerate(zip(table.columns, _widths(table, console.width), strict=True)):
+        cells = [row[index] for row in table.rows]
+        grid.add_column(
+            Styled(shown(head)),
+            justify="right" if index and is_figures(cells) else "left",
+            width=max(width, 1),
+            overflow="fold",
+        )
+    for row in table.rows:
+        grid.add_row(*(Styled(shown(as_text(cell))) for cell in row))
+    console.print(grid)

@@ -1,0 +1,171 @@
+"""The tables of a report: the paper's, for one's own run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from selfroute.evaluation import paper as published
+from selfroute.evaluation.ablations import based_only_on, by_k, closed_book, passkey, reasons
+from selfroute.evaluation.differences import agreement, decisions, differences, wins
+from selfroute.evaluation.finished import Finished, mean
+from selfroute.evaluation.money import money
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
+from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, compare, interval, with_few_documents
+from selfroute.evaluation.table import Cell, Table
+
+_PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
+    ("self_route", "long_context"),
+    ("self_route", "rag"),
+    ("rag", "long_context"),
+)
+
+
+def tables(evaluation: Evaluation) -> list[Table]:
+    """All tables that the results allow."""
+    finished = Finished.of(evaluation)
+    makers: tuple[Callable[[Finished], Table | None], ...] = (
+        main,
+        intervals,
+        paper,
+        comparisons,
+        money,
+        by_k,
+        differences,
+        agreement,
+        wins,
+        passkey,
+        based_only_on,
+        closed_book,
+        reasons,
+        failures,
+        decisions,
+    )
+    return [table for maker in makers if (table := maker(finished))]
+
+
+def main(finished: Finished) -> Table | None:
+    """Table 1: the scores, what the first step answers and the tokens, on average and for each data set."""
+    if not finished.keys:
+        return None
+    first, *_ = finished.ks
+    layout: list[tuple[str, int | None]] = [("long_context", first)]
+    layout += [(row, k) for k in finished.ks for row in ("rag", "self_route", "answerable %", "token %")]
+    layout += [("questions", first)]
+    by_k = {k: finished.figures(k) for k in finished.ks}
+    rows = []
+    for row, k in layout:
+        if row in by_k[k]["Avg"]:
+            average, *others = (figures[row] for figures in by_k[k].values())
+            depends = row not in {"long_context", "questions"} and k is not None
+            rows.append((row, k if depends else "", average, *_interval(finished, row, k), *others))
+    columns = ("", "k", "Avg", "low", "high", *finished.datasets)
+    title = "Scores, answerable questions and input tokens (Table 1 of the paper)"
+    return Table("main", title, columns, tuple(rows), tuple(_about_main(finished)))
+
+
+def intervals(finished: Finished) -> Table | None:
+    """The interval of 95 % of each score."""
+    rows: list[tuple[Cell, ...]] = []
+    for strategy, k in finished.runs:
+        figures = finished.figures(k)
+        for name in ("Avg", *finished.datasets):
+            part = finished if name == "Avg" else finished.of_dataset(name)
+            head: tuple[Cell, ...] = (strategy, "" if k is None else k, name, figures[name][strategy])
+            rows.append((*head, *_interval(part, strategy, k), len(part.keys)))
+    columns = ("strategy", "k", "data set", "score", "low", "high", "questions")
+    notes = _about_intervals(finished)
+    return Table("intervals", "Scores with intervals of 95 %", columns, tuple(rows), notes) if finished.keys else None
+
+
+def paper(finished: Finished) -> Table | None:
+    """The same beside the paper's figures, for its data sets."""
+    names = [name for name in finished.datasets if name in published.DATASETS]
+    if not names:
+        return None
+    own = finished.figures(finished.ks[0])
+    models = {"this run": {row: [own[name][row] for name in names] for row in published.ROWS if row in own["Avg"]}}
+    for model, figures in published.MODELS.items():
+        models[model] = {row: [line[name] for name in names] for row, line in figures.items()}
+    rows = tuple((model, row, mean(line), *line) for model, lines in models.items() for row, line in lines.items())
+    printed = ("The paper prints 35.32 where the row of GPT-3.5-Turbo's self_route averages 36.40.",)
+    whole = set(names) == set(published.DATASETS)
+    notes = ("Avg is the average over these data sets.", *(printed if whole else ()), *finished.about_k)
+    title = "Beside the paper's figures (Tables 1 and 2)"
+    return Table("paper", title, ("", "row", "Avg", *names), rows, notes)
+
+
+def comparisons(finished: Finished) -> Table | None:
+    """The differences between strategies, question by question."""
+    rows: list[tuple[Cell, ...]] = []
+    for first, second in _PAIRS:
+        pair = [finished.get(strategy, finished.ks[0]) for strategy in (first, second)]
+        if not all(pair):
+            continue
+        for name in ("Avg", *(finished.datasets if len(finished.datasets) > 1 else ())):
+            ours, theirs = (
+                {key: each.score for key, each in results.items() if name in ("Avg", key[0])} for results in pair
+            )
+            found = compare(ours, theirs, documents=finished.documents)
+            low, high = (100 * end for end in found.interval) if found.interval else (None, None)
+            counts = (found.better, found.equal, found.worse)
+            head: tuple[Cell, ...] = (f"{first} - {second}", name, found.questions, 100 * found.difference, low, high)
+            rows.append((*head, f"{found.p:.4f}", *counts, found.verdict))
+    columns = ("comparison", "data set", "questions", "difference", "low", "high", "p", "better", "equal", "worse")
+    notes = (
+        "The first is called better or worse where the interval leaves 0 out and p is at most 0.05.",
+        "Of twenty pairs that are alike, one is called better or worse by chance.",
+        *_about_intervals(finished),
+        *finished.about_k,
+    )
+    return Table("comparisons", "Strategies compared", (*columns, "verdict"), tuple(rows), notes) if rows else None
+
+
+def failures(finished: Finished) -> Table | None:
+    """What could not be finished, and why."""
+    counts = Counter(
+        (each.strategy, "" if each.k is None else each.k, each.error) for each in finished.evaluation.failures
+    )
+    rows = tuple((strategy, k, count, error) for (strategy, k, error), count in counts.most_common())
+    notes = ("Failures are not scored.",)
+    return Table("failures", "Failures", ("strategy", "k", "questions", "error"), rows, notes) if rows else None
+
+
+def _interval(finished: Finished, row: str, k: int | None) -> tuple[Cell, Cell]:
+    """The interval of a row, times 100; empty where it is no score."""
+    if row not in STRATEGIES:
+        return "", ""
+    found = interval({key: each.score for key, each in finished.get(row, k).items()}, finished.documents)
+    return (100 * found[0], 100 * found[1]) if found else (None, None)
+
+
+def _about_main(finished: Finished) -> Iterator[str]:
+    yield "Scores are times 100. Avg is the average over the data sets; low and high are its interval of 95 %."
+    yield "answerable % is the share of questions that the first step answers."
+    reader = finished.get("long_context")
+    if reader:
+        yield "token % is Self-Route's input tokens over those of the long context."
+    elif finished.get("self_route", finished.ks[0]):
+        yield "The long context was not run: token % is an estimate of what it would have read, where that is known."
+    if finished.left_out:
+        runs = (
+            (strategy if k is None else f"{strategy} (k={k})", n) for (strategy, k), n in finished.unfinished.items()
+        )
+        missing = ", ".join(f"{name} {count:,}" for name, count in runs if count)
+        yield f"Questions left out because not every strategy finished them: {finished.left_out:,} ({missing})."
+    if failed := len(finished.evaluation.failures):
+        yield f"Failures, which are not scored: {failed:,}."
+    if cut := sum(each.cut for each in (reader or finished.get("self_route", finished.ks[0])).values()):
+        yield f"Documents that were cut in the middle to fit the model's window: {cut:,} of {len(finished.keys):,}."
+    if finished.evaluation.stopped:
+        yield f"The run ended early: {finished.evaluation.stopped.rstrip('.')}."
+    yield from _about_intervals(finished)
+
+
+def _about_intervals(finished: Finished) -> tuple[str, ...]:
+    names = with_few_documents(finished.keys, finished.documents)
+    if not names:
+        return ()
+    where = "" if len(names) == len(finished.datasets) else f" of {', '.join(names)}"
+    few = f"The questions{where} are on fewer than {FEWEST_DOCUMENTS} known documents"
+    return (f"{few}: intervals speak for other questions on the same documents, not for other documents.",)

@@ -1,0 +1,369 @@
+"""What an evaluation is written to: the page, the files, the plots and the terminal."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation_parts import a_question, a_result, an_evaluation, results_of
+from selfroute.demo.screen import open_console
+from selfroute.evaluation.export import load, save
+from selfroute.evaluation.plots import CAPTIONS, plots
+from selfroute.evaluation.report import Asked, html
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason
+from selfroute.evaluation.show import show_tables
+from selfroute.evaluation.table import Cell, Table, as_text
+from selfroute.evaluation.tables import tables
+
+PNG = b"\x89PNG\r\n\x1a\n"
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "closing": "</script></style></title></textarea><img src=x onerror=alert(1)>",
+    "attribute": '" onmouseover="alert(1)" x=\'',
+    "comment": "<!-- --><![CDATA[ <svg/onload=alert(1)>",
+    "template": "{{ 7*7 }}{% for x in y %}{# #}",
+    "url": '<a href="javascript:alert(1)">javascript:alert(1)</a>',
+    "formula": '=HYPERLINK("http://example.com","here")',
+    "command": "@SUM(1+1)*cmd|' /C calc'!A0",
+    "late formula": " \t+1,2\r\n-3",
+    "null": "a\x00b\x1b[31mc\x85",
+    "surrogate": "a\ud800b",
+    "entity": "&lt;b&gt; &amp; &",
+    "mathematics": r"$\frac{$ \undefined",
+}
+STRATEGIES = ("long_context", "rag", "self_route")
+
+
+def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5)) -> Evaluation:
+    """An evaluation with everything in it, the same text wherever text from outside may be."""
+    results = []
+    for number in range(questions):
+        level, signal = number / questions, "phrase" if number % 3 else "answered"
+        for strategy in STRATEGIES:
+            for k in (None,) if strategy == "long_context" else ks:
+                fields: dict[str, Any] = {"dataset": f"set {text}", "id": f"{number} {text}", "k": k, "answer": text}
+                if strategy != "long_context":
+                    fields["decision"] = {"declined": signal != "answered", "signal": signal, "evidence": text}
+                    fields["draft"] = f"draft {text}"
+                    fields["passages"] = [Passage(f"{text} {rank}", 1 / (rank + 1)) for rank in range(k or 0)]
+                score = 1 - level if strategy == "rag" else level
+                results.append(a_result(strategy, score, **fields, signal=signal))
+    failures = [Failure(f"set {text}", "failed", "rag", 5, False, text)]
+    found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text)
+    asked = [
+        replace(each, question=f"What {text}?", answers=(text, "b"), document=f"document {number}")
+        for number, each in enumerate(found.questions)
+    ]
+    reasons = [Reason(each.dataset, each.id, ks[0], "AB?"[index % 3], text) for index, each in enumerate(asked)]
+    return replace(found, questions=asked, reasons=reasons)
+
+
+@pytest.fixture(scope="module", params=HOSTILE.values(), ids=HOSTILE)
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
+    """An evaluation with hostile text in it, and the folder that it was saved to."""
+    folder = tmp_path_factory.mktemp("saved")
+    evaluation = full(request.param, questions=3)
+    save(evaluation, folder)
+    return evaluation, folder
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, with the text in each."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._open = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._open] = self.texts.get(self._open, "") + data
+
+    def shape(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The elements with the names of their attributes."""
+        return [(tag, tuple(attributes)) for tag, attributes in self.tags]
+
+
+def cells(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.reader(file):
+            yield from row
+
+
+def shown(some: Sequence[Table], width: int) -> list[str]:
+    stream = StringIO()
+    console = open_console(stream)
+    console.width = width
+    show_tables(console, some)
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_text_from_outside_adds_no_element_and_no_attribute_to_the_page(text: str) -> None:
+    drawn = {"k": PNG}
+    harmless, hostile = (Page(html(full(each), tables_=[], plots_=drawn)) for each in ("text", text))
+    assert hostile.shape() == harmless.shape()
+    assert hostile.texts["script"] == harmless.texts["script"]
+    assert hostile.texts["style"] == harmless.texts["style"]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_text_from_outside_is_shown_as_it_is(text: str) -> None:
+    visible = "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    visible = visible.replace("\ufffd", "?") if "\ud800" in text else visible
+    page = Page(html(full(text), tables_=[], plots_={}))
+    assert page.texts["h3"].startswith(f"What {visible}?".replace("\r", "\ufffd"))
+
+
+def test_the_page_asks_the_network_for_nothing() -> None:
+    page = Page(html(full()))
+    addresses = [
+        value or ""
+        for _, attributes in page.tags
+        for name, value in attributes.items()
+        if name in {"src", "href", "action", "srcset", "data", "poster"}
+    ]
+    assert addresses
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in addresses)
+    assert "url(" not in page.texts["style"]
+    policy = next(each["content"] or "" for _, each in page.tags if each.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_the_page_has_every_question_once() -> None:
+    evaluation = full(questions=7)
+    evaluation = replace(evaluation, questions=[*evaluation.questions, a_question("never asked")])
+    page = Page(html(evaluation, tables_=[], plots_={}))
+    found = [attributes["id"] for tag, attributes in page.tags if tag == "article"]
+    assert found == [f"question-{number}" for number in range(1, 10)]
+    assert page.texts["h3"].count("What text?") == 8
+    assert page.texts["h3"].count("never asked") == 1
+    assert "Not asked." in page.texts["p"]
+
+
+def test_the_page_has_heads_for_rows_and_columns_and_a_caption_for_every_table() -> None:
+    page = Page(html(full()))
+    assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
+    count = [tag for tag, _ in page.tags].count
+    assert count("table") == count("caption")
+    assert all(attributes.get("alt") for tag, attributes in page.tags if tag == "img")
+
+
+def test_passages_that_begin_others_are_shown_by_those() -> None:
+    texts = [Passage(name) for name in "abcdef"]
+    kept = [texts[:3], texts[:5], texts[1:4]]
+    results = [a_result(k=len(each), passages=each) for each in (*kept, texts[:3], ())]
+    assert Asked(a_question(), results, (), ()).passages == [kept[1], kept[2]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "disagree", "worse"),
+    [
+        ((1.0, 1.0, 1.0), False, False),
+        ((0.5, 0.0, 0.5), True, False),
+        ((0.5, 0.0, 0.0), True, True),
+        ((0.5, 0.5, 1.0), True, False),
+        ((0.1 + 0.2, 0.3, 0.3), False, False),
+    ],
+)
+def test_the_page_tells_where_strategies_disagree(
+    scores: tuple[float, float, float], disagree: bool, worse: bool
+) -> None:
+    results = [a_result(strategy, score) for strategy, score in zip(STRATEGIES, scores, strict=True)]
+    asked = Asked(a_question(), results, (), ())
+    assert (asked.disagree, asked.worse) == (disagree, worse)
+
+
+def test_another_k_is_no_other_strategy() -> None:
+    results = [a_result(score=score, k=k) for k, score in ((1, 0.0), (5, 1.0))]
+    assert not Asked(a_question(), results, (), ()).disagree
+    assert Asked(a_question(), [*results, a_result("long_context", 1.0)], (), ()).disagree
+
+
+def test_no_cell_of_a_csv_file_is_computed(saved: tuple[Evaluation, Path]) -> None:
+    _, folder = saved
+    found = [cell for path in (folder / "questions.csv", *folder.glob("tables/*.csv")) for cell in cells(path)]
+    words = [cell for cell in found if not _is_number(cell)]
+    assert not [cell for cell in words if cell.strip().startswith(tuple("=+-@"))]
+    assert not [cell for cell in found if set(cell) & set("\x00\x1b\r\x85")]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def test_questions_csv_has_a_row_for_each_question_and_strategy(tmp_path: Path) -> None:
+    evaluation = full(questions=3)
+    save(evaluation, tmp_path)
+    with (tmp_path / "questions.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(evaluation.results) + len(evaluation.failures)
+    assert [row["score"] for row in rows[:-1]] == [str(result.score) for result in evaluation.results]
+    assert rows[-1]["error"] == "text"
+
+
+def test_what_was_saved_is_read_back_with_ids_for_documents(saved: tuple[Evaluation, Path]) -> None:
+    evaluation, folder = saved
+    read = load(folder)
+    ids = [replace(each, document=each.document_id) for each in evaluation.questions]
+    # a tuple is a list in JSON
+    assert replace(read, results=()) == replace(evaluation, questions=ids, results=())
+    assert [_lists(each) for each in read.results] == [_lists(each) for each in evaluation.results]
+    assert tables(read) == tables(evaluation)
+
+
+def _lists(result: Any) -> Any:
+    return replace(result, passages=list(result.passages))
+
+
+def test_results_json_has_each_passage_once_and_no_figure_that_json_lacks(tmp_path: Path) -> None:
+    passages = [Passage("twice", float("nan")), Passage("once", float("inf"))]
+    results = [a_result(id=str(number), passages=passages[: 2 - number]) for number in range(2)]
+    save(an_evaluation(results, settings={"path": tmp_path, "none": None, "yes": True}), tmp_path)
+    written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert written["passages"] == ["twice", "once"]
+    assert written["results"][0]["passages"] == [{"text": 0, "score": None}, {"text": 1, "score": None}]
+    assert written["settings"] == {"path": str(tmp_path), "none": None, "yes": True}
+
+
+def test_the_texts_of_documents_are_in_no_file(tmp_path: Path) -> None:
+    evaluation = full(questions=3)
+    secret = [replace(each, document="the whole document") for each in evaluation.questions]
+    save(replace(evaluation, questions=secret), tmp_path)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"the whole document" in path.read_bytes()]
+
+
+def test_all_files_are_written_and_written_again(tmp_path: Path) -> None:
+    evaluation = full()
+    for _ in range(2):
+        evaluation.save(tmp_path / "deep" / "folder")
+    folder = tmp_path / "deep" / "folder"
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    expected = {f"tables/{table.name}.csv" for table in tables(evaluation)} | {f"plots/{name}.png" for name in CAPTIONS}
+    assert found == expected | {"results.json", "questions.csv", "report.html"}
+
+
+def test_an_evaluation_of_nothing_is_written(tmp_path: Path) -> None:
+    Evaluation([], []).save(tmp_path)
+    assert "0 questions" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert load(tmp_path) == Evaluation([], [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "names"),
+    [
+        (full(), set(CAPTIONS)),
+        (replace(full(ks=[5]), reasons=()), {"quality_tokens", "differences"}),
+        (an_evaluation(results_of({"rag": [0.5, 1]})), set()),
+        (an_evaluation(results_of({"closed_book": [0.5, 1]})), set()),
+        (an_evaluation([a_result(id=str(k), k=k) for k in (1, 5)]), set()),
+        (Evaluation([], []), set()),
+    ],
+)
+def test_only_what_the_results_allow_is_drawn(evaluation: Evaluation, names: set[str]) -> None:
+    drawn = plots(evaluation)
+    assert set(drawn) == names
+    assert all(image.startswith(PNG) for image in drawn.values())
+
+
+def test_plots_are_those_of_the_results() -> None:
+    one, same, other = plots(full()), plots(full()), plots(full(questions=17))
+    assert one == same
+    assert all(one[name] != other[name] for name in CAPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (None, "-"),
+        (float("nan"), "-"),
+        (1234.5, "1,234.50"),
+        (-0.125, "-0.12"),
+        (1234567, "1,234,567"),
+        (True, "yes"),
+        ("1234", "1234"),
+    ],
+)
+def test_a_cell_is_shown_as_people_read_it(cell: Cell, text: str) -> None:
+    assert as_text(cell) == text
+
+
+COLUMNS = ("", "Avg", "narrativeqa", "qasper", "multifieldqa_en", "hotpotqa", "2wikimqa", "musique", "qmsum", "En.QA")
+WIDE = Table(
+    "main", "Table 1", COLUMNS, (("rag", *range(1111111, 1111120)), ("self_route", *[0.5] * 8, None)), ("Note",)
+)
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 110, 200])
+def test_no_figure_is_cut_however_narrow_the_terminal(width: int) -> None:
+    lines = shown([WIDE], width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    words = " ".join(lines).split()
+    figures = [word for word in words if word.startswith("1,111,")]
+    assert sorted(figures) == [f"{number:,}" for number in range(1111111, 1111120)]
+    assert words.count("0.50") == 8
+    assert words.count("-") == 1
+    assert "…" not in " ".join(words)
+
+
+def test_a_table_that_is_too_wide_is_turned() -> None:
+    heads = {width: next(line for line in shown([WIDE], width)[1:] if line.strip()).split() for width in (60, 200)}
+    assert heads == {60: ["rag", "self_route"], 200: list(COLUMNS[1:])}
+
+
+FIGURES = st.one_of(st.none(), st.integers(0, 10**6), st.floats(-1e4, 1e4).map(lambda figure: round(figure, 2)))
+
+
+@given(
+    heads=st.lists(st.sampled_from(COLUMNS[1:]), min_size=1, max_size=12),
+    rows=st.lists(st.lists(FIGURES, min_size=12, max_size=12), min_size=1, max_size=12),
+    width=st.integers(40, 120),
+)
+@settings(deadline=None)
+def test_every_figure_of_any_table_is_shown_whole(heads: list[str], rows: list[list[Cell]], width: int) -> None:
+    cut = tuple((f"row-{index}", *row[: len(heads)]) for index, row in enumerate(rows))
+    lines = shown([Table("t", "title", ("", *heads), cut)], width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    words = [
+        word for word in " ".join(lines).split() if not word.startswith("row-") and word not in (*COLUMNS, "title")
+    ]
+    assert sorted(words) == sorted(as_text(cell) for row in cut for cell in row[1:])
+
+
+def test_the_parts_of_a_table_keep_what_names_the_rows() -> None:
+    rows = tuple((pair, name, *[1234567] * 12) for pair in ("one", "two") for name in ("this", "that", "other") * 3)
+    table = Table("t", "title", ("pair", "name", *[f"column-{index}" for index in range(12)]), rows)
+    heads = [line.split() for line in shown([table], 60) if "pair" in line]
+    assert len(heads) > 1
+    assert all(head[:2] == ["pair", "name"] for head in heads)
+    assert [each for head in heads for each in head[2:]] == list(table.columns[2:])
+
+
+def test_a_terminal_is_told_nothing_by_what_a_table_holds() -> None:
+    table = Table("t", "\x1b[2J[red]title", ("\x07a", "b"), (("\x1b]0;x\x07", "[bold]b"),), ("\x9b31mnote",))
+    text = "\n".join(shown([table], 80))
+    assert text.isprintable() or not set(text) & set("\x1b\x07\x9b")
+    assert "[red]title" in text
+    assert "[bold]b" in text
