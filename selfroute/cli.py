@@ -1,4 +1,4 @@
-"""The `selfroute` command: a demo that needs no key, and questions to your own text files.
+"""The `selfroute` command: a demo that needs no key, questions to your own text files, and evaluations.
 
 Exit codes: 0 done; 1 it failed on the way (the provider, a missing package); 2 the call can not work as
 it is (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
@@ -18,6 +18,7 @@ from selfroute import __version__
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
 
 _INSTALL = 'pip install "selfroute[cli]"'
+_EVALUATE = 'pip install "selfroute[evaluate]"'
 
 try:
     import typer
@@ -108,6 +109,69 @@ def ask(
         commands.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 
+@app.command()
+def evaluate(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...",
+            help="Data sets by name (narrativeqa, en.qa, passkey, ..., demo), or JSONL files of your own",
+        ),
+    ],
+    model: Model = None,
+    long_context_model: LongContextModel = None,
+    base_url: BaseUrl = None,
+    temperature: Annotated[float | None, typer.Option(help="Of the model [default: the provider's]")] = None,
+    strategies: Annotated[
+        str, typer.Option(help="What is compared, with commas between")
+    ] = "rag,long_context,self_route",
+    k: Annotated[str, typer.Option("--k", help="How many passages; several, such as 1,5,10, for a curve")] = "5",
+    retriever: Annotated[
+        str, typer.Option(metavar="NAME_OR_PATH", help="contriever, dragon, bm25 or a sentence-transformers model")
+    ] = "contriever",
+    order: Annotated[
+        Literal["score", "document"], typer.Option(help="Passages nearest first, or as they stand in the document")
+    ] = "score",
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Tokens that the model takes; longer documents are cut in the middle [default: what it says]"
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions of each, spread evenly")] = None,
+    data_folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where LongBench and InfiniteBench are [default: the hub]")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where replies and results are kept")] = Path("evaluation"),
+    concurrency: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time")] = 4,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Ask nothing more when this could be passed")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate tokens and money")] = False,
+    drop_closed_book: Annotated[
+        bool, typer.Option("--drop-closed-book", help="Also leave out what the model answers from memory (Table 5)")
+    ] = False,
+    explain_declines: Annotated[
+        bool, typer.Option("--explain-declines", help="Ask the model why it declined (Figure 4)")
+    ] = False,
+    compare_based_only_on: Annotated[
+        bool, typer.Option("--compare-based-only-on", help='Also read with "based only on the passage" (Table 4)')
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare RAG, long context and Self-Route on questions with known answers.
+
+    The set-up is the paper's: its prompts, chunks of 300 words, 5 passages. Every reply is kept: run the same command
+    again after an interruption, and it goes on where it was.
+    """
+    with _errors_on_one_line(_EVALUATE):
+        with _starting():
+            from selfroute.evaluation import command
+        given = {name: value for name, value in locals().items() if name in command.Options.__slots__}
+        if not command.evaluate(command.Options(**given)):
+            raise typer.Exit(1)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
@@ -134,9 +198,11 @@ def _starting() -> Iterator[None]:
 
 
 @contextmanager
-def _errors_on_one_line() -> Iterator[None]:
+def _errors_on_one_line(install: str = _INSTALL) -> Iterator[None]:
     try:
         yield
+    except typer.Exit:
+        raise
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except (ConfigurationError, InputError) as error:
@@ -144,7 +210,7 @@ def _errors_on_one_line() -> Iterator[None]:
     except SelfRouteError as error:
         _fail(str(error), 1)
     except ModuleNotFoundError as error:
-        _fail(f"the command needs the package {error.name}: {_INSTALL}", 1)
+        _fail(f"the command needs the package {error.name}: {install}", 1)
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
         from selfroute.failures import one_line
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 Kind = Literal["local", "steps", "whole", "unanswerable"]
+Asked = TypeVar("Asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def load_questions() -> list[Question]:
     return [_question(json.loads(line)) for line in lines]
 
 
-def spread(questions: Sequence[Question], count: int | None) -> list[Question]:
+def spread(questions: Sequence[Asked], count: int | None) -> list[Asked]:
     """Take so many of the questions, spread evenly over all; None for all."""
     if count is None or count >= len(questions):
         return list(questions)

@@ -21,7 +21,7 @@ _RUN_IN = re.compile(r"^\*\*[^*]+[.:]\*\*\s+|^\*\*[^*]+\*\*[.:]\s+")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=[\w.,;!?])[*_](?!\w)|`")
 _RULE = re.compile(r"[\s|:=*_-]+$")
 _LEANS_BACK = re.compile(r"(?:He|She|It|They|This|That|These|Those|His|Her|Its|Their)\b")
-_QUESTION = re.compile(r"^Question:", re.MULTILINE)
+_QUESTION = re.compile(r"^(?:Question|Query):", re.MULTILINE)
 _ANSWER = re.compile(r"\n\s*Answer:\s*$")
 _LONGEST_HEADING = 80
 _SHORTEST = 3
@@ -39,14 +39,15 @@ def take_apart(prompt: str, *, refusal: str) -> tuple[str, str]:
     """Return the question and the context of a prompt, without the instruction.
 
     Args:
-        prompt: A context, and after it a line `Question: ...` and perhaps `Answer:`. A paragraph next to the
-            context that ends with a colon or names the refusal is the instruction.
+        prompt: A context, and after it a paragraph `Question: ...` or `Query: ...` and perhaps `Answer:`. A paragraph
+            next to the context that ends with a colon or names the refusal is the instruction.
         refusal: The word by which the model declines.
     """
     starts = list(_QUESTION.finditer(prompt))
     if not starts:
         return "", prompt
-    question = _ANSWER.sub("", prompt[starts[-1].end() :]).strip()  # the last: a document may hold others
+    after = prompt[starts[-1].end() :].strip()  # the last: a document may hold others
+    question = _ANSWER.sub("", after.split("\n\n")[0]).strip()
     blocks = prompt[: starts[-1].start()].strip().split("\n\n")
     if refusal in blocks[-1]:
         blocks.pop()

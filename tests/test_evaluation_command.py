@@ -1,0 +1,291 @@
+"""`selfroute evaluate`: what it asks, what it prints and keeps, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
+from selfroute import cli
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+HOURS = ["seven", "eight", "nine", "ten", "noon"]
+PLACES = ["Haldon", "Brack", "Tarn", "Skerry", "Oban Head"]
+
+
+def document(number: int) -> str:
+    """A text of some 900 words in which one sentence, far from all others, tells when the ferry leaves."""
+    filler = " ".join(f"Gull {n} of {PLACES[number]} sat on the rail." for n in range(100))
+    return f"{filler} The ferry from {PLACES[number]} pier leaves at {HOURS[number]}. {filler}"
+
+
+def answer(request: Request) -> Reply | str:
+    """Answers where the sentence is in the prompt, and declines where it is not."""
+    place = re.search(r"from (\w+(?: Head)?) pier leave", request.prompt.rpartition("Question:")[2])
+    found = place and re.search(rf"from {place[1]} pier leaves at (\w+)", request.prompt)
+    return found[1] if found else "unanswerable"
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """Five questions, each on a document of its own."""
+    rows = []
+    for number, place in enumerate(PLACES):
+        (tmp_path / f"{number}.txt").write_text(document(number))
+        asked = f"When does the ferry from {place} pier leave?"
+        rows.append({"question": asked, "answers": [HOURS[number]], "document_file": f"{number}.txt"})
+    path = tmp_path / "ferries.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def call(*args: str | Path, url: str | None = None, model: str = "openai:gpt-4o-mini") -> Result:
+        asked = ["--model", model, "--base-url", url] if url else []
+        code = cli.main(["evaluate", *map(str, args), "--retriever", "bm25", *asked])
+        printed = capsys.readouterr()
+        return Result(code, printed.out, printed.err)
+
+    return call
+
+
+def results(folder: str = "evaluation") -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((Path(folder) / "results.json").read_text())
+    return content
+
+
+def test_all_strategies_together_ask_for_one_draft_and_one_reading_of_each_question(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        result = run(questions, "--k", "2", url=server.openai_url)
+    assert (result.code, len(server.book)) == (0, 2 * len(PLACES)), result.err
+    assert "self_route" in result.out
+    assert "10 replies were asked for, 0 were kept" in result.err
+    rows = results()["results"]
+    assert {(row["strategy"], row["score"]) for row in rows} == {
+        (strategy, 1.0) for strategy in ("rag", "long_context", "self_route")
+    }
+
+
+def test_the_same_command_again_asks_for_nothing_and_says_the_same(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        first = run(questions, "--k", "1,2", url=server.openai_url)
+        asked = len(server.book)
+        again = run(questions, "--k", "1,2", url=server.openai_url)
+    assert len(server.book) == asked == 3 * len(PLACES)
+    assert again.out == first.out
+    assert "0 replies were asked for, 15 were kept" in again.err
+
+
+def test_what_failed_is_listed_and_asked_again_by_the_next_run(run: Run, questions: Path) -> None:
+    broken = True
+
+    def sometimes(request: Request) -> Reply | str:
+        return RATE_LIMITED if broken and "Tarn pier leave?" in request.prompt else answer(request)
+
+    with LoopbackServer(sometimes) as server:
+        result = run(questions, "--k", "2", "--concurrency", "2", url=server.openai_url)
+        assert result.code == 1
+        assert "3 tasks failed and are scored nowhere" in result.err
+        failures = results()["failures"]
+        assert {(row["id"], row["strategy"]) for row in failures} == {
+            ("3", strategy) for strategy in ("rag", "long_context", "self_route")
+        }
+        assert "RateLimitError" in failures[0]["error"]
+        assert "3" not in {row["id"] for row in results()["results"]}
+        broken, before = False, len(server.book)
+        assert run(questions, "--k", "2", url=server.openai_url).code == 0
+        assert len(server.book) == before + 2
+    assert not results()["failures"]
+
+
+def test_prompts_are_the_papers_with_numbered_chunks_of_300_words_or_the_whole_document(
+    run: Run, questions: Path
+) -> None:
+    with LoopbackServer(answer) as server:
+        run(questions, "--k", "2", "--limit", "1", url=server.openai_url)
+    long, draft = (entry.request.prompt for entry in server.book)
+    opening = "Read the following text and answer briefly.\n\n"
+    end = 'write "unanswerable".\n\nQuestion: When does the ferry from Haldon pier leave?\nAnswer:'
+    assert long.startswith(f"{opening}{document(0)}\n\nNow, answer")
+    assert draft.endswith(end)
+    assert long.endswith(end)
+    passages = draft.removeprefix(opening).partition("\n\nNow, answer")[0].split("\n\n")
+    assert [len(passage.split()) for passage in passages] == [301, 301]
+    assert all(passage.partition(" ")[2] in document(0) for passage in passages)
+
+
+def test_passages_stand_nearest_first_or_as_in_the_document(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        for order in ("score", "document"):
+            run(questions, "--k", "3", "--limit", "1", "--order", order, "--out", order, url=server.openai_url)
+    numbers = [
+        re.findall(r"^\[(\d+)\]", entry.request.prompt, re.MULTILINE)
+        for entry in server.book
+        if "[1]" in entry.request.prompt
+    ]
+    assert numbers[1] == sorted(numbers[1])
+    assert numbers[0] != numbers[1]
+    assert numbers[0][0] == "4" or numbers[0][0] == "3"
+
+
+def test_a_document_longer_than_the_window_is_cut_in_the_middle_and_counted(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        result = run(questions, "--window", "1500", "--strategies", "long_context", url=server.openai_url)
+    assert result.code == 0
+    for number, entry in enumerate(sorted(server.book, key=lambda entry: PLACES.index(place_in(entry.request.prompt)))):
+        read = entry.request.prompt.partition("\n\n")[2].partition("\n\nNow, answer")[0]
+        text = document(number)
+        assert len(read) < len(text)
+        assert text.startswith(read[:500])
+        assert text.endswith(read[-500:])
+    assert {row["cut"] for row in results()["results"]} == {True}
+    assert "cut in the middle" in result.out
+
+
+def place_in(prompt: str) -> str:
+    return re.findall(r"from (\w+(?: Head)?) pier leave\?", prompt)[-1]  # type: ignore[no-any-return]
+
+
+def test_a_dry_run_tells_what_it_would_take_and_asks_nothing(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        dry = run(questions, "--k", "2", "--dry-run", url=server.openai_url)
+        assert (dry.code, len(server.book)) == (0, 0)
+        run(questions, "--k", "2", url=server.openai_url)
+    told = [int(cell.replace(",", "")) for cell in dry.out.partition("all ")[2].split()[:5]]
+    first, second = (
+        [e for e in server.book if (document(0)[:3000] in e.request.prompt) == whole] for whole in (False, True)
+    )
+    assert told[:2] == [5, 5]
+    assert told[3] == 5
+    sent = sum(len(entry.request.prompt) for entry in server.book) // 4
+    assert abs(told[2] + told[4] - sent) < 0.15 * sent
+    assert first
+    assert second
+
+
+def test_the_cap_ends_the_run_and_the_next_one_goes_on(run: Run, questions: Path) -> None:
+    with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
+        result = run(questions, "--k", "2", "--max-cost", "0.0009", "--concurrency", "1", url=server.openai_url)
+        assert result.code == 1
+        assert "It ended early: the cap of $0.0009 is reached" in result.err
+        asked = len(server.book)
+        assert 0 < asked < 10
+        assert run(questions, "--k", "2", url=server.openai_url).code == 0
+        assert len(server.book) == 10
+
+
+def test_a_cap_is_refused_where_no_price_is_known(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        result = run(questions, "--max-cost", "1", url=server.openai_url, model="openai:nobody-knows-me")
+    assert (result.code, len(server.book)) == (2, 0)
+    assert "no price is known" in result.err
+
+
+def test_a_wrong_key_ends_the_run_soon(run: Run, questions: Path) -> None:
+    rows = questions.read_text().splitlines()
+    questions.write_text("".join(f"{row}\n" for row in rows * 8))
+    with LoopbackServer(lambda _request: Reply("", status=401)) as server:
+        result = run(questions, "--concurrency", "2", url=server.openai_url)
+    assert result.code == 1
+    assert "the first 5 questions all failed" in result.err
+    assert len(server.book) < 60
+
+
+def test_what_the_model_knows_by_heart_is_asked_without_a_text_and_left_out(run: Run, questions: Path) -> None:
+    def knows_one(request: Request) -> str:
+        if "Gull" not in request.prompt:
+            return "seven" if "Haldon" in request.prompt else "unanswerable"
+        return str(answer(request))
+
+    with LoopbackServer(knows_one) as server:
+        result = run(questions, "--drop-closed-book", url=server.openai_url)
+    bare = [entry.request.prompt for entry in server.book if "Gull" not in entry.request.prompt]
+    assert len(bare) == len(PLACES)
+    assert result.code == 0
+    tables = {table["name"]: table for table in results()["tables"]}
+    assert tables["closed_book"]["rows"][0] == ["ferries", "questions", 5, 4]
+
+
+def test_the_model_is_asked_why_it_declined(run: Run, questions: Path) -> None:
+    def explains(request: Request) -> str:
+        if "Output the results in JSON format" in request.prompt:
+            return '{"answerable": false, "reason": "D"}'
+        return "unanswerable" if len(request.prompt) < len(document(0)) else str(answer(request))
+
+    with LoopbackServer(explains) as server:
+        result = run(questions, "--k", "1", "--explain-declines", url=server.openai_url)
+    assert result.code == 0
+    assert [row["letter"] for row in results()["reasons"]] == ["D"] * len(PLACES)
+    assert len(server.book) == 3 * len(PLACES)
+
+
+def test_documents_are_also_read_with_based_only_on(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        run(questions, "--compare-based-only-on", url=server.openai_url)
+    said = [entry for entry in server.book if "based only on the provided passage" in entry.request.prompt]
+    assert len(said) == len(PLACES)
+    assert "based_only_on" in {table["name"] for table in results()["tables"]}
+
+
+def test_json_is_all_that_is_printed(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        result = run(questions, "--json", url=server.openai_url)
+    printed = json.loads(result.out)
+    assert printed["settings"]["model"] == "openai:gpt-4o-mini"
+    assert printed["tables"][0]["name"] == "main"
+
+
+def test_everything_is_in_the_folder_and_no_key_is(run: Run, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-indeed")
+    with LoopbackServer(answer) as server:
+        run(questions, "--out", "here", "--drop-closed-book", url=server.openai_url)
+    assert server.book[0].request.headers["authorization"] == "Bearer sk-very-secret-indeed"
+    files = {str(path.relative_to("here")) for path in Path("here").rglob("*") if path.is_file()}
+    assert {"replies.jsonl", "results.json", "questions.csv", "report.html", "tables/main.csv"} <= files
+    assert any(name.endswith(".png") for name in files)
+    assert not [path for path in Path("here").rglob("*") if path.is_file() and b"very-secret" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["nobody"], "nobody"),
+        (["ferries.jsonl", "--k", "0"], "--k takes numbers from 1"),
+        (["ferries.jsonl", "--k", "a"], "--k takes numbers from 1"),
+        (["ferries.jsonl", "--strategies", "rag,magic"], "'magic'"),
+        (["ferries.jsonl", "--base-url", "http://127.0.0.1:9"], "needs --model"),
+        (["ferries.jsonl", "--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY"),
+        (["empty.jsonl"], "holds no question"),
+        (["bare.jsonl"], "has no document"),
+    ],
+)
+def test_what_can_not_work_is_one_line_and_exit_code_2(
+    run: Run, questions: Path, args: Sequence[str], says: str
+) -> None:
+    Path("empty.jsonl").write_text("")
+    Path("bare.jsonl").write_text('{"question": "Who?", "answers": ["I"]}\n')
+    result = run(*args)
+    assert result.code == 2
+    assert says in result.err
+    assert result.err.strip().splitlines()[-1].startswith("selfroute: ")
