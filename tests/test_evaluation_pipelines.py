@@ -485,9 +485,10 @@ def test_over_the_wire_each_prompt_is_asked_once(
     assert by["long_context"].usage["long_context"] == told["usage"]["long_context"]
     assert by["rag"].usage["rag"] == told["usage"]["rag"]
     assert KEY not in (tmp_path / FILE).read_text()
-    server.stop()
+    asked = len(server.book)
     assert _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path)) == by
     assert _by_strategy(evaluate(pipeline(api_key="another-key"), ONE, folder=tmp_path)) == by
+    assert len(server.book) == asked
 
 
 SETTINGS = [

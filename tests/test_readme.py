@@ -14,7 +14,8 @@ from replies import languages_put_back
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+EVALUATING = (ROOT / "docs" / "evaluating.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", README + EVALUATING, re.MULTILINE | re.DOTALL)
 
 # Only the whole document holds all of them: five are retrieved.
 CHUNKS = [
@@ -40,7 +41,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
         yield server
 
 
-async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_python_blocks_of_the_readme_run(
+    server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     chroma = pytest.importorskip("langchain_chroma").Chroma
     minutes = "".join(CHUNKS)
     starts = [minutes.index(chunk) for chunk in CHUNKS]
@@ -50,7 +54,7 @@ async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsy
         store.add_texts(CHUNKS if tenant == "north" else ["Nobody came."] * len(CHUNKS), metadata)
     index = VectorStoreIndex.from_documents([llama_index.core.Document(text=minutes)], embed_model=MockEmbedding(8))
     names = {"vectorstore": store, "index": index}
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 9
     with languages_put_back():
         for block in BLOCKS:
             exec(compile(block, "README.md", "exec"), names)  # noqa: S102
@@ -58,6 +62,8 @@ async def test_the_python_blocks_of_the_readme_run(server: LoopbackServer, capsy
     assert "Ms Okafor long_context\n" in shown
     assert "Ms Okafor rag\n" in shown
     assert re.search(r"queries +0 +1 +1\n", shown)
+    assert len(re.findall(r"\bself_route +Ms Okafor +long_context +1\.0\n", shown)) == 2
+    assert {path.name for path in Path("evaluation").iterdir()} >= {"report.html", "results.json", "replies.jsonl"}
     answers = names["chain"].invoke("Who chaired?")
     assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
     result = await names["Ask"]().run(question="Who chaired?")

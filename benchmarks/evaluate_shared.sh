@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Evaluate all three strategies on real documents and questions, and on recorded replies of real models.
+#
+#   benchmarks/evaluate_shared.sh [SHARED] [WORK]
+#
+# SHARED holds the documents and the recordings, which are no part of this project: where they are absent, this says so
+# and ends. WORK keeps questions, vectors and replies, so that a second run is fast and an interrupted one goes on. The
+# tables go to benchmarks/results. Nothing leaves the machine, and no key is needed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+shared=${1:-../shared}
+work=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/selfroute/evaluate}
+bin=${BIN:-.venv/bin}
+results=benchmarks/results
+if [ ! -d "$shared/data" ] || [ ! -d "$shared/recorded" ]; then
+  echo "Skipped: there are no documents and recordings in $shared."
+  exit 0
+fi
+export HF_HUB_OFFLINE=1
+mkdir -p "$work" "$results"
+"$bin/python" benchmarks/shared_questions.py "$shared" "$work/questions"
+
+evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
+  local name=$1 data=() status=0
+  shift
+  while [ "$1" != -- ]; do data+=("$work/questions/$1.jsonl"); shift; done
+  shift
+  "$bin/selfroute" evaluate "${data[@]}" --retriever all-MiniLM-L6-v2 --out "$work/$name" "$@" \
+    > "$work/$name.txt" || status=$?
+  cp "$work/$name.txt" "$results/$name.txt"
+  echo "$name: exit code $status, tables in $results/$name.txt"
+}
+
+# The extractive reader is no language model: this shows retrieval, routing, metrics and tables at work on real
+# documents, not what a model makes of them.
+evaluate extractive quality qmsum squad2_article natural_question hotpotqa_pool passkey -- --k 1,5,20
+evaluate extractive-document-order hotpotqa_pool qmsum -- --order document
+
+# Real replies of real models, given to another retriever's passages and to whole filings: real routing and cost.
+port=${PORT:-8377}
+"$bin/python" "$shared/tools/replay_server.py" --port "$port" --recorded "$shared/recorded" > "$work/server.txt" &
+server=$!
+trap 'kill "$server" 2> /dev/null' EXIT
+for _ in $(seq 100); do grep -q replaying "$work/server.txt" && break; sleep 0.1; done
+for model in claude-3-5-haiku-20241022 gpt-4o-mini llama-3.1-8b; do
+  mkdir -p "$work/vectors" "$work/recorded-$model"
+  ln -sfn "$work/vectors" "$work/recorded-$model/vectors"
+  evaluate "recorded-$model" filings -- --model "openai:$model" --base-url "http://127.0.0.1:$port/v1"
+done
