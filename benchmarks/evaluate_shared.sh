@@ -42,8 +42,12 @@ port=${PORT:-8377}
 server=$!
 trap 'kill "$server" 2> /dev/null' EXIT
 for _ in $(seq 100); do grep -q replaying "$work/server.txt" && break; sleep 0.1; done
-for model in claude-3-5-haiku-20241022 gpt-4o-mini llama-3.1-8b; do
+# The open weights are priced at one of those who host them.
+for pair in claude-3-5-haiku-20241022=anthropic:claude-3-5-haiku-20241022 gpt-4o-mini=openai:gpt-4o-mini \
+  llama-3.1-8b=groq:llama-3.1-8b-instant; do
+  model=${pair%%=*}
   mkdir -p "$work/vectors" "$work/recorded-$model"
   ln -sfn "$work/vectors" "$work/recorded-$model/vectors"
-  evaluate "recorded-$model" filings -- --model "openai:$model" --base-url "http://127.0.0.1:$port/v1"
+  evaluate "recorded-$model" filings -- --model "openai:$model" --base-url "http://127.0.0.1:$port/v1" \
+    --priced-as "${pair#*=}"
 done

@@ -39,6 +39,10 @@ LongContextModel = Annotated[
 BaseUrl = Annotated[
     str | None, typer.Option(metavar="URL", help="The model's server, such as http://localhost:8000/v1")
 ]
+PricedAs = Annotated[
+    str | None,
+    typer.Option(metavar="PROVIDER:NAME", help="What the model is priced as, where its own name is in no price list"),
+]
 K = Annotated[int, typer.Option("--k", min=1, help="How many passages are retrieved")]
 EmbeddingModel = Annotated[
     str | None,
@@ -121,6 +125,8 @@ def evaluate(
     model: Model = None,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
+    priced_as: PricedAs = None,
+    long_context_priced_as: PricedAs = None,
     temperature: Annotated[float | None, typer.Option(help="Of the model [default: the provider's]")] = None,
     strategies: Annotated[
         str, typer.Option(help="What is compared, with commas between")

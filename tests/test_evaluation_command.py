@@ -202,6 +202,15 @@ def test_a_cap_is_refused_where_no_price_is_known(run: Run, questions: Path) -> 
     assert "no price is known" in result.err
 
 
+def test_a_model_with_a_name_of_its_own_is_priced_as_what_it_is_said_to_be(run: Run, questions: Path) -> None:
+    priced = ["--priced-as", "openai:gpt-4o-mini"]
+    with LoopbackServer(answer) as server:
+        result = run(questions, *priced, "--max-cost", "1", url=server.openai_url, model="openai:house-model")
+    assert result.code == 0, result.err
+    money = next(table for table in results()["tables"] if table["name"] == "money")
+    assert all(float(row[5]) > 0 for row in money["rows"])
+
+
 def test_a_wrong_key_ends_the_run_soon(run: Run, questions: Path) -> None:
     rows = questions.read_text().splitlines()
     questions.write_text("".join(f"{row}\n" for row in rows * 8))

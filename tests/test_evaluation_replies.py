@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from selfroute import prices
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.replies import FILE, CostCapError, Replies, Reply
 from selfroute.usage import Cost
@@ -169,3 +170,11 @@ def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="can not be kept in"):
         Replies(tmp_path / "file")
+
+
+def test_a_reply_that_had_no_price_when_it_was_paid_has_one_as_soon_as_one_is_known() -> None:
+    paid = Reply("reply", 1_000_000, 0, model="a-name-of-the-gateway", cost_unknown="not in the lists")
+    assert paid.priced(None).cost is None
+    priced = paid.priced(prices.Model("gpt-4o-mini", "openai"))
+    assert (Decimal(str(priced.cost)), priced.cost_unknown) == (Decimal("0.15"), None)
+    assert Reply("reply", 1, 1, cost="0.5").priced(prices.Model("gpt-4o-mini", "openai")).cost == "0.5"

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from langchain_selfroute.models import name_of
+from selfroute import prices
 from selfroute.demo import corpus, frameworks, run, screen
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets, estimates
@@ -25,7 +26,6 @@ from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
 from selfroute.evaluation.retrieval import Order, load_retriever
 from selfroute.evaluation.runs import measure, tasks_of
 from selfroute.evaluation.show import show_tables
-from selfroute.prices import cost_of
 
 _PAPERS = 5
 """Of several k, the one that the tables are for."""
@@ -41,6 +41,8 @@ class Options:
     model: str | None
     long_context_model: str | None
     base_url: str | None
+    priced_as: str | None
+    long_context_priced_as: str | None
     temperature: float | None
     strategies: str
     k: str
@@ -86,6 +88,8 @@ def evaluate(options: Options) -> bool:
         long_context_llm=models.long_context_llm,
         order=options.order,
         window=options.window,
+        priced_as=options.priced_as,
+        long_context_priced_as=options.long_context_priced_as,
     )
     if options.dry_run:
         table = _estimate(options, questions, pipeline=pipeline, models=models, strategies=strategies, ks=ks)
@@ -164,7 +168,13 @@ def _estimate(  # noqa: PLR0913 - all that decides
     strategies: Sequence[Strategy],
     ks: Sequence[int],
 ) -> Any:
-    first, second = (partial(cost_of, name_of(model)) for model in (models.llm, models.long_context_llm or models.llm))
+    said = prices.said(
+        priced_as=options.priced_as,
+        long_context_priced_as=options.long_context_priced_as,
+        shared=models.long_context_llm is None,
+    )
+    first = partial(prices.cost_of, said["rag"] or name_of(models.llm))
+    second = partial(prices.cost_of, said["long_context"] or name_of(models.long_context_llm or models.llm))
     whole: Callable[[Question], str] = lambda question: pipeline.whole(question)[0]  # noqa: E731
     return estimates.estimate(
         questions,

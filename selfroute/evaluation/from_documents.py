@@ -44,6 +44,8 @@ class DocumentsPipeline:
         long_context_llm: Runnable[Any, Any] | None = None,
         order: Order = "score",
         window: int | None = None,
+        priced_as: str | None = None,
+        long_context_priced_as: str | None = None,
     ) -> None:
         """Set up.
 
@@ -55,9 +57,15 @@ class DocumentsPipeline:
             order: `"score"` puts the nearest passage first, as the paper does; `"document"` puts them as they stand in
                 the document (OP-RAG, Yu et al., 2024).
             window: How many tokens the model of whole documents takes; None for what it says of itself.
+            priced_as: As in `SelfRouteChain`.
+            long_context_priced_as: As in `SelfRouteChain`.
         """
         self._llm, self._long_context_llm = llm, long_context_llm
         self.replies, self._retriever, self._order = replies, retriever, order
+        self._priced: dict[str, Any] = {
+            "priced_as": priced_as,
+            "long_context_priced_as": long_context_priced_as,
+        }
         window = window or window_of(long_context_llm or llm)
         self.budget = None if window is None else room_in(window)
 
@@ -104,6 +112,7 @@ class DocumentsPipeline:
             rag_prompt=prompt,
             long_context_prompt=prompt,
             max_context_tokens=self.budget,
+            **self._priced,
         )
         return ChainPipeline(chain, self.replies)
 

@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from selfroute.errors import ConfigurationError, SelfRouteError
-from selfroute.prices import Model
+from selfroute.prices import Model, cost_of
 from selfroute.usage import Cost, StepUsage
 
 FILE = "replies.jsonl"
@@ -78,6 +78,13 @@ class Reply:
             cost=counts.cost.as_text(),
             cost_unknown=counts.cost.unknown,
         )
+
+    def priced(self, priced_as: Model | None) -> Reply:
+        """The same with a price of today, if none was known when it was paid."""
+        if self.cost is not None:
+            return self
+        cost = cost_of(priced_as or Model(self.model, self.provider), self.usage())
+        return replace(self, cost=cost.as_text(), cost_unknown=cost.unknown)
 
     def usage(self) -> StepUsage:
         """The counts, priced."""

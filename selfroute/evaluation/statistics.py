@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 FEWEST_DOCUMENTS = 10
 CONFIDENCE = 0.95
-SAME = "no difference that this many questions can show"
+SAME = "no difference shown"
 
 _DRAWS, _BATCH = 5_000, 500  # in batches, for the memory that they take
 _SEED = 240716833

@@ -66,7 +66,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             step=self.step,
             expected=cost_of(self.priced_as or configured, expected),
         )
-        self.heard.append(reply)
+        self.heard.append(reply.priced(self.priced_as))
         return self._told(reply)
 
     def _identity(self, prompt: PromptValue, config: RunnableConfig | None, kwargs: Mapping[str, Any]) -> object:

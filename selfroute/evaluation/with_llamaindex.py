@@ -110,7 +110,7 @@ class KeptLLM(CustomLLM):
             step=self.step,
             expected=cost_of(self.priced_as or name_of(self.inner), expected),
         )
-        self.heard.append(reply)
+        self.heard.append(reply.priced(self.priced_as))
         return reply
 
     def _identity(self, prompt: Prompt, options: Mapping[str, Any]) -> object:
