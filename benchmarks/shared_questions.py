@@ -19,7 +19,11 @@ Json = dict[str, Any]
 COLLECTIONS = ("quality", "qmsum", "squad2_article", "natural_question", "hotpotqa_pool", "passkey")
 METRICS = {"qa_f1": "f1", "rouge_l": "rouge_l", "mc_accuracy": "choice", "passkey": "passkey", "squad2": "squad_f1"}
 PROMPTS = {"quality": "en.mc", "qmsum": "qmsum", "hotpotqa_pool": "hotpotqa", "passkey": "passkey"}
-VARIANTS = {"passkey_reworded": "passkey-special-token", "passkey_compare": "passkey-larger"}
+NAMES = {
+    "passkey_reworded": "passkey-special-token",
+    "passkey_compare": "passkey-larger",
+    "qmsum": "qmsum_meetings",  # not those that the paper asked about
+}
 
 
 def lines_of(path: Path) -> list[Json]:
@@ -33,7 +37,7 @@ def of_collection(path: Path) -> Iterator[Json]:
     for row in lines_of(path):
         larger = row["qtype"] == "passkey_compare"
         yield {
-            "dataset": VARIANTS.get(row["qtype"], path.stem),
+            "dataset": NAMES.get(row["qtype"], NAMES.get(path.stem, path.stem)),
             "id": row["id"],
             "question": row["question"],
             "answers": row["answers"],

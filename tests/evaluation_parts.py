@@ -69,6 +69,7 @@ def a_result(strategy: Strategy = "rag", score: float = 1.0, **fields: Any) -> R
         "draft": (REFUSAL if declined else f"{strategy} {score}") if drafted else None,
         "passages": (),
         "cut": False,
+        "seconds": 0.5,
         "exact": float(score == 1),
         "set_f1": score,
     }

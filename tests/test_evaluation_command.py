@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
+from loopback import RATE_LIMITED, LoopbackServer, Reply, Request, too_long_in_words
 from selfroute import cli
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
@@ -63,7 +63,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
     def call(*args: str | Path, url: str | None = None, model: str = "openai:gpt-4o-mini") -> Result:
         asked = ["--model", model, "--base-url", url] if url else []
-        code = cli.main(["evaluate", *map(str, args), "--retriever", "bm25", *asked])
+        code = cli.main(["evaluate", "--retriever", "bm25", *map(str, args), *asked])
         printed = capsys.readouterr()
         return Result(code, printed.out, printed.err)
 
@@ -124,7 +124,7 @@ def test_prompts_are_the_papers_with_numbered_chunks_of_300_words_or_the_whole_d
 ) -> None:
     with LoopbackServer(answer) as server:
         run(questions, "--k", "2", "--limit", "1", url=server.openai_url)
-    long, draft = (entry.request.prompt for entry in server.book)
+    draft, long = (entry.request.prompt for entry in server.book)
     opening = "Read the following text and answer briefly.\n\n"
     end = 'write "unanswerable".\n\nQuestion: When does the ferry from Haldon pier leave?\nAnswer:'
     assert long.startswith(f"{opening}{document(0)}\n\nNow, answer")
@@ -188,7 +188,7 @@ def test_the_cap_ends_the_run_and_the_next_one_goes_on(run: Run, questions: Path
     with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
         result = run(questions, "--k", "2", "--max-cost", "0.0009", "--concurrency", "1", url=server.openai_url)
         assert result.code == 1
-        assert "It ended early: the cap of $0.0009 is reached" in result.err
+        assert "It ended early: the next reply could pass the cap of $0.0009" in result.err
         asked = len(server.book)
         assert 0 < asked < 10
         assert run(questions, "--k", "2", url=server.openai_url).code == 0
@@ -209,6 +209,53 @@ def test_a_model_with_a_name_of_its_own_is_priced_as_what_it_is_said_to_be(run: 
     assert result.code == 0, result.err
     money = next(table for table in results()["tables"] if table["name"] == "money")
     assert all(float(row[5]) > 0 for row in money["rows"])
+
+
+def test_files_with_the_same_name_are_told_apart_before_anything_is_paid(run: Run, questions: Path) -> None:
+    other = questions.parent / "other" / questions.name
+    other.parent.mkdir()
+    other.write_text('{"question": "When?", "answers": ["now"], "document": "It is now."}\n')
+    with LoopbackServer(answer) as server:
+        result = run(questions, other, url=server.openai_url)
+    assert (result.code, len(server.book)) == (2, 0)
+    assert "question '1' of 'ferries' is there twice" in result.err
+
+
+def test_a_document_that_the_model_refuses_as_too_long_counts_as_cut(run: Run, questions: Path) -> None:
+    def small(request: Request) -> Reply | str:
+        return too_long_in_words(1500) if len(request.prompt) > 6000 else answer(request)
+
+    with LoopbackServer(small) as server:
+        result = run(questions, "--strategies", "long_context", url=server.openai_url, model="openai:house-model")
+    assert result.code == 0, result.err
+    assert {row["cut"] for row in results()["results"]} == {True}
+
+
+def test_credentials_in_an_address_are_written_nowhere(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        run(questions, "--limit", "1", url=server.openai_url.replace("http://", "http://me:hunter22secret@"))
+    assert results()["settings"]["base_url"] == server.openai_url
+    files = [path for path in Path("evaluation").rglob("*") if path.is_file()]
+    assert not [path for path in files if b"hunter22secret" in path.read_bytes()]
+
+
+def test_a_capped_run_finishes_questions_of_all_data_sets(run: Run, questions: Path) -> None:
+    rows = [json.loads(line) for line in questions.read_text().splitlines()]
+    for name in ("north", "south"):
+        (questions.parent / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with LoopbackServer(answer) as server:
+        run("north.jsonl", "south.jsonl", "--max-cost", "0.002", "--concurrency", "1", url=server.openai_url)
+    done = {(row["dataset"], row["id"], row["strategy"]) for row in results()["results"]}
+    whole = {key[:2] for key in done if len([other for other in done if other[:2] == key[:2]]) == 3}
+    assert {dataset for dataset, _ in whole} == {"north", "south"}
+    assert len({key[:2] for key in done} - whole) <= 1
+
+
+@pytest.mark.parametrize("name", ["bm52", "contreiver", "dragonn"])
+def test_a_misspelt_retriever_is_not_looked_for_on_the_hub(run: Run, questions: Path, name: str) -> None:
+    result = run(questions, "--retriever", name)
+    assert result.code == 2
+    assert re.search(rf"no retriever '{name}': is it (bm25|contriever|dragon)\?", result.err)
 
 
 def test_a_wrong_key_ends_the_run_soon(run: Run, questions: Path) -> None:

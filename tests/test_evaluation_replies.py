@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,12 +15,19 @@ from hypothesis import strategies as st
 
 from selfroute import prices
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.replies import FILE, CostCapError, Replies, Reply
+from selfroute.evaluation.budget import CostCapError, Price
+from selfroute.evaluation.replies import FILE, Replies, Reply, count_kept
 from selfroute.usage import Cost
 
 CENT = Decimal("0.01")
-KNOWN = Cost(CENT)
-UNKNOWN = Cost(None, "the model is not in the lists")
+
+
+def a_cent(_: int) -> Cost:
+    return Cost(CENT)
+
+
+def nobody_knows(_: int) -> Cost:
+    return Cost(None, "the model is not in the lists")
 
 
 class Model:
@@ -33,8 +41,8 @@ class Model:
         return Reply(f"reply {self.asked}", 10, 2, cost=self.cost)
 
 
-def get(replies: Replies, prompt: object, model: Model, expected: Cost = KNOWN) -> Reply:
-    return replies.get(["m", prompt], model, step="rag", expected=expected)
+def get(replies: Replies, prompt: object, model: Model, price: Price = a_cent) -> Reply:
+    return replies.get(["m", prompt], model, step="rag", price=price)
 
 
 def test_what_was_asked_once_is_not_asked_again() -> None:
@@ -42,7 +50,7 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
     first = get(replies, "a", model)
     assert get(replies, "a", model) == first
     assert get(replies, "b", model).text == "reply 2"
-    assert (model.asked, replies.asked, replies.kept, replies.spent) == (2, 2, 0, 2 * CENT)
+    assert (model.asked, replies.asked, replies.kept, replies.budget.spent) == (2, 2, 0, 2 * CENT)
 
 
 def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
@@ -50,8 +58,8 @@ def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) ->
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
     later = Replies(tmp_path)
     assert [get(later, prompt, model) for prompt in "abc"] == kept
-    assert (later.kept, later.asked, model.asked, later.spent) == (3, 0, 3, 3 * CENT)
-    assert later.steps == {"rag": 3}
+    assert (later.kept, later.asked, model.asked, later.budget.spent) == (3, 0, 3, 3 * CENT)
+    assert count_kept(tmp_path) == 3
 
 
 @settings(max_examples=60, deadline=None)
@@ -61,17 +69,27 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
     for text in texts:
-        Replies(folder).get(text, lambda text=text: Reply(text, 1, 1), step="rag", expected=KNOWN)  # type: ignore[misc]
+        Replies(folder).get(text, lambda text=text: Reply(text, 1, 1), step="rag", price=a_cent)  # type: ignore[misc]
     content = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(content[: cut % (len(content) + 1)])
     whole = (folder / FILE).read_bytes().count(b"\n")
     again = Replies(folder)
     assert again.kept == whole
     for text in texts:
-        assert again.get(text, lambda text=text: Reply(text, 1, 1), step="rag", expected=KNOWN).text == text  # type: ignore[misc]
+        assert again.get(text, lambda text=text: Reply(text, 1, 1), step="rag", price=a_cent).text == text  # type: ignore[misc]
     assert again.asked == len(texts) - whole
     rows = [json.loads(line) for line in (folder / FILE).read_bytes().split(b"\n") if line]
     assert sorted(row["text"] for row in rows) == sorted(texts)
+
+
+def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path: Path) -> None:
+    model = Model()
+    get(Replies(tmp_path), "a", model)
+    row = json.loads((tmp_path / FILE).read_text())
+    del row["seconds"], row["cached_tokens"]
+    (tmp_path / FILE).write_text(json.dumps({**row, "strange": 1}) + "\n")
+    assert get(Replies(tmp_path), "a", model).text == "reply 1"
+    assert model.asked == 1
 
 
 @pytest.mark.parametrize("damage", ["{}", "null", "[1]", "what", '{"key": "k", "step": "rag", "strange": 1}', "\0"])
@@ -94,7 +112,7 @@ def test_threads_that_ask_the_same_at_once_pay_for_one_reply() -> None:
 
     def ask(_: int) -> str:
         waiting.wait()
-        return replies.get("a", model, step="rag", expected=KNOWN).text
+        return replies.get("a", model, step="rag", price=a_cent).text
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(ask, range(8))) == ["reply"] * 8
@@ -107,7 +125,7 @@ def test_what_fails_is_not_kept_and_is_asked_again(tmp_path: Path) -> None:
 
     replies = Replies(tmp_path)
     with pytest.raises(TimeoutError):
-        replies.get("a", fails, step="rag", expected=KNOWN)
+        replies.get("a", fails, step="rag", price=a_cent)
     assert get(replies, "a", Model()).text == "reply 1"
 
 
@@ -115,7 +133,7 @@ def test_nothing_is_asked_that_could_pass_the_cap() -> None:
     replies, model = Replies(max_cost=Decimal("0.025")), Model()
     get(replies, "a", model)
     get(replies, "b", model)
-    with pytest.raises(CostCapError, match=r"cap of \$0\.025 is reached: \$0\.0200 are spent"):
+    with pytest.raises(CostCapError, match=r"could pass the cap of \$0\.025"):
         get(replies, "c", model)
     assert get(replies, "a", model).text == "reply 1"
     assert model.asked == 2
@@ -123,7 +141,7 @@ def test_nothing_is_asked_that_could_pass_the_cap() -> None:
 
 def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
     get(Replies(tmp_path), "a", Model())
-    with pytest.raises(CostCapError, match="counting earlier runs"):
+    with pytest.raises(CostCapError, match="which earlier runs count towards"):
         get(Replies(tmp_path, max_cost=CENT), "b", Model())
 
 
@@ -135,7 +153,7 @@ def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
         done.wait(10)
         return Reply("slow", 1, 1, cost="0.001")
 
-    thread = threading.Thread(target=lambda: replies.get("a", slow, step="rag", expected=KNOWN))
+    thread = threading.Thread(target=lambda: replies.get("a", slow, step="rag", price=a_cent))
     thread.start()
     assert inside.wait(10)
     with pytest.raises(CostCapError):
@@ -144,26 +162,71 @@ def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
     thread.join()
     with pytest.raises(CostCapError):
         get(replies, "b", Model())
-    assert get(replies, "b", Model("0.001"), Cost(Decimal("0.009"))).text == "reply 1"
+    assert get(replies, "b", Model("0.001"), lambda _: Cost(Decimal("0.009"))).text == "reply 1"
 
 
 def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
     model = Model()
     with pytest.raises(ConfigurationError, match="the model is not in the lists"):
-        get(Replies(max_cost=CENT), "a", model, UNKNOWN)
+        get(Replies(max_cost=CENT), "a", model, nobody_knows)
     assert model.asked == 0
-    assert get(Replies(), "a", model, UNKNOWN).text == "reply 1"
+    assert get(Replies(), "a", model, nobody_knows).text == "reply 1"
 
 
-def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price() -> None:
-    with pytest.raises(ConfigurationError, match="price of what the model replied is not known"):
-        get(Replies(max_cost=CENT), "a", Model(None))
+def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price(tmp_path: Path) -> None:
+    with Replies(tmp_path, max_cost=CENT) as replies:
+        get(replies, "a", Model(None))
+        with pytest.raises(CostCapError, match="1 replies that are kept have no known price"):
+            get(replies, "b", Model())
+    with Replies(tmp_path, max_cost=CENT) as later, pytest.raises(CostCapError, match="no known price"):
+        get(later, "b", Model())
+
+
+def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_asked_alone() -> None:
+    replies, most, at_once = Replies(max_cost=50 * CENT), 0, 0
+    lock = threading.Lock()
+
+    def thinks() -> Reply:
+        nonlocal most, at_once
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        threading.Event().wait(0.01)
+        with lock:
+            at_once -= 1
+        return Reply("seven", 1, 10_000, cost="0.1")
+
+    def ask(number: int) -> None:
+        with suppress(CostCapError):
+            replies.get(number, thinks, step="rag", price=lambda output: Cost(Decimal(output) / 100_000))
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(ask, range(40)))
+    assert replies.budget.spent == 50 * CENT
+    assert 1 < most <= 5
+
+
+def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
+    with Replies(tmp_path) as first:
+        get(first, "a", Model())
+        with pytest.raises(ConfigurationError, match="another run keeps its replies in"):
+            Replies(tmp_path)
+    assert Replies(tmp_path).kept == 1
+
+
+def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: Path) -> None:
+    model = Model()
+    for _ in range(2):
+        with Replies(tmp_path) as replies:
+            reply = replies.get("a", lambda: Reply("yes \ud83d", model().input_tokens, 1), step="rag", price=a_cent)
+            assert reply.text == "yes \ud83d"
+    assert model.asked == 1
 
 
 def test_replies_without_a_price_are_counted() -> None:
     replies = Replies()
     get(replies, "a", Model(None))
-    assert (replies.unpriced, replies.spent) == (1, 0)
+    assert (replies.budget.unpriced, replies.budget.spent) == (1, 0)
 
 
 def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:

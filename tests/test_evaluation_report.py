@@ -61,18 +61,26 @@ def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5))
     failures = [Failure(f"set {text}", "failed", "rag", 5, False, text)]
     found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text)
     asked = [
-        replace(each, question=f"What {text}?", answers=(text, "b"), document=f"document {number}")
+        replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document {number}.")
         for number, each in enumerate(found.questions)
     ]
     reasons = [Reason(each.dataset, each.id, ks[0], "AB?"[index % 3], text) for index, each in enumerate(asked)]
     return replace(found, questions=asked, reasons=reasons)
 
 
-@pytest.fixture(scope="module", params=HOSTILE.values(), ids=HOSTILE)
-def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
-    """An evaluation with hostile text in it, and the folder that it was saved to."""
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
+    """An evaluation with all hostile texts in it, and the folder that it was saved to."""
     folder = tmp_path_factory.mktemp("saved")
-    evaluation = full(request.param, questions=3)
+    parts = [full(text, questions=2) for text in HOSTILE.values()]
+    evaluation = Evaluation(
+        questions=[each for part in parts for each in part.questions],
+        results=[each for part in parts for each in part.results],
+        failures=[each for part in parts for each in part.failures],
+        reasons=[each for part in parts for each in part.reasons],
+        settings={name: value for part in parts for name, value in part.settings.items()},
+        stopped=" ".join(HOSTILE.values()),
+    )
     save(evaluation, folder)
     return evaluation, folder
 
@@ -100,6 +108,12 @@ class Page(HTMLParser):
         return [(tag, tuple(attributes)) for tag, attributes in self.tags]
 
 
+@pytest.fixture(scope="module")
+def harmless() -> Page:
+    """The page of an evaluation with usual text in it."""
+    return Page(html(full(questions=3), tables_=[], plots_={"k": PNG}))
+
+
 def cells(path: Path) -> Iterator[str]:
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.reader(file):
@@ -115,9 +129,8 @@ def shown(some: Sequence[Table], width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_text_from_outside_adds_no_element_and_no_attribute_to_the_page(text: str) -> None:
-    drawn = {"k": PNG}
-    harmless, hostile = (Page(html(full(each), tables_=[], plots_=drawn)) for each in ("text", text))
+def test_text_from_outside_adds_no_element_and_no_attribute_to_the_page(text: str, harmless: Page) -> None:
+    hostile = Page(html(full(text, questions=3), tables_=[], plots_={"k": PNG}))
     assert hostile.shape() == harmless.shape()
     assert hostile.texts["script"] == harmless.texts["script"]
     assert hostile.texts["style"] == harmless.texts["style"]
@@ -127,12 +140,12 @@ def test_text_from_outside_adds_no_element_and_no_attribute_to_the_page(text: st
 def test_text_from_outside_is_shown_as_it_is(text: str) -> None:
     visible = "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
     visible = visible.replace("\ufffd", "?") if "\ud800" in text else visible
-    page = Page(html(full(text), tables_=[], plots_={}))
+    page = Page(html(full(text, questions=3), tables_=[], plots_={}))
     assert page.texts["h3"].startswith(f"What {visible}?".replace("\r", "\ufffd"))
 
 
 def test_the_page_asks_the_network_for_nothing() -> None:
-    page = Page(html(full()))
+    page = Page(html(full(), plots_={"k": PNG}))
     addresses = [
         value or ""
         for _, attributes in page.tags
@@ -159,18 +172,42 @@ def test_the_page_has_every_question_once() -> None:
 
 
 def test_the_page_has_heads_for_rows_and_columns_and_a_caption_for_every_table() -> None:
-    page = Page(html(full()))
+    page = Page(html(full(), plots_={"k": PNG}))
     assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
     count = [tag for tag, _ in page.tags].count
     assert count("table") == count("caption")
     assert all(attributes.get("alt") for tag, attributes in page.tags if tag == "img")
 
 
-def test_passages_that_begin_others_are_shown_by_those() -> None:
-    texts = [Passage(name) for name in "abcdef"]
-    kept = [texts[:3], texts[:5], texts[1:4]]
-    results = [a_result(k=len(each), passages=each) for each in (*kept, texts[:3], ())]
-    assert Asked(a_question(), results, (), ()).passages == [kept[1], kept[2]]
+@pytest.mark.parametrize(("ks", "shown_", "more"), [((3, 100), 3, 0), ((10, 3), 10, 0), ((100, 3), 10, 90)])
+def test_of_passages_the_first_of_one_k_are_shown_once_and_the_others_counted(
+    ks: tuple[int, int], shown_: int, more: int
+) -> None:
+    results = [
+        a_result(strategy, k=k, passages=[Passage(f"passage {k}-{rank} of") for rank in range(k)])
+        for k in sorted(ks)
+        for strategy in ("rag", "self_route")
+    ]
+    page = html(an_evaluation(results, settings={"k": list(ks)}), tables_=[], plots_={})
+    assert [page.count(f"passage {ks[0]}-{rank} of") for rank in range(ks[0])] == [1] * shown_ + [0] * more
+    assert f"passage {ks[1]}-" not in page
+    assert f"{ks[0]} passages (k = {ks[0]})" in page
+    assert (f"and {more} more" in page) == bool(more)
+
+
+def test_what_many_passages_weigh_is_bounded(tmp_path: Path) -> None:
+    def bytes_of(*ks: int) -> list[int]:
+        results = []
+        for number in range(20):
+            for k in ks:
+                passages = [Passage(f"{number} {k} {rank} " * 100, 0.5) for rank in range(k)]
+                results += [a_result(one, id=str(number), k=k, passages=passages) for one in ("rag", "self_route")]
+        save(an_evaluation(results, settings={"k": list(ks)}), tmp_path)
+        return [(tmp_path / name).stat().st_size for name in ("report.html", "results.json")]
+
+    alone, beside_many = bytes_of(5), bytes_of(5, 100)
+    assert all(many < 2 * few for few, many in zip(alone, beside_many, strict=True))
+    assert bytes_of(100)[0] < 3 * alone[0]
 
 
 @pytest.mark.parametrize(
@@ -187,20 +224,21 @@ def test_the_page_tells_where_strategies_disagree(
     scores: tuple[float, float, float], disagree: bool, worse: bool
 ) -> None:
     results = [a_result(strategy, score) for strategy, score in zip(STRATEGIES, scores, strict=True)]
-    asked = Asked(a_question(), results, (), ())
+    asked = Asked(a_question(), results, (), (), 5)
     assert (asked.disagree, asked.worse) == (disagree, worse)
 
 
 def test_another_k_is_no_other_strategy() -> None:
     results = [a_result(score=score, k=k) for k, score in ((1, 0.0), (5, 1.0))]
-    assert not Asked(a_question(), results, (), ()).disagree
-    assert Asked(a_question(), [*results, a_result("long_context", 1.0)], (), ()).disagree
+    assert not Asked(a_question(), results, (), (), 5).disagree
+    assert Asked(a_question(), [*results, a_result("long_context", 1.0)], (), (), 5).disagree
 
 
 def test_no_cell_of_a_csv_file_is_computed(saved: tuple[Evaluation, Path]) -> None:
     _, folder = saved
     found = [cell for path in (folder / "questions.csv", *folder.glob("tables/*.csv")) for cell in cells(path)]
     words = [cell for cell in found if not _is_number(cell)]
+    assert sum("=HYPERLINK" in cell for cell in words) > 50  # it is looked for where it is
     assert not [cell for cell in words if cell.strip().startswith(tuple("=+-@"))]
     assert not [cell for cell in found if set(cell) & set("\x00\x1b\r\x85")]
 
@@ -213,23 +251,27 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def test_questions_csv_has_a_row_for_each_question_and_strategy(tmp_path: Path) -> None:
-    evaluation = full(questions=3)
-    save(evaluation, tmp_path)
-    with (tmp_path / "questions.csv").open(encoding="utf-8", newline="") as file:
+def test_questions_csv_has_a_row_for_each_question_and_strategy(saved: tuple[Evaluation, Path]) -> None:
+    evaluation, folder = saved
+    with (folder / "questions.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(evaluation.results) + len(evaluation.failures)
-    assert [row["score"] for row in rows[:-1]] == [str(result.score) for result in evaluation.results]
-    assert rows[-1]["error"] == "text"
+    count = len(evaluation.results)
+    assert [row["score"] for row in rows[:count]] == [str(result.score) for result in evaluation.results]
+    assert all(row["error"] and not row["score"] for row in rows[count:])
 
 
-def test_what_was_saved_is_read_back_with_ids_for_documents(saved: tuple[Evaluation, Path]) -> None:
+def test_what_was_saved_is_read_back_with_ids_for_documents_and_the_passages_of_one_k(
+    saved: tuple[Evaluation, Path],
+) -> None:
     evaluation, folder = saved
     read = load(folder)
     ids = [replace(each, document=each.document_id) for each in evaluation.questions]
     # a tuple is a list in JSON
     assert replace(read, results=()) == replace(evaluation, questions=ids, results=())
-    assert [_lists(each) for each in read.results] == [_lists(each) for each in evaluation.results]
+    assert [_lists(each) for each in read.results] == [
+        _lists(each if each.k == 1 else replace(each, passages=())) for each in evaluation.results
+    ]
     assert tables(read) == tables(evaluation)
 
 
@@ -247,16 +289,16 @@ def test_results_json_has_each_passage_once_and_no_figure_that_json_lacks(tmp_pa
     assert written["settings"] == {"path": str(tmp_path), "none": None, "yes": True}
 
 
-def test_the_texts_of_documents_are_in_no_file(tmp_path: Path) -> None:
-    evaluation = full(questions=3)
-    secret = [replace(each, document="the whole document") for each in evaluation.questions]
-    save(replace(evaluation, questions=secret), tmp_path)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert not [path for path in files if b"the whole document" in path.read_bytes()]
+def test_the_texts_of_documents_are_in_no_file(saved: tuple[Evaluation, Path]) -> None:
+    evaluation, folder = saved
+    assert all((each.document or "").startswith("The whole document") for each in evaluation.questions)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"The whole document" in path.read_bytes()]
 
 
 def test_all_files_are_written_and_written_again(tmp_path: Path) -> None:
-    evaluation = full()
+    evaluation = full(questions=3)
     for _ in range(2):
         evaluation.save(tmp_path / "deep" / "folder")
     folder = tmp_path / "deep" / "folder"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.budget import CostCapError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.replies import CostCapError
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Passage, Strategy
 from selfroute.evaluation.runs import Outcome, Task, measure, scored, tasks_of
 
@@ -74,12 +74,12 @@ def test_what_reads_no_passages_is_asked_once_whatever_k() -> None:
     tasks = tasks_of(one, STRATEGIES, ks=(1, 5), closed_book=True, based_only_on=True)
     assert [(task.strategy, task.k, task.based_only_on) for task in tasks] == [
         ("closed_book", None, False),
-        ("long_context", None, False),
-        ("long_context", None, True),
         ("rag", 1, False),
         ("self_route", 1, False),
         ("rag", 5, False),
         ("self_route", 5, False),
+        ("long_context", None, False),
+        ("long_context", None, True),
     ]
 
 
@@ -87,7 +87,7 @@ def test_what_fails_is_listed_and_scored_nowhere() -> None:
     evaluation = run(Scripted(fail=[1]))
     assert {one.id for one in evaluation.results} == {"0", "2", "3"}
     assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [
-        ("1", strategy, "no reply (TimeoutError)") for strategy in ("long_context", "rag", "self_route")
+        ("1", strategy, "no reply (TimeoutError)") for strategy in ("rag", "self_route", "long_context")
     ]
 
 

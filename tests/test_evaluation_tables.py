@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, results_of, usage
 from selfroute.evaluation import paper
-from selfroute.evaluation.results import Evaluation, Failure, Reason
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Reason, Strategy
 from selfroute.evaluation.statistics import SAME, average, compare, interval
 from selfroute.evaluation.table import Table
 
@@ -257,6 +257,94 @@ def test_a_strategy_that_finished_nothing_does_not_empty_the_tables() -> None:
     assert table(evaluation, "failures").rows == (("long_context", "", 2, "too long"),)
 
 
+def where_the_second_step_fails(*, strategies: tuple[Strategy, ...] = STRATEGIES) -> Evaluation:
+    """Five questions, of which two are declined: on these the long context fails, and elsewhere it is not needed."""
+    results, failures = [], []
+    for number in range(5):
+        of_question: dict[str, Any] = {"id": str(number), "signal": "phrase" if number < 2 else "answered"}
+        results.append(a_result("rag", float(number >= 2), **of_question))
+        if number >= 2:
+            results.append(a_result("self_route", 1.0, **of_question))
+        else:
+            failures.append(Failure("narrativeqa", str(number), "self_route", 5, False, "content filter"))
+        if "long_context" in strategies:
+            failures.append(Failure("narrativeqa", str(number), "long_context", None, False, "content filter"))
+    return an_evaluation(results, failures, settings={"strategies": list(strategies), "k": [5]})
+
+
+@pytest.mark.parametrize("strategies", [STRATEGIES, ("rag", "self_route")])
+def test_the_answerable_share_is_of_all_drafts_where_declined_questions_are_left_out(strategies: Any) -> None:
+    evaluation = where_the_second_step_fails(strategies=strategies)
+    main = table(evaluation, "main")
+    assert row(main, "rag")["Avg"] == 100  # of the three that are left
+    assert row(main, "answerable %")["Avg"] == row(main, "answerable %")["narrativeqa"] == 60
+    assert main.notes[0] == "Only 3 of 5 questions are compared: scores and tokens are of these alone."
+    assert "Of those left out, the first step (k=5) declined 2, answered 0 and left no draft of 0." in main.notes
+    assert any("no fair sample" in note for note in main.notes)
+    assert [line[:3] for line in table(evaluation, "decisions").rows] == [("answered", 3, 60), ("phrase", 2, 40)]
+
+
+def test_a_strategy_that_finished_nothing_is_said_to_have_failed() -> None:
+    failed = where_the_second_step_fails()
+    untold = replace(failed, failures=[each for each in failed.failures if each.strategy != "long_context"])
+    for evaluation in (failed, untold):  # it is known by its failures, or by the settings only
+        notes = table(evaluation, "main").notes
+        assert "long_context was asked for and finished no question, so it has no figures." in notes
+        for note in (*notes, *table(evaluation, "money").notes):
+            assert "was not run" not in note
+    without = where_the_second_step_fails(strategies=("rag", "self_route"))
+    assert any("The long context was not run" in note for note in table(without, "main").notes)
+
+
+def test_a_k_that_finished_nothing_is_named() -> None:
+    results = results_of({"rag": (0.0, 1.0)}, k=5)
+    evaluation = an_evaluation(results, [Failure("narrativeqa", "0", "rag", 100, False, "too long")])
+    assert table(evaluation, "main").notes[0].startswith("rag (k=100) was asked for and finished no question")
+
+
+def test_few_questions_that_are_left_out_are_counted_but_do_not_come_first() -> None:
+    results = results_of({"rag": (1.0,) * 20, "long_context": (1.0,) * 18})
+    notes = table(an_evaluation(results), "main").notes
+    assert notes[0].startswith("Scores are")
+    assert "Of those left out, the first step (k=5) declined 0, answered 2 and left no draft of 0." in notes
+    assert not any("no fair sample" in note for note in notes)
+
+
+def test_a_data_set_that_is_left_out_whole_is_named() -> None:
+    results = [a_result("rag"), a_result("long_context"), a_result("rag", dataset="lost")]
+    main = table(an_evaluation(results), "main")
+    assert "lost" not in main.columns
+    assert "Data sets that are left out whole: lost." in main.notes
+
+
+def test_empty_replies_are_counted() -> None:
+    results = [
+        a_result("rag", id="1", answer=" ", draft=" "),  # one reply, not two
+        a_result("rag", id="2", draft="", signal="empty"),
+        a_result("rag", id="3", answer="", draft="unanswerable", signal="sentinel"),  # said in the data set's own way
+        a_result("long_context", id="1", answer="\n"),
+        a_result("closed_book", id="1", answer=""),
+        *(a_result("long_context", id=name) for name in "23"),
+    ]
+    (note,) = [note for note in table(an_evaluation(results), "main").notes if "empty" in note]
+    assert note.endswith(": rag (k=5) 2, long_context 1.")
+    assert not [note for note in table(two_sets(), "main").notes if "empty" in note]
+
+
+@pytest.mark.parametrize("name", ["Avg", "Overall", "questions", "rag", "", "k", "this run"])
+def test_a_data_set_may_have_any_name(name: str) -> None:
+    def of(dataset: str) -> list[Table]:
+        results = results_of({"rag": (0.0, 1.0), "long_context": (1.0, 1.0), "closed_book": (0.0, 1.0)})
+        results += results_of(
+            {"rag": (0.2, 0.2), "long_context": (0.4, 0.4), "closed_book": (0.0, 0.0)}, dataset=dataset
+        )
+        return an_evaluation(results).tables()
+
+    for ours, usual in zip(of(name), of("usual"), strict=True):
+        renamed = [tuple(name if cell == "usual" else cell for cell in line) for line in (usual.columns, *usual.rows)]
+        assert [ours.columns, *ours.rows] == renamed
+
+
 def test_without_the_long_context_its_tokens_are_estimated() -> None:
     results = [
         a_result("self_route", id="1", usage=usage(10, long_context_only=100)),
@@ -429,6 +517,14 @@ def test_closed_book_leaves_out_what_the_model_knows() -> None:
     assert scores["GPT-3.5-Turbo not from memory"] == 13.00
 
 
+def test_a_decline_is_nothing_known_by_heart() -> None:
+    results = results_of({"rag": (0.0, 1.0)}, dataset="own")
+    results += [a_result("closed_book", 1.0, dataset="own", id=name, answerable=name == "1") for name in "01"]
+    found = table(an_evaluation(results), "closed_book")
+    assert row(found, "own", "rag")["not from memory"] == 0
+    assert row(found, "own", "questions")["not from memory"] == 1
+
+
 def test_closed_book_of_a_model_that_knows_it_all_leaves_nothing() -> None:
     results = [a_result("rag", dataset="own"), a_result("closed_book", dataset="own")]
     rows = table(an_evaluation(results), "closed_book").rows
@@ -469,5 +565,6 @@ def test_the_frame_has_a_row_for_each_question_and_strategy() -> None:
     assert frame["answers"].tolist() == [("answer 1",)] * 2
     assert frame["cost"].tolist() == [Decimal("0.10"), None]
     assert frame["signal"].tolist()[0] == "answered"
+    assert frame["seconds"].tolist() == [0.5, 0.5]
     assert frame[["input_tokens", "output_tokens"]].to_numpy().tolist() == [[10, 1], [100, 1]]
     assert Evaluation((), ()).frame.columns.tolist() == frame.columns.tolist()

@@ -1,6 +1,5 @@
 """The README says what works: its Python blocks are run, against a server that answers like a provider."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +41,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
         yield server
 
 
+def names_in(folder: str) -> list[str]:
+    return [path.name for path in Path(folder).iterdir()]
+
+
 async def test_the_python_blocks_of_the_readme_run(
     server: LoopbackServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -64,7 +67,7 @@ async def test_the_python_blocks_of_the_readme_run(
     assert "Ms Okafor rag\n" in shown
     assert re.search(r"queries +0 +1 +1\n", shown)
     assert len(re.findall(r"\bself_route +Ms Okafor +long_context +1\.0\n", shown)) == 2
-    assert {"report.html", "results.json", "replies.jsonl"} <= set(os.listdir("evaluation"))
+    assert {"report.html", "results.json", "replies.jsonl"} <= set(names_in("evaluation"))
     answers = names["chain"].invoke("Who chaired?")
     assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
     result = await names["Ask"]().run(question="Who chaired?")

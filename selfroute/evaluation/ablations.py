@@ -18,12 +18,13 @@ def by_k(finished: Finished) -> Table | None:
         return None
     rows: list[tuple[Cell, ...]] = []
     for k in sorted(finished.ks, key=lambda k: k or 0):
-        average = finished.figures(k)["Avg"]
+        average, _ = finished.figures(k)
         own = (average.get(row) for row in ("rag", "self_route", "rag token %", "token %"))
         rows.append((k, *own, *published.K.get(k or 0, ("",) * 4)))
     columns = ("rag", "self_route", "rag token %", "self_route token %")
     notes = ["The paper's are Gemini-1.5-Pro's over the seven data sets of LongBench; its long context scores 45.53."]
-    score = finished.figures(finished.ks[0])["Avg"].get("long_context")
+    average, _ = finished.figures(finished.ks[0])
+    score = average.get("long_context")
     if score is not None:
         notes.insert(0, f"The long context scores {score:.2f}.")
     title = "Scores and input tokens by k (Table 7 and Figure 3 of the paper)"
@@ -35,8 +36,8 @@ def passkey(finished: Finished) -> Table | None:
     names = [name for name in finished.datasets if name in published.PASSKEY]
     if not names:
         return None
-    own = finished.figures(finished.ks[0])
-    ran = [row for row in ("rag", "long_context", "self_route") if row in own["Avg"]]
+    average, own = finished.figures(finished.ks[0])
+    ran = [row for row in ("rag", "long_context", "self_route") if row in average]
     rows = tuple((name, *(own[name][row] for row in ran), *published.PASSKEY[name]) for name in names)
     notes = ("The paper's are Gemini-1.5-Pro's.", *finished.about_k)
     columns = ("data set", *ran, "paper rag", "paper long_context")
@@ -69,17 +70,18 @@ def closed_book(finished: Finished) -> Table | None:
     whole = finished.only(asked)
     if not whole.keys:
         return None
-    part = whole.only(key for key in whole.keys if asked[key].exact != 1)
-    everything, rest = whole.figures(whole.ks[0]), part.figures(whole.ks[0])
-    with_paper = "musique" in everything
+    # a decline is no knowledge, even where the reference says that there is no answer
+    part = whole.only(key for key, each in asked.items() if not (each.answerable and each.exact == 1))
+    (average, by_dataset), (rest_average, rest) = (some.figures(whole.ks[0]) for some in (whole, part))
+    pairs = [("Avg", average, rest_average)] if len(by_dataset) > 1 else []
+    pairs += [(name, figures, rest.get(name, {"questions": 0})) for name, figures in by_dataset.items()]
+    with_paper = "musique" in by_dataset
     rows: list[tuple[Cell, ...]] = []
-    for name, figures in everything.items():
-        if name == "Avg" and len(whole.datasets) == 1:
-            continue
+    for name, figures, left in pairs:
         for row in published.CLOSED_BOOK:
             if row in figures:
                 beside = published.CLOSED_BOOK[row] if name == "musique" else ("",) * 4
-                own = (figures[row], rest.get(name, {"questions": 0}).get(row))
+                own = (figures[row], left.get(row))
                 rows.append((name, row, *own, *(beside if with_paper else ())))
     columns = ["data set", "", "all questions", "not from memory"]
     if with_paper:

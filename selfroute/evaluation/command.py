@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
@@ -21,11 +22,12 @@ from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets, estimates
 from selfroute.evaluation.from_documents import DocumentsPipeline
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.replies import Replies, count_kept
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
-from selfroute.evaluation.retrieval import Order, load_retriever
+from selfroute.evaluation.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.runs import measure, tasks_of
 from selfroute.evaluation.show import show_tables
+from selfroute.evaluation.table import Table
 
 _PAPERS = 5
 """Of several k, the one that the tables are for."""
@@ -74,14 +76,60 @@ def evaluate(options: Options) -> bool:
         questions = [question for name in options.data for question in _questions(name, options)]
     for note in notes:
         err.print(str(note.message))
+    if options.dry_run:
+        show_tables(out, [_estimate(options, questions, err=err, strategies=strategies, ks=ks)])
+        return True
     models = _models(options, err)
-    replies = Replies(options.out, max_cost=None if options.max_cost is None else Decimal(str(options.max_cost)))
-    passages = {"rag", "self_route"} & set(strategies) and not options.dry_run
     retriever = None
-    if passages:
+    if {"rag", "self_route"} & set(strategies):
         with screen.stage(err, f"Loading the retriever {options.retriever}"):
             retriever = load_retriever(options.retriever, folder=options.out / "vectors")
-    pipeline = DocumentsPipeline(
+    cap = None if options.max_cost is None else Decimal(str(options.max_cost))
+    with Replies(options.out, max_cost=cap) as replies:
+        pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
+        evaluation = _asked(
+            options, pipeline, models=models, questions=questions, strategies=strategies, ks=ks, err=err
+        )
+    evaluation.save(options.out)
+    _tell(evaluation, options, out=out, err=err, replies=replies)
+    return not evaluation.failures and not evaluation.stopped
+
+
+def _asked(  # noqa: PLR0913 - all that decides
+    options: Options,
+    pipeline: DocumentsPipeline,
+    *,
+    models: run.Models,
+    questions: Sequence[Question],
+    strategies: Sequence[Strategy],
+    ks: Sequence[int],
+    err: Console,
+) -> Evaluation:
+    extra = {"closed_book": options.drop_closed_book, "based_only_on": options.compare_based_only_on}
+    total = sum(len(tasks_of(question, strategies, ks=ks, **extra)) for question in questions)
+    try:
+        with screen.stage(err, "Asking", total) as advance:
+            return measure(
+                pipeline,
+                questions,
+                strategies=strategies,
+                ks=ks,
+                explain_declines=options.explain_declines,
+                concurrency=options.concurrency if models.is_language_model else models.at_once,
+                settings=_settings(options, models),
+                on_progress=advance,
+                **extra,
+            )
+    except KeyboardInterrupt:
+        kept = pipeline.replies.kept + pipeline.replies.asked
+        err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
+        raise
+
+
+def _pipeline(
+    options: Options, models: run.Models, *, replies: Replies, retriever: Retriever | None
+) -> DocumentsPipeline:
+    return DocumentsPipeline(
         models.llm,
         replies=replies,
         retriever=retriever,
@@ -91,29 +139,6 @@ def evaluate(options: Options) -> bool:
         priced_as=options.priced_as,
         long_context_priced_as=options.long_context_priced_as,
     )
-    if options.dry_run:
-        table = _estimate(options, questions, pipeline=pipeline, models=models, strategies=strategies, ks=ks)
-        show_tables(out, [table])
-        return True
-    extra = {"closed_book": options.drop_closed_book, "based_only_on": options.compare_based_only_on}
-    total = sum(len(tasks_of(question, strategies, ks=ks, **extra)) for question in questions)
-    with screen.stage(err, "Asking", total) as advance:
-        evaluation = measure(
-            pipeline,
-            questions,
-            strategies=strategies,
-            ks=ks,
-            explain_declines=options.explain_declines,
-            concurrency=min(options.concurrency, models.at_once)
-            if not models.is_language_model
-            else options.concurrency,
-            settings=_settings(options, models),
-            on_progress=advance,
-            **extra,
-        )
-    evaluation.save(options.out)
-    _tell(evaluation, options, out=out, err=err, replies=replies)
-    return not evaluation.failures and not evaluation.stopped
 
 
 def _strategies(text: str) -> list[Strategy]:
@@ -140,7 +165,7 @@ def _questions(name: str, options: Options) -> list[Question]:
     questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
     bare = next((question for question in questions if question.document is None), None)
     if bare:
-        msg = f"question {bare.id} of {name} has no document: write document or document_file"
+        msg = f"question {bare.id!r} of {name} has no document: write document or document_file"
         raise InputError(msg)
     return questions
 
@@ -159,15 +184,16 @@ def _models(options: Options, err: Console) -> run.Models:
     return replace(models, llm=llm, long_context_llm=second)
 
 
-def _estimate(  # noqa: PLR0913 - all that decides
+def _estimate(
     options: Options,
     questions: Sequence[Question],
     *,
-    pipeline: DocumentsPipeline,
-    models: run.Models,
+    err: Console,
     strategies: Sequence[Strategy],
     ks: Sequence[int],
-) -> Any:
+) -> Table:
+    models = _models(options, err)
+    pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
     said = prices.said(
         priced_as=options.priced_as,
         long_context_priced_as=options.long_context_priced_as,
@@ -175,15 +201,16 @@ def _estimate(  # noqa: PLR0913 - all that decides
     )
     first = partial(prices.cost_of, said["rag"] or name_of(models.llm))
     second = partial(prices.cost_of, said["long_context"] or name_of(models.long_context_llm or models.llm))
-    whole: Callable[[Question], str] = lambda question: pipeline.whole(question)[0]  # noqa: E731
+    sizes = estimates.sizes_of(questions, ks=ks, whole=lambda question: pipeline.whole(question)[0])
     return estimates.estimate(
         questions,
-        estimates.sizes_of(questions, ks=ks, whole=whole),
+        sizes,
         strategies=strategies,
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
+        explain_declines=options.explain_declines,
         prices=(first, second),
-        kept=pipeline.replies.kept,
+        kept=count_kept(options.out),
     )
 
 
@@ -192,13 +219,18 @@ def _settings(options: Options, models: run.Models) -> dict[str, Any]:
         "data": list(options.data),
         "model": models.name,
         "language_model": models.is_language_model,
-        "base_url": options.base_url,
+        "base_url": options.base_url and _without_credentials(options.base_url),
         "temperature": options.temperature,
         "retriever": options.retriever,
         "order": options.order,
         "window": options.window,
         "limit": options.limit,
     }
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
@@ -209,7 +241,8 @@ def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Consol
     else:
         show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
     if replies.asked or replies.kept:
-        paid = "at prices that are not known" if replies.unpriced else f"${replies.spent:.4f} with earlier runs"
+        budget = replies.budget
+        paid = "at prices that are not known" if budget.unpriced else f"${budget.spent:.4f} with earlier runs"
         err.print(f"{replies.asked} replies were asked for, {replies.kept} were kept from earlier runs; {paid}.")
     err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
     if evaluation.failures:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation.hub import is_within_reach
 from selfroute.evaluation.passkey import LARGER, SPECIAL_TOKEN, larger, special_token
 from selfroute.evaluation.prompts import LETTERS
 from selfroute.evaluation.questions import Question, load_questions, option_and_letter, rows
@@ -201,9 +202,9 @@ def _downloaded(dataset: Dataset) -> Path:
         raise ConfigurationError(msg) from error
     repository, file = _REPOSITORIES[dataset.benchmark], _hub_file(dataset)
     try:
-        return Path(hf_hub_download(repository, file, repo_type="dataset"))
+        return Path(hf_hub_download(repository, file, repo_type="dataset", local_files_only=not is_within_reach()))
     except OSError as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".") if is_within_reach() else "it is out of reach"
         msg = (
             f"{file} of {repository}, which {dataset.name} is read from, could not be had from the hub ({reason}); "
             f"put {_url(dataset)} into a folder and name that with --data-folder"

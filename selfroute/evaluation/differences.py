@@ -72,7 +72,7 @@ def wins(finished: Finished) -> Table | None:
 def decisions(finished: Finished) -> Table | None:
     """How the first step declines, and whether it is right to."""
     k = finished.ks[0]
-    drafted = finished.get("self_route", k) or finished.get("rag", k)
+    drafted = finished.drafts.get(k)
     if not drafted:
         return None
     pairs = {rag.key: (rag, reader) for rag, reader in pairs_of(finished)}
@@ -84,7 +84,7 @@ def decisions(finished: Finished) -> Table | None:
         rows.append((signal, count, 100 * count / len(drafted), *quality))
     columns = ("signal", "questions", "share %", "RAG", "long context", "long context better", "long context worse")
     notes = (
-        "RAG and long context are mean scores over all questions of the row.",
+        "RAG and long context are mean scores over those questions of the row that both finished.",
         "Where the first step answered, long context better is what reading on would have brought.",
         "Where it declined, long context better is what reading on brought.",
         *finished.about_k,

@@ -8,9 +8,9 @@ from decimal import Decimal
 from itertools import groupby
 
 from selfroute.evaluation import prompts
+from selfroute.evaluation.budget import OUTPUT_TOKENS
 from selfroute.evaluation.chunks import chunks
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import OUTPUT_TOKENS
 from selfroute.evaluation.results import Strategy
 from selfroute.evaluation.table import Cell, Table
 from selfroute.usage import Cost, StepUsage, count_tokens
@@ -62,6 +62,7 @@ def estimate(  # noqa: PLR0913 - all that decides
     strategies: Sequence[Strategy],
     closed_book: bool,
     based_only_on: bool,
+    explain_declines: bool,
     prices: tuple[Price, Price],
     kept: int,
 ) -> Table:
@@ -75,6 +76,7 @@ def estimate(  # noqa: PLR0913 - all that decides
         strategies: The strategies.
         closed_book: Whether each question is asked without text, too.
         based_only_on: Whether documents are read with a second prompt, too.
+        explain_declines: Whether the model is asked why it declined.
         prices: Price a call of the first step and one of the second.
         kept: How many replies are there from earlier runs.
     """
@@ -96,12 +98,13 @@ def estimate(  # noqa: PLR0913 - all that decides
     total: Cell = sum(known) if len(known) == len(costs) else None
     sums = [sum(int(row[place] or 0) for row in rows) for place in range(1, 6)]
     rows.append(("all", *sums, total))
+    unknown = prices[1](StepUsage(1, 1)).unknown if total is None else None
     return Table(
         "estimate",
         "What this run will take",
         ("data set", "questions", "drafts", "draft tokens", "long contexts", "long-context tokens", "US dollars"),
         tuple(rows),
-        tuple(_notes(maybe=maybe, kept=kept, unknown=_reason(prices[1]) if total is None else None)),
+        tuple(_notes(maybe=maybe, explain=explain_declines, kept=kept, unknown=unknown)),
     )
 
 
@@ -113,14 +116,12 @@ def _dollars(cost: Cost) -> float | None:
     return None if cost.dollars is None else float(cost.dollars)
 
 
-def _reason(price: Price) -> str | None:
-    return price(StepUsage(1, 1)).unknown
-
-
-def _notes(*, maybe: bool, kept: int, unknown: str | None) -> Iterable[str]:
+def _notes(*, maybe: bool, explain: bool, kept: int, unknown: str | None) -> Iterable[str]:
     yield f"Tokens are a quarter of the characters, and each reply is taken to have {OUTPUT_TOKENS}."
     if maybe:
         yield "Long contexts are counted for every question; they are read only where the model declines."
+    if explain:
+        yield "Each draft that is declined is asked about once more: what the drafts take is the most that can come to."
     if kept:
         yield f"{kept} replies are kept from earlier runs; what they answer is not paid again."
     if unknown:

@@ -1,13 +1,14 @@
 """Writes an evaluation to files, and reads it back.
 
-`results.json` holds everything but the texts of the documents, as one object:
+`results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
   `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
-  index into these.
+  index into these. Results of other k than the first that was asked for have none, here and in the report: with all of
+  them, files grow to gigabytes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from selfroute import __version__
+from selfroute.evaluation.finished import Finished
 from selfroute.evaluation.plots import plots
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.report import html
@@ -79,12 +81,13 @@ def load(folder: str | Path) -> Evaluation:
 
 def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
     texts: dict[str, int] = {}
+    k, *_ = Finished.of(evaluation).ks
     results = [
         {
             **_fields(result),
             "passages": [
                 {"text": texts.setdefault(passage.text, len(texts)), "score": passage.score}
-                for passage in result.passages
+                for passage in (result.passages if result.k == k else ())
             ],
         }
         for result in evaluation.results
@@ -144,7 +147,7 @@ def _question_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             **{name: given.get(name) for name in ("score", "exact", "set_f1")},
             "input_tokens": None if isinstance(record, Failure) else record.input_tokens,
             **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},
-            **{name: given.get(name) for name in ("cut", "error")},
+            **{name: given.get(name) for name in ("cut", "seconds", "error")},
         }
 
 

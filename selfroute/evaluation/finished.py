@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Result, Strategy
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Result, Strategy
 from selfroute.evaluation.statistics import Key
 
 Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
@@ -20,14 +20,18 @@ class Finished:
 
     Attributes:
         evaluation: What they are taken from.
-        runs: The results of each strategy and k, all on the same questions.
-        unfinished: How many of the questions asked each strategy and k did not finish.
+        runs: The results of each strategy and k that finished any question, all on the same questions.
+        drafts: For each k the results of all first steps, those on questions that are not compared, too.
+        failed: The strategies and k that were asked for and finished no question.
+        unfinished: How many of the questions asked the others did not finish.
         left_out: How many of the questions asked are not compared.
         documents: The document that each question is on.
     """
 
     evaluation: Evaluation
     runs: Mapping[Run, Results]
+    drafts: Mapping[int | None, Results]
+    failed: Sequence[Run]
     unfinished: Mapping[Run, int]
     left_out: int
     documents: Mapping[Key, str]
@@ -36,13 +40,15 @@ class Finished:
     def of(cls, evaluation: Evaluation) -> Finished:
         """Those of an evaluation; closed book and "based only on" are other experiments."""
         found: dict[Run, dict[Key, Result]] = {run: {} for run in _runs(evaluation)}
-        for result in _compared(evaluation):
-            found[_run(result)][result.key] = result
+        for result in compared(evaluation):
+            found[run_of(result)][result.key] = result
         documents = {question.key: question.document_id for question in evaluation.questions}
         keys = [key for key in documents if found and all(key in results for results in found.values())]
         return cls(
             evaluation,
             {run: {key: results[key] for key in keys} for run, results in found.items()},
+            {k: found.get(("self_route", k), {}) | found.get(("rag", k), {}) for _, k in found},
+            _failed(evaluation, found),
             {run: len(documents) - len(results) for run, results in found.items()},
             len(documents) - len(keys) if found else 0,
             documents,
@@ -80,35 +86,36 @@ class Finished:
 
     def of_dataset(self, name: str) -> Finished:
         """The same with the questions of one data set."""
-        return self.only(key for key in self.keys if key[0] == name)
+        return self.only(key for key in self.documents if key[0] == name)
 
     def only(self, keys: Iterable[Key]) -> Finished:
         """The same with fewer questions."""
         kept = set(keys)
         runs = {run: {key: each for key, each in found.items() if key in kept} for run, found in self.runs.items()}
-        return replace(self, runs=runs)
+        drafts = {k: {key: each for key, each in found.items() if key in kept} for k, found in self.drafts.items()}
+        return replace(self, runs=runs, drafts=drafts)
 
-    def figures(self, k: int | None) -> dict[str, Figures]:
-        """Table 1, for one k: the figures of each data set, and of "Avg", the mean over the data sets.
+    def figures(self, k: int | None) -> tuple[Figures, dict[str, Figures]]:
+        """Table 1, for one k: the means over the data sets, and the figures of each data set.
 
-        Each has `questions` (their number; of "Avg" the sum), a score for each strategy that ran, `answerable %`,
-        `rag token %` and `token %` (Self-Route's), all times 100 and None where they are not known.
+        Each has `questions` (their number; first the sum), a score for each strategy that ran, `answerable %` (of all
+        drafts), `rag token %` and `token %` (Self-Route's), all times 100 and None where they are not known.
         """
-        by_dataset = {name: self._figures([key for key in self.keys if key[0] == name], k) for name in self.datasets}
+        by_dataset = {name: self.of_dataset(name)._figures(k) for name in self.datasets}  # noqa: SLF001
         columns = list(by_dataset.values())
         total = {row: mean([column[row] for column in columns]) for row in (columns[0] if columns else ())}
-        return {"Avg": {**total, "questions": len(self.keys)}, **by_dataset}
+        return {**total, "questions": len(self.keys)}, by_dataset
 
-    def _figures(self, keys: Sequence[Key], k: int | None) -> Figures:
-        runs = {strategy: [found[key] for key in keys] for strategy in STRATEGIES if (found := self.get(strategy, k))}
-        figures: Figures = {"questions": len(keys)}
+    def _figures(self, k: int | None) -> Figures:
+        runs = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
+        figures: Figures = {"questions": len(self.keys)}
         figures.update({strategy: 100 * fmean(each.score for each in results) for strategy, results in runs.items()})
         reader = runs.get("long_context")
         for strategy, row in (("rag", "rag token %"), ("self_route", "token %")):
             if strategy in runs:
                 figures[row] = token_share(runs[strategy], reader)
-        if drafted := runs.get("self_route") or runs.get("rag"):
-            figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted)
+        if drafted := self.drafts.get(k):
+            figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
         return figures
 
 
@@ -134,12 +141,29 @@ def mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known and len(known) == len(values) else None
 
 
-def _compared(evaluation: Evaluation) -> Iterable[Result]:
+def named(run: Run) -> str:
+    """A strategy and its k in words."""
+    strategy, k = run
+    return strategy if k is None else f"{strategy} (k={k})"
+
+
+def compared(evaluation: Evaluation) -> Iterable[Result]:
+    """The results of the three strategies, without those of "based only on"."""
     return (each for each in evaluation.results if each.strategy in STRATEGIES and not each.based_only_on)
 
 
-def _run(result: Result) -> Run:
-    return result.strategy, None if result.strategy == "long_context" else result.k
+def run_of(each: Result | Failure) -> Run:
+    """Its strategy and k."""
+    return each.strategy, None if each.strategy == "long_context" else each.k
+
+
+def _failed(evaluation: Evaluation, found: Collection[Run]) -> list[Run]:
+    """What was asked for and is not among what was found; k is None where nothing tells it."""
+    tried = [run_of(each) for each in evaluation.failures if each.strategy in STRATEGIES and not each.based_only_on]
+    known = {strategy for strategy, _ in (*found, *tried)}
+    asked = evaluation.settings.get("strategies") or ()
+    untold: list[Run] = [(strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known]
+    return [run for run in dict.fromkeys([*tried, *untold]) if run not in found]
 
 
 def _runs(evaluation: Evaluation) -> list[Run]:
@@ -155,4 +179,4 @@ def _runs(evaluation: Evaluation) -> list[Run]:
             STRATEGIES.index(strategy),
         )
 
-    return sorted({_run(each) for each in _compared(evaluation)}, key=place)
+    return sorted({run_of(each) for each in compared(evaluation)}, key=place)

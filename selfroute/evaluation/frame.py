@@ -30,6 +30,7 @@ _COLUMNS = (
     "output_tokens",
     "cost",
     "cut",
+    "seconds",
     "draft",
 )
 

@@ -76,7 +76,7 @@ class DocumentsPipeline:
         passages = self._passages(question, task.k) if task.k and task.strategy != "long_context" else []
         given = {"input": question.question, "choices": prompts.choice_lines(question.choices)}
         outcome = self._pipeline(task, passages, read).ask(task, given)
-        return replace(outcome, cut=cut and outcome.route == "long_context")
+        return replace(outcome, cut=outcome.route == "long_context" and (cut or outcome.cut))
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the model why passages do not answer a task's question."""

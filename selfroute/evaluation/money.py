@@ -38,7 +38,8 @@ def _whole(finished: Finished) -> tuple[Decimal | None, str]:
         return _sum(each.usage.get("cost") for each in reader.values()), "the long context"
     drafted: Results = finished.get("self_route", finished.ks[0])
     whole = _sum(each.usage.get("cost_long_context_only") for each in drafted.values()) if drafted else None
-    return whole, "the long context, which was not run: its cost is an estimate"
+    why = "finished no question" if ("long_context", None) in finished.failed else "was not run"
+    return whole, f"the long context, which {why}: its cost is an estimate"
 
 
 def _sum(costs: Iterable[str | None]) -> Decimal | None:

@@ -67,6 +67,7 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             known for the model (in the extra `prices`).
         InputError: A question is not as described.
     """
+    strategies = list(dict.fromkeys(strategies))
     unknown = [one for one in strategies if one not in STRATEGIES]
     if unknown or not strategies:
         msg = f"strategies are {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'none'}"
@@ -79,16 +80,17 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             for number, one in enumerate(questions, 1)
         ]
     cap = None if max_cost is None else Decimal(str(max_cost))
-    return measure(
-        _pipeline_of(pipeline, Replies(Path(folder) if folder else None, max_cost=cap)),
-        asked,
-        strategies=strategies,
-        closed_book=drop_closed_book,
-        explain_declines=explain_declines,
-        concurrency=concurrency,
-        settings={"pipeline": type(pipeline).__name__},
-        on_progress=on_progress,
-    )
+    with Replies(Path(folder) if folder else None, max_cost=cap) as replies:
+        return measure(
+            _pipeline_of(pipeline, replies),
+            asked,
+            strategies=strategies,
+            closed_book=drop_closed_book,
+            explain_declines=explain_declines,
+            concurrency=concurrency,
+            settings={"pipeline": type(pipeline).__name__},
+            on_progress=on_progress,
+        )
 
 
 def _pipeline_of(given: Any, replies: Replies) -> Pipeline:

@@ -118,7 +118,7 @@ def _quality_tokens(finished: Finished) -> Figure | None:
 
 def _point(finished: Finished, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
     """The tokens and the score of a strategy, on average over the data sets."""
-    average = finished.figures(k)["Avg"]
+    average, _ = finished.figures(k)
     tokens = {"long_context": 100.0, "rag": average.get("rag token %"), "self_route": average.get("token %")}
     return tokens[strategy], average.get(strategy)
 

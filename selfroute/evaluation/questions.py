@@ -181,7 +181,7 @@ class _Row:
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.values.get(key)
         texts = [value] if isinstance(value, str) else [] if value is None else value
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             self.fail(f"{key} must be a list of strings")
         return tuple(texts)
 

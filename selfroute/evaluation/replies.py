@@ -7,24 +7,21 @@ import json
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
+from functools import reduce
+from operator import add
 from pathlib import Path
+from typing import Any
 
-from selfroute.errors import ConfigurationError, SelfRouteError
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.budget import Budget, Price
 from selfroute.prices import Model, cost_of
-from selfroute.usage import Cost, StepUsage
+from selfroute.usage import Cost, StepUsage, Usage
 
 FILE = "replies.jsonl"
-OUTPUT_TOKENS = 200
-"""What a reply is taken to have, before it is there."""
-
-
-class CostCapError(SelfRouteError, RuntimeError):
-    """The next reply could cost more than is left of the cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +97,26 @@ class Reply:
         )
 
 
+def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
+    """What the replies of a long-context step took, as plain JSON."""
+    counts = [reply.usage() for reply in replies]
+    return Usage(long_context=reduce(add, counts) if counts else None).as_dict()
+
+
+_FIELDS = frozenset(field.name for field in fields(Reply))
+
+
 class Replies:
     """The replies of a run.
 
     They are kept in `replies.jsonl` of a folder, one to a line, each written before it is used; a line that an
     interrupted run left half written is dropped. Threads may share them: two that ask the same wait for one reply.
+    A folder takes one run at a time.
 
     Attributes:
-        spent: What all kept replies cost together, as far as it is known.
-        unpriced: How many of them have no known price.
+        budget: What they cost, and may.
         asked: How many were asked for in this run.
         kept: How many there were already.
-        steps: How many there are for each step.
     """
 
     def __init__(self, folder: Path | None = None, *, max_cost: Decimal | None = None) -> None:
@@ -122,37 +127,44 @@ class Replies:
             max_cost: The most that all of them may cost together, in US dollars; None for no limit.
 
         Raises:
-            ConfigurationError: The folder can not be used.
+            ConfigurationError: The folder can not be used, or another run uses it.
         """
         self._path = folder / FILE if folder else None
-        self._max_cost = max_cost
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Lock] = {}
         self._replies: dict[str, Reply] = {}
-        self._pending = Decimal(0)
-        self.spent, self.unpriced, self.asked = Decimal(0), 0, 0
-        self.steps: Counter[str] = Counter()
-        if self._path:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._load(self._path)
-            except OSError as error:
-                msg = f"the replies can not be kept in {self._path.parent}: {error.strerror or error}"
-                raise ConfigurationError(msg) from error
+        self.budget = Budget(max_cost)
+        self.asked = 0
+        self._folder_lock = _locked(folder) if folder else None
+        if self._path and self._path.exists():
+            _cut_torn_line(self._path)
+            for key, step, reply in _kept(self._path):
+                self._add(key, reply, step)
         self.kept = len(self._replies)
 
-    def get(self, identity: object, ask: Callable[[], Reply], *, step: str, expected: Cost) -> Reply:
+    def __enter__(self) -> Replies:  # noqa: PYI034 (typing.Self is of Python 3.11)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the folder to others."""
+        if self._folder_lock:
+            self._folder_lock.release()
+
+    def get(self, identity: object, ask: Callable[[], Reply], *, step: str, price: Price) -> Reply:
         """Return the reply to a prompt: the kept one, or else ask for it and keep it.
 
         Args:
             identity: All that the reply depends on, as plain JSON: model, settings, prompt.
             ask: Asks the model; what it raises passes through, and nothing is kept.
-            step: What it is asked for, for the file.
-            expected: What it will probably cost.
+            step: What it is asked for.
+            price: What it costs with so many tokens.
 
         Raises:
             CostCapError: It could cost more than is left of `max_cost`.
-            ConfigurationError: There is a `max_cost`, and no price is known.
+            ConfigurationError: There is a `max_cost`, and a price is not known.
         """
         key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()
         with self._lock:
@@ -160,70 +172,76 @@ class Replies:
                 return self._replies[key]
             asking = self._asking.setdefault(key, threading.Lock())
         with asking:
-            with self._lock:
-                if key in self._replies:  # another thread asked the same
-                    return self._replies[key]
-            with self._within_the_cap(expected):
+            if key in self._replies:  # another thread asked the same
+                return self._replies[key]
+            with self.budget.reserve(step, price):
                 started = time.monotonic()
                 reply = ask()
                 reply = replace(reply, seconds=round(time.monotonic() - started, 3))
                 self._keep(key, reply, step)
-        if self._max_cost is not None and reply.cost is None:
-            msg = f"the cap can not be held: the price of what {reply.model or 'the model'} replied is not known"
-            raise ConfigurationError(msg)
         return reply
-
-    @contextmanager
-    def _within_the_cap(self, expected: Cost) -> Iterator[None]:
-        if self._max_cost is None:
-            yield
-            return
-        if expected.dollars is None:
-            msg = f"the cap can not be held, because no price is known: {expected.unknown}"
-            raise ConfigurationError(msg)
-        with self._lock:
-            left = self._max_cost - self.spent - self._pending
-            if expected.dollars > left:
-                msg = f"the cap of ${self._max_cost} is reached: ${self.spent:.4f} are spent, counting earlier runs"
-                raise CostCapError(msg)
-            self._pending += expected.dollars
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._pending -= expected.dollars
 
     def _keep(self, key: str, reply: Reply, step: str) -> None:
         with self._lock:
-            self.asked += 1
-            self._add(key, reply, step)
             if self._path:
-                line = json.dumps({"key": key, "step": step, **asdict(reply)}, ensure_ascii=False)
+                line = json.dumps({"key": key, "step": step, **asdict(reply)})
                 with self._path.open("a", encoding="utf-8") as file:
                     file.write(f"{line}\n")
                     file.flush()
                     os.fsync(file.fileno())
+            self.asked += 1
+            self._add(key, reply, step)
 
     def _add(self, key: str, reply: Reply, step: str) -> None:
         self._replies[key] = reply
-        self.steps[step] += 1
-        if reply.cost is None:
-            self.unpriced += 1
-        else:
-            self.spent += Decimal(reply.cost)
+        self.budget.book(reply.cost, kind=step, output_tokens=reply.output_tokens)
 
-    def _load(self, path: Path) -> None:
-        """Read what is there, and cut a torn last line off, so that the next one starts on a line of its own."""
-        if not path.exists():
-            return
-        content = path.read_bytes()
-        whole = content.rpartition(b"\n")[0]
-        for line in whole.splitlines():
-            with suppress(ValueError, TypeError, KeyError, AttributeError):  # a damaged line is asked again
+
+def count_kept(folder: Path) -> int:
+    """Count the replies that are kept in a folder, without touching it."""
+    path = folder / FILE
+    return len({key for key, _, _ in _kept(path)}) if path.exists() else 0
+
+
+def _locked(folder: Path) -> Any:
+    """Make the folder, and keep other runs out of it."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / f"{FILE}.lock", timeout=0, thread_local=False)
+        lock.acquire()
+    except Timeout as error:
+        msg = f"another run keeps its replies in {folder}: wait for it, or use another folder"
+        raise ConfigurationError(msg) from error
+    except OSError as error:
+        msg = f"the replies can not be kept in {folder}: {error.strerror or error}"
+        raise ConfigurationError(msg) from error
+    return lock
+
+
+def _kept(path: Path) -> Iterator[tuple[str, str, Reply]]:
+    """The replies of a file, with their keys and steps."""
+    with path.open("rb") as lines:
+        for line in lines:
+            # What a damaged line replied to is asked again.
+            with suppress(ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
                 row = json.loads(line)
-                key, step = row.pop("key"), row.pop("step")
-                self._add(key, Reply(**row), step)
-        end = len(whole) + 1 if whole else 0
-        if end < len(content):
-            with path.open("r+b") as file:
-                file.truncate(end)
+                known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
+                yield row["key"], row["step"], _checked(Reply(**known))
+
+
+def _checked(reply: Reply) -> Reply:
+    if not isinstance(reply.text, str) or Decimal(reply.cost or 0) < 0 or reply.input_tokens + reply.output_tokens < 0:
+        msg = "it is no reply"
+        raise ValueError(msg)
+    return reply
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Cut off a line that an interrupted run left half written, so that the next one starts on a line of its own."""
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        with path.open("r+b") as file:
+            file.truncate(end)

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from selfroute import __version__
+from selfroute.evaluation.finished import Finished
 from selfroute.evaluation.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
@@ -27,6 +28,7 @@ from selfroute.table import dollars
 Record = TypeVar("Record", Result, Failure, Reason)
 
 _UNKNOWN = "\N{EN DASH}"
+_MOST = 10  # passages that are shown of a question: all would make pages that no browser opens
 _EQUAL = 1e-9  # scores that differ by less are rounded differently
 _INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -40,12 +42,14 @@ class Asked:
         results: What the strategies made of it.
         failures: What could not be finished.
         reasons: Why drafts were declined.
+        k: With how many passages the results are whose passages are shown.
     """
 
     question: Question
     results: Sequence[Result]
     failures: Sequence[Failure]
     reasons: Sequence[Reason]
+    k: int | None
 
     @property
     def routes(self) -> str:
@@ -68,14 +72,9 @@ class Asked:
         return any(result.score < score - _EQUAL for result in self._of("self_route") for score in alone)
 
     @property
-    def passages(self) -> Sequence[Sequence[Passage]]:
-        """What was retrieved, the most first; what only begins another is shown by that."""
-        kept: list[Sequence[Passage]] = []
-        for result in sorted(self.results, key=lambda result: -len(result.passages)):
-            found = list(result.passages)
-            if found and not any(list(other[: len(found)]) == found for other in kept):
-                kept.append(found)
-        return kept
+    def passages(self) -> Sequence[Passage]:
+        """What was retrieved; all strategies are given the same."""
+        return next((result.passages for result in self.results if result.passages and result.k == self.k), ())
 
     def _of(self, strategy: str) -> list[Result]:
         return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
@@ -111,6 +110,7 @@ def html(
         asked=_asked(evaluation),
         names=NAMES,
         reasons=LETTERS,
+        most=_MOST,
         # these two are ours: nothing is filled into them
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
@@ -121,9 +121,9 @@ def html(
 
 def _asked(evaluation: Evaluation) -> list[Asked]:
     results, failures = _by_question(evaluation.results), _by_question(evaluation.failures)
-    reasons = _by_question(evaluation.reasons)
+    reasons, (k, *_) = _by_question(evaluation.reasons), Finished.of(evaluation).ks
     return [
-        Asked(question, results[question.key], failures[question.key], reasons[question.key])
+        Asked(question, results[question.key], failures[question.key], reasons[question.key], k)
         for question in evaluation.questions
     ]
 

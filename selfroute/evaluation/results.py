@@ -49,7 +49,8 @@ class Result:
         usage: What it took, as the chain says it; what a kept reply took counts as if it was asked for again.
         draft: What the model wrote in the first step, None if that did not run.
         passages: What was retrieved.
-        cut: Whether the document was longer than the model's window and was cut in the middle.
+        cut: Whether the model did not read the document whole, as it was longer than its window.
+        seconds: How long the model took to reply, in all steps that ran; of a kept reply when it was asked for.
         score: By the question's own metric, from 0 to 1.
         exact: The loose exact match of Li et al. (2025), 0 or 1; of SQuAD its own, of choices and pass keys the score.
         set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; likewise.
@@ -68,6 +69,7 @@ class Result:
     draft: str | None
     passages: Sequence[Passage]
     cut: bool
+    seconds: float = field(compare=False)
     score: float
     exact: float
     set_f1: float

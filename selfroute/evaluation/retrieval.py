@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.hub import is_within_reach
 from selfroute.sizes import Recent
 
+_MISSPELT = ("contriever", "dragon", "bm25")
 RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25")
 _MINILM = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 _CONTRIEVER = "facebook/contriever"
@@ -147,6 +150,10 @@ def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
     Raises:
         ConfigurationError: It can not be loaded; the message names others.
     """
+    meant = get_close_matches(name, _MISSPELT, n=1) if name not in RETRIEVERS and not Path(name).exists() else None
+    if meant:
+        msg = f"there is no retriever {name!r}: is it {meant[0]}?"
+        raise ConfigurationError(msg)
     package = "bm25s" if name == "bm25" else "sentence_transformers"
     if not find_spec(package):
         msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
@@ -191,7 +198,8 @@ def _load(name: str | None, *, first_token: bool = False) -> Any:
 
     try:
         with weights(name) as path:
-            model: Any = SentenceTransformer(path)
+            here = Path(path).exists() or not is_within_reach()
+            model: Any = SentenceTransformer(path, local_files_only=here)
     except ConfigurationError as error:
         others = "--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
         msg = f"{str(error).rstrip('.')}; what needs no download: {others}"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from selfroute.errors import ConfigurationError
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation.budget import CostCapError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.replies import CostCapError
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result, Strategy
 from selfroute.failures import one_line
 from selfroute.flow import Route
@@ -55,6 +56,7 @@ class Outcome:
     draft: str | None = None
     passages: Sequence[Passage] = ()
     cut: bool = False
+    seconds: float = 0.0
 
 
 class Pipeline(Protocol):
@@ -82,9 +84,11 @@ def tasks_of(
 ) -> list[Task]:
     """List what is to be asked about a question: what reads no passages once, the rest once for each k."""
     tasks = [Task(question, "closed_book")] if closed_book else []
+    tasks += [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
     once: list[Strategy] = [one for one in strategies if one == "long_context"]
-    tasks += [Task(question, one, based_only_on=said) for one in once for said in (False, True)[: 1 + based_only_on]]
-    return tasks + [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
+    return tasks + [
+        Task(question, one, based_only_on=said) for one in once for said in (False, True)[: 1 + based_only_on]
+    ]
 
 
 @dataclass
@@ -134,10 +138,10 @@ def run(  # noqa: PLR0913 - what there is to choose
     ended = Run()
 
     def ask(number: int) -> None:
+        if stop.is_set():
+            return
         done[number] = own = Run()
-        for task in tasks(questions[number]):
-            if stop.is_set():
-                return
+        for task in tasks(questions[number]):  # to the end, as only whole questions can be compared
             try:
                 _perform(pipeline, task, run=own, explain_declines=explain_declines)
             except BaseException:  # of what stops the run; the provider's errors are among the failures
@@ -147,7 +151,7 @@ def run(  # noqa: PLR0913 - what there is to choose
 
     threads = ThreadPoolExecutor(concurrency, thread_name_prefix="selfroute-evaluation")
     try:
-        for future in as_completed([threads.submit(ask, number) for number in range(len(questions))]):
+        for future in as_completed([threads.submit(ask, number) for number in _in_turn(questions)]):
             try:
                 future.result()
             except CostCapError as error:
@@ -163,6 +167,16 @@ def run(  # noqa: PLR0913 - what there is to choose
         ended.failures += done[number].failures
         ended.reasons += done[number].reasons
     return ended
+
+
+def _in_turn(questions: Sequence[Question]) -> list[int]:
+    """The places of the questions, those of all data sets in turn: so a run that is cut short has some of each."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for number, question in enumerate(questions):
+        turns.append((seen[question.dataset], number))
+        seen[question.dataset] += 1
+    return [number for _, number in sorted(turns)]
 
 
 def _perform(pipeline: Pipeline, task: Task, *, run: Run, explain_declines: bool) -> None:
@@ -206,6 +220,7 @@ def scored(task: Task, outcome: Outcome) -> Result:
         draft=outcome.draft,
         passages=outcome.passages,
         cut=outcome.cut,
+        seconds=outcome.seconds,
         score=score,
         exact=METRICS[exact](said, question.answers),
         set_f1=METRICS[set_f1](said, question.answers),
@@ -241,7 +256,13 @@ def measure(  # noqa: PLR0913 - what there is to choose
 
     Raises:
         ConfigurationError: A part can not work at all.
+        InputError: A question is there twice.
     """
+    keys = Counter(question.key for question in questions)
+    dataset, name = max(keys, key=keys.__getitem__, default=("", ""))
+    if keys[dataset, name] > 1:
+        msg = f"question {name!r} of {dataset!r} is there twice: give each an id, or each file a dataset, of its own"
+        raise InputError(msg)
     tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
     done = run(
         pipeline,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from selfroute.evaluation import paper as published
 from selfroute.evaluation.ablations import based_only_on, by_k, closed_book, passkey, reasons
 from selfroute.evaluation.differences import agreement, decisions, differences, wins
 from selfroute.evaluation.finished import Finished, mean
 from selfroute.evaluation.money import money
+from selfroute.evaluation.notes import about_intervals, about_main
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
-from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, compare, interval, with_few_documents
+from selfroute.evaluation.statistics import compare, interval
 from selfroute.evaluation.table import Cell, Table
 
 _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
@@ -55,26 +56,27 @@ def main(finished: Finished) -> Table | None:
     by_k = {k: finished.figures(k) for k in finished.ks}
     rows = []
     for row, k in layout:
-        if row in by_k[k]["Avg"]:
-            average, *others = (figures[row] for figures in by_k[k].values())
+        average, by_dataset = by_k[k]
+        if row in average:
             depends = row not in {"long_context", "questions"} and k is not None
-            rows.append((row, k if depends else "", average, *_interval(finished, row, k), *others))
+            head = (row, k if depends else "", average[row], *_interval(finished, row, k))
+            rows.append((*head, *(figures[row] for figures in by_dataset.values())))
     columns = ("", "k", "Avg", "low", "high", *finished.datasets)
     title = "Scores, answerable questions and input tokens (Table 1 of the paper)"
-    return Table("main", title, columns, tuple(rows), tuple(_about_main(finished)))
+    return Table("main", title, columns, tuple(rows), tuple(about_main(finished)))
 
 
 def intervals(finished: Finished) -> Table | None:
     """The interval of 95 % of each score."""
     rows: list[tuple[Cell, ...]] = []
     for strategy, k in finished.runs:
-        figures = finished.figures(k)
-        for name in ("Avg", *finished.datasets):
-            part = finished if name == "Avg" else finished.of_dataset(name)
-            head: tuple[Cell, ...] = (strategy, "" if k is None else k, name, figures[name][strategy])
+        average, by_dataset = finished.figures(k)
+        parts = [(name, finished.of_dataset(name), figures) for name, figures in by_dataset.items()]
+        for name, part, figures in [("Avg", finished, average), *parts]:
+            head: tuple[Cell, ...] = (strategy, "" if k is None else k, name, figures[strategy])
             rows.append((*head, *_interval(part, strategy, k), len(part.keys)))
     columns = ("strategy", "k", "data set", "score", "low", "high", "questions")
-    notes = _about_intervals(finished)
+    notes = about_intervals(finished)
     return Table("intervals", "Scores with intervals of 95 %", columns, tuple(rows), notes) if finished.keys else None
 
 
@@ -83,14 +85,15 @@ def paper(finished: Finished) -> Table | None:
     names = [name for name in finished.datasets if name in published.DATASETS]
     if not names:
         return None
-    own = finished.figures(finished.ks[0])
-    models = {"this run": {row: [own[name][row] for name in names] for row in published.ROWS if row in own["Avg"]}}
+    average, own = finished.figures(finished.ks[0])
+    models = {"this run": {row: [own[name][row] for name in names] for row in published.ROWS if row in average}}
     for model, figures in published.MODELS.items():
         models[model] = {row: [line[name] for name in names] for row, line in figures.items()}
     rows = tuple((model, row, mean(line), *line) for model, lines in models.items() for row, line in lines.items())
     printed = ("The paper prints 35.32 where the row of GPT-3.5-Turbo's self_route averages 36.40.",)
     whole = set(names) == set(published.DATASETS)
-    notes = ("Avg is the average over these data sets.", *(printed if whole else ()), *finished.about_k)
+    alike = "Data sets are taken for the paper's by their names."
+    notes = (alike, "Avg is the average over these data sets.", *(printed if whole else ()), *finished.about_k)
     title = "Beside the paper's figures (Tables 1 and 2)"
     return Table("paper", title, ("", "row", "Avg", *names), rows, notes)
 
@@ -98,14 +101,15 @@ def paper(finished: Finished) -> Table | None:
 def comparisons(finished: Finished) -> Table | None:
     """The differences between strategies, question by question."""
     rows: list[tuple[Cell, ...]] = []
+    parts = [("Avg", finished)]
+    if len(finished.datasets) > 1:
+        parts += [(name, finished.of_dataset(name)) for name in finished.datasets]
     for first, second in _PAIRS:
-        pair = [finished.get(strategy, finished.ks[0]) for strategy in (first, second)]
-        if not all(pair):
-            continue
-        for name in ("Avg", *(finished.datasets if len(finished.datasets) > 1 else ())):
-            ours, theirs = (
-                {key: each.score for key, each in results.items() if name in ("Avg", key[0])} for results in pair
-            )
+        for name, part in parts:
+            pair = [part.get(strategy, finished.ks[0]) for strategy in (first, second)]
+            if not all(pair):
+                continue
+            ours, theirs = ({key: each.score for key, each in results.items()} for results in pair)
             found = compare(ours, theirs, documents=finished.documents)
             low, high = (100 * end for end in found.interval) if found.interval else (None, None)
             counts = (found.better, found.equal, found.worse)
@@ -115,7 +119,7 @@ def comparisons(finished: Finished) -> Table | None:
     notes = (
         "The first is called better or worse where the interval leaves 0 out and p is at most 0.05.",
         "Of twenty pairs that are alike, one is called better or worse by chance.",
-        *_about_intervals(finished),
+        *about_intervals(finished),
         *finished.about_k,
     )
     return Table("comparisons", "Strategies compared", (*columns, "verdict"), tuple(rows), notes) if rows else None
@@ -137,35 +141,3 @@ def _interval(finished: Finished, row: str, k: int | None) -> tuple[Cell, Cell]:
         return "", ""
     found = interval({key: each.score for key, each in finished.get(row, k).items()}, finished.documents)
     return (100 * found[0], 100 * found[1]) if found else (None, None)
-
-
-def _about_main(finished: Finished) -> Iterator[str]:
-    yield "Scores are times 100. Avg is the average over the data sets; low and high are its interval of 95 %."
-    yield "answerable % is the share of questions that the first step answers."
-    reader = finished.get("long_context")
-    if reader:
-        yield "token % is Self-Route's input tokens over those of the long context."
-    elif finished.get("self_route", finished.ks[0]):
-        yield "The long context was not run: token % is an estimate of what it would have read, where that is known."
-    if finished.left_out:
-        runs = (
-            (strategy if k is None else f"{strategy} (k={k})", n) for (strategy, k), n in finished.unfinished.items()
-        )
-        missing = ", ".join(f"{name} {count:,}" for name, count in runs if count)
-        yield f"Questions left out because not every strategy finished them: {finished.left_out:,} ({missing})."
-    if failed := len(finished.evaluation.failures):
-        yield f"Failures, which are not scored: {failed:,}."
-    if cut := sum(each.cut for each in (reader or finished.get("self_route", finished.ks[0])).values()):
-        yield f"Documents that were cut in the middle to fit the model's window: {cut:,} of {len(finished.keys):,}."
-    if finished.evaluation.stopped:
-        yield f"The run ended early: {finished.evaluation.stopped.rstrip('.')}."
-    yield from _about_intervals(finished)
-
-
-def _about_intervals(finished: Finished) -> tuple[str, ...]:
-    names = with_few_documents(finished.keys, finished.documents)
-    if not names:
-        return ()
-    where = "" if len(names) == len(finished.datasets) else f" of {', '.join(names)}"
-    few = f"The questions{where} are on fewer than {FEWEST_DOCUMENTS} known documents"
-    return (f"{few}: intervals speak for other questions on the same documents, not for other documents.",)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
-from functools import partial, reduce
-from operator import add
+from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
@@ -19,12 +17,14 @@ from pydantic import Field
 from typing_extensions import override
 
 from langchain_selfroute import SelfRouteChain
-from langchain_selfroute.models import Tally, asked, inside_of, name_of
+from langchain_selfroute.documents import label_of
+from langchain_selfroute.models import Tally, asked, name_of
 from langchain_selfroute.structured import Filled, text_of
 from selfroute.answerability import declines
+from selfroute.evaluation.identity import told_of
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import OUTPUT_TOKENS, Replies, Reply
+from selfroute.evaluation.replies import Replies, Reply, usage_of
 from selfroute.evaluation.results import Passage
 from selfroute.evaluation.runs import Outcome, Task, with_choices
 from selfroute.flow import Route
@@ -59,24 +59,22 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         """Return the kept reply to a prompt, or ask for it and keep it."""
         configured = name_of(self.model, config, kwargs)
         ask = partial(self._ask, input, config, kwargs=kwargs, configured=configured)
-        expected = StepUsage(self.chain.count_tokens(asked(input)), OUTPUT_TOKENS)
+        tokens = self.chain.count_tokens(asked(input))
         reply: Reply = self.replies.get(
             self._identity(input, config, kwargs),
             ask,
             step=self.step,
-            expected=cost_of(self.priced_as or configured, expected),
+            price=lambda output: cost_of(self.priced_as or configured, StepUsage(tokens, output)),
         )
         self.heard.append(reply.priced(self.priced_as))
         return self._told(reply)
 
     def _identity(self, prompt: PromptValue, config: RunnableConfig | None, kwargs: Mapping[str, Any]) -> object:
         """All that a reply depends on."""
-        model, bound = inside_of(self.model, config)
         return {
-            "kind": [type(model).__module__, type(model).__qualname__],
-            "model": _settings(model),
+            "model": told_of(self.model, config),
             "about": astuple(name_of(self.model, config, kwargs)),
-            "given": {**bound, **kwargs},
+            "given": kwargs,
             "structured": self.chain.refusal if self.structured else None,
             "prompt": [[message.type, message.content] for message in prompt.to_messages()],
         }
@@ -103,13 +101,6 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         message = AIMessage(reply.text, response_metadata={key: value for key, value in about.items() if value})
         message.usage_metadata = None if reply.estimated else counts
         return Filled(message, None) if self.structured else message
-
-
-def _settings(model: Any) -> Any:
-    """What a model is set to, as LangChain's own cache takes it: without keys."""
-    if isinstance(model, BaseChatModel):
-        return model._get_llm_string()  # noqa: SLF001
-    return model._identifying_params if isinstance(model, BaseLanguageModel) else None  # noqa: SLF001
 
 
 class _Declines(Runnable[Any, AIMessage]):
@@ -164,12 +155,12 @@ class ChainPipeline:
             usage=output["usage"],
             draft=heard["rag"][-1].text if heard["rag"] else None,
             passages=passages,
+            cut=any(label_of(document).get("trimmed") for document in output["context"]),
+            seconds=sum(reply.seconds for replies in heard.values() for reply in replies),
         )
         if task.strategy != "long_context":
             return outcome
-        paid = [reply.usage() for reply in heard["long_context"]]
-        usage = Usage(long_context=reduce(add, paid) if paid else None)
-        return Outcome(outcome.answer, "long_context", outcome.answerable, {}, usage.as_dict())
+        return replace(outcome, decision={}, usage=usage_of(heard["long_context"]))
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the first step's model why the passages do not answer a question (Table 8)."""
@@ -188,7 +179,7 @@ class ChainPipeline:
             "baseline": Baseline(),  # what one question taught would change another's estimate, by their order
         }
         if task.strategy == "rag":
-            changes["documents"] = _no_documents
+            changes |= {"documents": _no_documents, "measure_savings": False}
         elif task.strategy == "long_context":
             changes["llm"] = _Declines()
         return chain.model_copy(update=changes)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import astuple
-from functools import partial, reduce
-from operator import add
+from dataclasses import astuple, replace
+from functools import partial
 from typing import Any, cast
 
 from llama_index.core.base.response.schema import Response as EngineResponse
@@ -30,11 +29,12 @@ from typing_extensions import override
 
 from llamaindex_selfroute import SelfRouteSynthesizer, convert, structured
 from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, Tally, name_of
 from selfroute.answerability import declines
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import OUTPUT_TOKENS, Replies, Reply
+from selfroute.evaluation.replies import Replies, Reply, usage_of
 from selfroute.evaluation.results import Passage
 from selfroute.evaluation.runs import Outcome, Task, with_choices
 from selfroute.flow import Route
@@ -103,12 +103,12 @@ class KeptLLM(CustomLLM):
         raise NotImplementedError  # nothing streams here
 
     def _reply(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
-        expected = StepUsage(self.synthesizer.count_tokens(convert.text_of(prompt)), OUTPUT_TOKENS)
+        tokens = self.synthesizer.count_tokens(convert.text_of(prompt))
         reply: Reply = self.replies.get(
             self._identity(prompt, options),
             partial(self._ask, prompt, options),
             step=self.step,
-            expected=cost_of(self.priced_as or name_of(self.inner), expected),
+            price=lambda output: cost_of(self.priced_as or name_of(self.inner), StepUsage(tokens, output)),
         )
         self.heard.append(reply.priced(self.priced_as))
         return reply
@@ -221,19 +221,20 @@ class EnginePipeline:
         noted = _Noted()
         response = cast("EngineResponse", self._by(task, heard, noted).query(with_choices(task.question)))
         told = response.metadata or {}
-        if task.strategy == "long_context":
-            paid = [reply.usage() for reply in heard["long_context"]]
-            usage = Usage(long_context=reduce(add, paid) if paid else None)
-            return Outcome(response.response or "", "long_context", told["answerable"], {}, usage.as_dict())
-        return Outcome(
+        outcome = Outcome(
             answer=response.response or "",
-            route=told["route"] if task.strategy == "self_route" else "rag",
+            route=told["route"] if task.strategy == "self_route" else task.strategy,
             answerable=told["answerable"],
             decision=told["decision"],
             usage=told["usage"],
             draft=heard["rag"][-1].text if heard["rag"] else None,
             passages=[self._passage(node) for node in noted.nodes if node.node.node_id in told["retrieved"]],
+            cut=any(map(is_trimmed, response.source_nodes)),
+            seconds=sum(reply.seconds for replies in heard.values() for reply in replies),
         )
+        if task.strategy != "long_context":
+            return outcome
+        return replace(outcome, decision={}, usage=usage_of(heard["long_context"]), passages=())
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the first step's model why the passages do not answer a question (Table 8)."""
@@ -251,6 +252,7 @@ class EnginePipeline:
         synthesizer.names = Names(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":
             synthesizer.documents, synthesizer._source = _no_documents, None  # noqa: SLF001
+            synthesizer.measure_savings = False
         engine._response_synthesizer = synthesizer  # noqa: SLF001
         engine._node_postprocessors = [*self.engine._node_postprocessors, noted]  # noqa: SLF001
         return engine
