@@ -6,7 +6,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 VENV_OLDEST ?= .venv-oldest
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := answerability core core_documents loopback cli notebooks reader telemetry \
-	$(addprefix evaluation_,command data metrics report retrieval tables)
+	$(addprefix evaluation_,command data hub metrics report retrieval tables)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST:%=tests/test_%.py),$(wildcard tests/test_*.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False

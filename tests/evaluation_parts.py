@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from selfroute.evaluation.questions import Question
@@ -93,3 +94,9 @@ def an_evaluation(results: Iterable[Result], failures: Iterable[Failure] = (), *
     keys = dict.fromkeys((each.dataset, each.id) for each in [*results, *failures])
     questions = [a_question(name, dataset) for dataset, name in keys]
     return Evaluation(**{"questions": questions, "results": results, "failures": failures, **fields})
+
+
+def of_the_paper(evaluation: Evaluation) -> Evaluation:
+    """The same, its data sets loaded as the paper's by the command."""
+    names = list(dict.fromkeys(question.dataset for question in evaluation.questions))
+    return replace(evaluation, settings={**evaluation.settings, "data": names})

@@ -310,6 +310,7 @@ def test_json_is_all_that_is_printed(run: Run, questions: Path) -> None:
     printed = json.loads(result.out)
     assert printed["settings"]["model"] == "openai:gpt-4o-mini"
     assert printed["tables"][0]["name"] == "main"
+    assert "Self-Route scores 100.00" in printed["summary"][0]
 
 
 def test_everything_is_in_the_folder_and_no_key_is(run: Run, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from selfroute.evaluation.export import load, save
 from selfroute.evaluation.plots import CAPTIONS, plots
 from selfroute.evaluation.report import Asked, html
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason
-from selfroute.evaluation.show import show_tables
+from selfroute.evaluation.show import show_summary, show_tables
 from selfroute.evaluation.table import Cell, Table, as_text
 from selfroute.evaluation.tables import tables
 
@@ -305,6 +305,22 @@ def test_all_files_are_written_and_written_again(tmp_path: Path) -> None:
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     expected = {f"tables/{table.name}.csv" for table in tables(evaluation)} | {f"plots/{name}.png" for name in CAPTIONS}
     assert found == expected | {"results.json", "questions.csv", "report.html"}
+
+
+def test_the_summary_is_on_the_page_and_in_results_json(tmp_path: Path) -> None:
+    evaluation = full(questions=3)
+    evaluation.save(tmp_path)
+    sentences = evaluation.summary()
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(sentences) > 2
+    assert all(sentence in page.texts["p"] for sentence in sentences)
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["summary"] == sentences
+
+
+def test_the_summary_is_shown_as_it_is_a_sentence_at_a_time() -> None:
+    stream = StringIO()
+    show_summary(open_console(stream), ["[red]One\x1b[2J.", "Two."])
+    assert stream.getvalue() == "[red]One[2J.\nTwo.\n\n"
 
 
 def test_an_evaluation_of_nothing_is_written(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation_parts import a_question, a_result, an_evaluation, results_of, usage
+from evaluation_parts import a_question, a_result, an_evaluation, of_the_paper, results_of, usage
 from selfroute.evaluation import paper
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Reason, Strategy
 from selfroute.evaluation.statistics import SAME, average, compare, interval
@@ -190,7 +190,7 @@ def test_table_1_has_the_scores_the_answerable_share_and_the_tokens() -> None:
 
 
 def test_all_rows_are_as_long_as_the_columns_and_hold_plain_cells() -> None:
-    evaluation = replace(everything(), failures=[Failure("own", "1", "rag", 1, False, "TimeoutError")])
+    evaluation = replace(of_the_paper(everything()), failures=[Failure("own", "1", "rag", 1, False, "TimeoutError")])
     made = evaluation.tables()
     assert [each.name for each in made] == [
         "main",
@@ -198,7 +198,9 @@ def test_all_rows_are_as_long_as_the_columns_and_hold_plain_cells() -> None:
         "paper",
         "comparisons",
         "money",
+        "declines",
         "k",
+        "comparisons_by_dataset",
         "differences",
         "agreement",
         "wins",
@@ -370,18 +372,25 @@ def test_each_k_has_its_rows_and_other_tables_take_the_first_that_was_asked_for(
     results += results_of({"rag": (1.0, 0.5), "self_route": (1.0, 0.5)}, k=5)
     evaluation = an_evaluation(results, settings={"k": [5, 1]})
     heads = [line[:3] for line in table(evaluation, "main").rows if line[0] in ("long_context", "rag")]
-    assert heads == [("long_context", "", 75), ("rag", 5, 75), ("rag", 1, 25)]
+    assert heads == [("long_context", "", 75), ("rag", 1, 25), ("rag", 5, 75)]
+    assert [line[:2] for line in table(evaluation, "money").rows] == [
+        ("long_context", ""),
+        ("rag", 1),
+        ("self_route", 1),
+        ("rag", 5),
+        ("self_route", 5),
+    ]
+    assert any("k=5" in note for note in table(evaluation, "main").notes)
     by_k = table(evaluation, "k")
     assert [line[:3] for line in by_k.rows] == [(1, 25, 75), (5, 75, 75)]
-    assert row(by_k, 5)["paper rag"] == 37.92
     assert "The long context scores 75.00." in by_k.notes
     compared = table(evaluation, "comparisons")
-    assert row(compared, "rag - long_context", "Avg")["difference"] == 0
+    assert row(compared, "rag - long_context")["difference"] == 0
     assert any("k=5" in note for note in compared.notes)
 
 
 def test_the_papers_figures_stand_beside_its_data_sets_only() -> None:
-    beside = table(two_sets(), "paper")
+    beside = table(of_the_paper(two_sets()), "paper")
     assert beside.columns == ("", "row", "Avg", "narrativeqa")
     assert row(beside, "this run", "rag") == {
         "": "this run",
@@ -390,12 +399,55 @@ def test_the_papers_figures_stand_beside_its_data_sets_only() -> None:
         "narrativeqa": pytest.approx(20),
     }
     assert row(beside, "GPT-4O", "token %")["narrativeqa"] == 66.40
-    own = an_evaluation([a_result("rag", dataset="own")])
+    own = of_the_paper(an_evaluation([a_result("rag", dataset="own")]))
     assert "paper" not in [each.name for each in own.tables()]
 
 
+@pytest.mark.parametrize("data", [None, (), ["qmsum.jsonl", "own/qasper"], ["en.mc"], "musique", 5])
+def test_own_data_that_bear_the_names_of_the_papers_do_not_stand_beside_them(data: Any) -> None:
+    results = []
+    for dataset in ("qmsum", "musique", "passkey"):
+        results += results_of({"long_context": (0.5, 1.0), "closed_book": (1.0, 0.0)}, dataset=dataset)
+        results += results_of({"long_context": (0.25, 1.0)}, dataset=dataset, based_only_on=True)
+        for k in (1, 5):
+            results += results_of({"rag": (0.0, 1.0), "self_route": (0.5, 1.0)}, dataset=dataset, k=k)
+    about = {"k": [5, 1]} if data is None else {"k": [5, 1], "data": data}
+    tables = an_evaluation(results, settings=about).tables()
+    assert {"k", "agreement", "based_only_on", "closed_book"} <= {each.name for each in tables}
+    assert not {"paper", "passkey"} & {each.name for each in tables}
+    assert not [head for each in tables for head in each.columns if "paper" in head or "Gemini" in head]
+    assert not [note for each in tables for note in each.notes if "aper" in note or "35.32" in note]
+
+
+def test_the_papers_figures_by_k_stand_beside_the_sets_of_longbench_only() -> None:
+    def by_k(*names: str) -> Table:
+        results = [a_result("rag", dataset=name, k=k) for name in names for k in (1, 5)]
+        return table(of_the_paper(an_evaluation(results)), "k")
+
+    assert row(by_k("qmsum", "musique"), 5)["paper rag"] == 37.92
+    assert "This run's are without narrativeqa." in " ".join(by_k(*paper.LONGBENCH[1:]).notes)
+    assert "without" not in " ".join(by_k(*paper.LONGBENCH).notes)
+    assert not [head for head in by_k("qmsum", "en.mc").columns if "paper" in head]
+    assert not [head for head in by_k("qmsum", "own").columns if "paper" in head]
+
+
+def test_fewer_questions_than_the_papers_are_counted_beside_its_figures() -> None:
+    results = results_of({"rag": (0.0, 1.0), "long_context": (0.5, 1.0), "closed_book": (0.0, 0.0)}, dataset="musique")
+    results += results_of({"long_context": (1.0,)}, dataset="musique", based_only_on=True)
+    results += [replace(each, k=1) for each in results if each.strategy == "rag"]
+    found = {each.name: " ".join(each.notes) for each in of_the_paper(an_evaluation(results)).tables()}
+    for name in ("paper", "k", "agreement", "closed_book"):
+        assert "2 of 200 of musique" in found[name], name
+    assert "1 of 200 of musique" in found["based_only_on"]
+    few = of_the_paper(an_evaluation(results_of({"rag": (1.0, 0.0)}, dataset="passkey")))
+    assert "2 of 590 of passkey" in " ".join(table(few, "passkey").notes)
+    whole = of_the_paper(an_evaluation(results_of({"rag": (1.0,) * 200}, dataset="musique")))
+    assert not [note for note in table(whole, "paper").notes if "200" in note]
+
+
 def test_where_all_nine_sets_ran_their_averages_are_the_papers() -> None:
-    beside = table(an_evaluation([a_result("rag", dataset=name) for name in paper.DATASETS]), "paper")
+    nine = an_evaluation([a_result("rag", dataset=name) for name in paper.DATASETS])
+    beside = table(of_the_paper(nine), "paper")
     assert row(beside, "Gemini-1.5-Pro", "self_route")["Avg"] == pytest.approx(46.41, abs=0.006)
     assert any("35.32" in note for note in beside.notes)
 
@@ -420,7 +472,7 @@ def test_intervals_tell_of_which_documents_they_speak() -> None:
 
 def test_a_comparison_says_in_words_what_it_shows() -> None:
     evaluation = an_evaluation(results_of({"long_context": (0.0,) * 20, "rag": (1.0, 0.5) * 10}))
-    found = row(table(evaluation, "comparisons"), "rag - long_context", "Avg")
+    found = row(table(evaluation, "comparisons"), "rag - long_context")
     assert (found["difference"], found["better"], found["worse"], found["verdict"]) == (75, 20, 0, "better")
     assert found["low"] < 75 < found["high"]
     assert float(found["p"]) < 0.001
@@ -436,11 +488,68 @@ def test_money_is_that_of_each_strategy_alone() -> None:
     )
     money = table(evaluation, "money")
     assert money.rows == (
-        ("long_context", "", 1, 100, 2, "0.4", 100),
-        ("rag", 5, 1, 10, 1, "0.1", 25),
-        ("self_route", 5, 1, 10, 1, None, None),
+        ("long_context", "", 1, 100, 2, "0.4000", 100, 0.5, 0.5),
+        ("rag", 5, 1, 10, 1, "0.1000", 25, 0.5, 0.5),
+        ("self_route", 5, 1, 10, 1, None, None, 0.5, 0.5),
     )
-    assert "self_route: cost not known for 1 of 1: no price." in money.notes
+    assert "Cost not known: no price (self_route (k=5) 1 of 1)." in money.notes
+    assert not [note for note in money.notes if "mean over the data sets" in note]
+    assert [note for note in table(two_sets(), "money").notes if "mean over the data sets" in note]
+
+
+def test_one_reason_for_costs_that_are_not_known_is_one_note() -> None:
+    notes = table(an_evaluation(results_of({"rag": (1.0, 0.0), "long_context": (1.0, 0.0)})), "money").notes
+    assert [note for note in notes if "not known" in note] == [
+        "Cost not known: no price (long_context 2 of 2, rag (k=5) 2 of 2)."
+    ]
+
+
+def test_a_sum_of_dollars_has_four_decimals() -> None:
+    results = [a_result("rag", id=str(n), usage=usage(10, cost="0.0000123456789")) for n in range(100)]
+    assert row(table(an_evaluation(results), "money"), "rag")["US dollars"] == "0.0012"
+
+
+def test_the_seconds_of_a_strategy_are_their_median_and_what_nearly_all_stay_within() -> None:
+    results = [a_result("rag", id=str(n), seconds=float(n)) for n in range(101)]
+    money = table(an_evaluation(results, settings={"concurrency": 7}), "money")
+    figures = row(money, "rag")
+    assert (figures["seconds"], figures["95 %"]) == (50, pytest.approx(95))
+    assert any("7 questions asked at a time" in note for note in money.notes)
+    assert not any("at a time" in note for note in table(an_evaluation(results), "money").notes)
+
+
+def test_single_data_sets_are_compared_in_a_table_of_their_own() -> None:
+    one = results_of({"rag": (0.0, 1.0), "long_context": (1.0, 1.0)})
+    two = [*one, *results_of({"rag": (1.0,), "long_context": (0.0,)}, dataset="own")]
+    assert "comparisons_by_dataset" not in [each.name for each in an_evaluation(one).tables()]
+    assert [line[0] for line in table(an_evaluation(two), "comparisons").rows] == ["rag - long_context"]
+    assert "comparisons_by_dataset" in table(an_evaluation(two), "comparisons").notes[0]
+    apart = table(an_evaluation(two), "comparisons_by_dataset")
+    assert [line[1:4] for line in apart.rows] == [("narrativeqa", 2, -50), ("own", 1, 100)]
+
+
+def test_declines_are_right_where_there_is_no_answer() -> None:
+    answers = {"0": (), "1": ("Unanswerable",), "2": ("",), "3": ("Paris",), "4": ("Rome",)}
+    results = [
+        a_result("long_context", id=name, k=None, answerable=name in said)
+        for name, said in ((name, "0134") for name in answers)
+    ]
+    results += [
+        a_result("rag", id=name, k=k, signal="phrase" if name in "023" else "answered")
+        for name in answers
+        for k in (5, 1)
+    ]
+    questions = [a_question(name, answers=given) for name, given in answers.items()]
+    found = table(an_evaluation(results, questions=questions, settings={"k": [5, 1]}), "declines")
+    third = pytest.approx(100 / 3)
+    assert found.rows == (
+        ("long_context", "", 2, 0, 3, third, pytest.approx(200 / 3)),
+        ("rag", 5, 2, 50, 3, pytest.approx(200 / 3), third),
+    )
+    assert any("k=5" in note for note in found.notes)
+    usual = table(two_sets(), "declines")
+    assert usual.columns == ("strategy", "k", "with an answer", "declined wrongly %")
+    assert row(usual, "rag")["declined wrongly %"] == third
 
 
 def test_without_the_long_context_its_cost_is_estimated() -> None:
@@ -470,7 +579,7 @@ def test_agreement_counts_equal_answers_and_scores_that_are_close() -> None:
         a_result("rag", 0.0, id="4"),
         a_result("long_context", 1.0, id="4"),
     ]
-    rows = table(an_evaluation(results), "agreement").rows
+    rows = table(of_the_paper(an_evaluation(results)), "agreement").rows
     assert rows == (("identical answers %", 25, 63), ("scores less than 10 apart %", 50, 70))
 
 
@@ -496,7 +605,7 @@ def test_wins_are_counted_as_the_sequel_does() -> None:
 
 def test_passkey_stands_beside_table_3() -> None:
     results = results_of({"rag": (1.0, 0.0), "long_context": (1.0, 1.0)}, dataset="passkey-larger")
-    found = table(an_evaluation(results), "passkey")
+    found = table(of_the_paper(an_evaluation(results)), "passkey")
     assert found.columns == ("data set", "rag", "long_context", "paper rag", "paper long_context")
     assert found.rows == (("passkey-larger", 50, 100, 47.63, 64.24),)
 
@@ -504,13 +613,15 @@ def test_passkey_stands_beside_table_3() -> None:
 def test_based_only_on_compares_what_was_asked_both_ways() -> None:
     results = results_of({"long_context": (1.0, 0.5, 0.0)}, dataset="qasper")
     results += results_of({"long_context": (0.5, 0.5)}, dataset="qasper", based_only_on=True)
-    assert table(an_evaluation(results), "based_only_on").rows == (("qasper", 2, 75, 50, 50.69, 47.83),)
+    own = an_evaluation(results)
+    assert table(of_the_paper(own), "based_only_on").rows == (("qasper", 2, 75, 50, 50.69, 47.83),)
+    assert table(own, "based_only_on").rows == (("qasper", 2, 75, 50),)
 
 
 def test_closed_book_leaves_out_what_the_model_knows() -> None:
     results = results_of({"long_context": (1.0, 0.5, 0.0), "rag": (1.0, 0.0, 0.0)}, dataset="musique")
     results += results_of({"closed_book": (1.0, 0.5)}, dataset="musique")  # and one that failed
-    found = table(an_evaluation(results), "closed_book")
+    found = table(of_the_paper(an_evaluation(results)), "closed_book")
     assert row(found, "musique", "questions")["not from memory"] == 1
     scores = row(found, "musique", "long_context")
     assert (scores["all questions"], scores["not from memory"]) == (75, 50)
@@ -552,6 +663,104 @@ def test_decisions_tell_what_was_missed() -> None:
         ("answered", 2, pytest.approx(200 / 3), 75, 50, 1, 1),
         ("phrase", 1, pytest.approx(100 / 3), 0, 100, 1, 0),
     )
+
+
+# --- the summary -------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_says_what_is_lost_and_what_is_saved() -> None:
+    results = []
+    for number in range(40):
+        of_question: dict[str, Any] = {"id": str(number), "signal": "phrase" if number < 8 else "answered"}
+        results.append(a_result("long_context", 1.0, id=str(number), usage=usage(0, 100, cost="0.4")))
+        results.append(a_result("self_route", 1.0 if number % 2 else 0.5, **of_question, usage=usage(25, cost="0.08")))
+        results.append(a_result("rag", 0.5 if number % 2 else 0.25, **of_question, usage=usage(10, cost="0.04")))
+    first, second, third = an_evaluation(results).summary()
+    said, _, interval_ = first.partition(" (95 %: ")
+    assert said == "Self-Route scores 75.00, the long context 100.00: 25.00 less"
+    assert interval_.endswith(" less) for 25 % of its input tokens and 20 % of its cost.")
+    low, high = (float(end) for end in interval_.partition(" less)")[0].split(" to "))
+    assert 0 < low < 25 < high < 50
+    assert second.startswith("RAG alone scores 37.50: 37.50 less than Self-Route (95 %: ")
+    assert third == "The first step answered 80 % of the questions."
+
+
+def test_the_summary_claims_no_difference_that_is_not_shown() -> None:
+    results = results_of({"long_context": (1.0, 0.5, 0.0), "self_route": (1.0, 0.0, 0.5), "rag": (1.0, 0.5, 0.0)})
+    first, second, *_ = an_evaluation(results).summary()
+    assert "the long context 50.00: no difference shown (95 %: " in first
+    assert " less to " in first
+    assert " more)" in first
+    assert "no difference from Self-Route shown" in second
+    assert "cost" not in f"{first} {second}"  # no price is known
+
+
+@given(
+    rag=st.lists(st.sampled_from((0.0, 0.5, 1.0)), min_size=12, max_size=12),
+    reader=st.lists(st.sampled_from((0.0, 0.5, 1.0)), min_size=12, max_size=12),
+)
+@few
+def test_the_summary_and_the_comparisons_agree(rag: list[float], reader: list[float]) -> None:
+    evaluation = an_evaluation(results_of({"rag": rag, "long_context": reader}))
+    found = row(table(evaluation, "comparisons"), "rag - long_context")
+    words = {SAME: "no difference shown", "better": "more", "worse": "less"}[found["verdict"]]
+    distance = "" if found["verdict"] == SAME else f"{abs(found['difference']):.2f} "
+    assert f": {distance}{words}" in evaluation.summary()[0]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sentences"),
+    [
+        ("rag", ["RAG alone scores 50.00.", "The first step answered 100 % of the questions."]),
+        ("long_context", ["The long context scores 50.00."]),
+        ("self_route", ["Self-Route scores 50.00.", "The first step answered 100 % of the questions."]),
+    ],
+)
+def test_the_summary_of_one_strategy_compares_nothing(strategy: Any, sentences: list[str]) -> None:
+    assert an_evaluation([a_result(strategy, 0.5)]).summary() == sentences
+
+
+def test_the_summary_calls_an_estimate_an_estimate() -> None:
+    paid = usage(10, long_context_only=100, cost="0.1", cost_long_context_only="0.4")
+    (first, _) = an_evaluation([a_result("self_route", usage=paid)]).summary()
+    assert first == (
+        "Self-Route scores 100.00 for an estimated 10 % of the long context's input tokens and 25 % of its cost."
+    )
+
+
+def test_the_summary_names_the_data_sets_and_the_k_where_there_are_several() -> None:
+    results = [a_result("rag", dataset=name, k=k) for name in ("a", "b") for k in (1, 5)]
+    first, second = an_evaluation(results, settings={"k": [5, 1]}).summary()
+    assert first.startswith("On average over 2 data sets, with k=5, RAG alone scores 100.00")
+    assert second == "The first step answered 100 % of the questions, on average over the data sets."
+
+
+def test_the_summary_says_on_how_many_questions_it_rests() -> None:
+    failed = where_the_second_step_fails()
+    assert failed.summary()[-1] == (
+        "This rests on 3 of 5 questions, those that every strategy finished; the long context finished none at all."
+    )
+    assert "rests" not in " ".join(two_sets().summary())
+    lost = an_evaluation([a_result("rag", id="1"), a_result("long_context", id="2")])
+    for nothing in (Evaluation((), ()), lost):
+        assert nothing.summary() == ["No question was finished by every strategy, so there is nothing to compare."]
+
+
+def test_an_evaluation_is_told_in_a_line_and_printed_as_its_summary_and_its_main_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "30")
+    evaluation = two_sets()
+    assert repr(evaluation) == "Evaluation(3 questions, 9 results, 0 failures)"
+    text = str(evaluation)
+    assert " ".join(text.split()).startswith(" ".join(evaluation.summary()))
+    assert "(Table 1 of the paper)" in text
+    assert "Tokens, cost and time" not in text
+    assert max(map(len, text.splitlines())) in range(60, 101)
+    assert "\x1b" not in text
+    assert "usage" not in text
+    assert str(Evaluation((), ())) == "No question was finished by every strategy, so there is nothing to compare."
 
 
 # --- the data frame ----------------------------------------------------------------------------------------------

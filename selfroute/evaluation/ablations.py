@@ -6,6 +6,7 @@ from collections import Counter
 
 from selfroute.evaluation import paper as published
 from selfroute.evaluation.finished import Finished, mean
+from selfroute.evaluation.notes import about_papers
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
 from selfroute.evaluation.table import Cell, Table
 
@@ -16,30 +17,39 @@ def by_k(finished: Finished) -> Table | None:
     """Table 7: scores and tokens by the number of passages."""
     if len(finished.ks) < 2 or not finished.keys:  # noqa: PLR2004
         return None
+    names = finished.datasets
+    with_paper = all(name in finished.papers and name in published.LONGBENCH for name in names)
     rows: list[tuple[Cell, ...]] = []
-    for k in sorted(finished.ks, key=lambda k: k or 0):
+    for k in finished.ascending_ks:
         average, _ = finished.figures(k)
         own = (average.get(row) for row in ("rag", "self_route", "rag token %", "token %"))
-        rows.append((k, *own, *published.K.get(k or 0, ("",) * 4)))
-    columns = ("rag", "self_route", "rag token %", "self_route token %")
-    notes = ["The paper's are Gemini-1.5-Pro's over the seven data sets of LongBench; its long context scores 45.53."]
+        rows.append((k, *own, *(published.K.get(k or 0, ("",) * 4) if with_paper else ())))
+    columns: tuple[str, ...] = ("rag", "self_route", "rag token %", "self_route token %")
+    notes = []
     average, _ = finished.figures(finished.ks[0])
     score = average.get("long_context")
     if score is not None:
-        notes.insert(0, f"The long context scores {score:.2f}.")
+        notes.append(f"The long context scores {score:.2f}.")
+    if with_paper:
+        columns += tuple(f"paper {name}" for name in columns)
+        of_seven = "Gemini-1.5-Pro's over the seven data sets of LongBench"
+        notes.append(f"The paper's are {of_seven}; its long context scores {published.K_LONG_CONTEXT:.2f}.")
+        if missing := [name for name in published.LONGBENCH if name not in names]:
+            notes.append(f"This run's are without {', '.join(missing)}.")
+        notes += about_papers(finished.counts(names))
     title = "Scores and input tokens by k (Table 7 and Figure 3 of the paper)"
-    return Table("k", title, ("k", *columns, *(f"paper {name}" for name in columns)), tuple(rows), tuple(notes))
+    return Table("k", title, ("k", *columns), tuple(rows), tuple(notes))
 
 
 def passkey(finished: Finished) -> Table | None:
     """Table 3: PassKey and its variants."""
-    names = [name for name in finished.datasets if name in published.PASSKEY]
+    names = [name for name in finished.datasets if name in published.PASSKEY and name in finished.papers]
     if not names:
         return None
     average, own = finished.figures(finished.ks[0])
     ran = [row for row in ("rag", "long_context", "self_route") if row in average]
     rows = tuple((name, *(own[name][row] for row in ran), *published.PASSKEY[name]) for name in names)
-    notes = ("The paper's are Gemini-1.5-Pro's.", *finished.about_k)
+    notes = ("The paper's are Gemini-1.5-Pro's.", *about_papers(finished.counts(names)), *finished.about_k)
     columns = ("data set", *ran, "paper rag", "paper long_context")
     return Table("passkey", "PassKey and its variants (Table 3 of the paper)", columns, rows, notes)
 
@@ -53,13 +63,19 @@ def based_only_on(finished: Finished) -> Table | None:
     keys = [key for key in without if key in given]
     if not keys:
         return None
+    counts = Counter(name for name, _ in keys)
+    beside = {name: published.BASED_ONLY_ON[name] for name in finished.papers if name in published.BASED_ONLY_ON}
+    with_paper = any(name in beside for name in counts)
     rows: list[tuple[Cell, ...]] = []
-    for name in dict.fromkeys(name for name, _ in keys):
-        of_set = [key for key in keys if key[0] == name]
-        own = (mean([100 * scores[key] for key in of_set]) for scores in (without, given))
-        rows.append((name, len(of_set), *own, *published.BASED_ONLY_ON.get(name, ("", ""))))
-    notes = ("The paper's are Gemini-1.5-Pro's.",)
-    columns = ("data set", "questions", "without", "with", "paper without", "paper with")
+    for name, count in counts.items():
+        own = (mean([100 * scores[key] for key in keys if key[0] == name]) for scores in (without, given))
+        rows.append((name, count, *own, *(beside.get(name, ("", "")) if with_paper else ())))
+    columns: tuple[str, ...] = ("data set", "questions", "without", "with")
+    notes: tuple[str, ...] = ()
+    if with_paper:
+        columns += ("paper without", "paper with")
+        fewer = about_papers({name: count for name, count in counts.items() if name in beside})
+        notes = ("The paper's are Gemini-1.5-Pro's.", *fewer)
     title = 'The long context without and with "based only on the provided passage" (Table 4 of the paper)'
     return Table("based_only_on", title, columns, tuple(rows), notes)
 
@@ -75,7 +91,7 @@ def closed_book(finished: Finished) -> Table | None:
     (average, by_dataset), (rest_average, rest) = (some.figures(whole.ks[0]) for some in (whole, part))
     pairs = [("Avg", average, rest_average)] if len(by_dataset) > 1 else []
     pairs += [(name, figures, rest.get(name, {"questions": 0})) for name, figures in by_dataset.items()]
-    with_paper = "musique" in by_dataset
+    with_paper = "musique" in by_dataset and "musique" in finished.papers
     rows: list[tuple[Cell, ...]] = []
     for name, figures, left in pairs:
         for row in published.CLOSED_BOOK:
@@ -90,6 +106,7 @@ def closed_book(finished: Finished) -> Table | None:
     notes = (
         "A question is answered from memory if the answer without any text is an exact match by the loose measure.",
         "Questions that were not asked without text are left out.",
+        *(about_papers(whole.counts(["musique"])) if with_paper else ()),
         *finished.about_k,
     )
     title = "Without the questions that the model answers from memory (Table 5 of the paper)"

@@ -26,12 +26,11 @@ from selfroute.evaluation.replies import Replies, count_kept
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
 from selfroute.evaluation.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.runs import measure, tasks_of
-from selfroute.evaluation.show import show_tables
+from selfroute.evaluation.show import show_summary, show_tables
 from selfroute.evaluation.table import Table
 
 _PAPERS = 5
-"""Of several k, the one that the tables are for."""
-_ONLY_IN_FILES = frozenset({"intervals", "differences"})
+_ONLY_IN_FILES = frozenset({"intervals", "differences", "comparisons_by_dataset"})
 """Tables that are too long for a terminal."""
 
 
@@ -62,6 +61,38 @@ class Options:
     compare_based_only_on: bool
     as_json: bool
 
+    @property
+    def chosen(self) -> list[Strategy]:
+        """The strategies to compare.
+
+        Raises:
+            ConfigurationError: One is unknown.
+        """
+        asked = [part.strip() for part in self.strategies.split(",")]
+        unknown = [part for part in asked if part not in STRATEGIES]
+        if unknown:
+            msg = (
+                f"--strategies takes {', '.join(STRATEGIES)}, with commas between; not {', '.join(map(repr, unknown))}"
+            )
+            raise ConfigurationError(msg)
+        return [one for one in STRATEGIES if one in asked]
+
+    @property
+    def ks(self) -> list[int]:
+        """How many passages, the paper's number first: the tables that are for one k are for the first.
+
+        Raises:
+            ConfigurationError: They are no numbers from 1.
+        """
+        try:
+            numbers = sorted({int(part) for part in self.k.split(",")}, key=lambda k: (k != _PAPERS, k))
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1:
+            msg = f"--k takes numbers from 1, with commas between, such as 1,5,10; not {self.k!r}"
+            raise ConfigurationError(msg)
+        return numbers
+
 
 def evaluate(options: Options) -> bool:
     """Run an evaluation and save what came of it.
@@ -69,17 +100,17 @@ def evaluate(options: Options) -> bool:
     Returns:
         Whether all questions were asked and none failed.
     """
-    strategies, ks = _strategies(options.strategies), _numbers(options.k)
     out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    strategies, _ = options.chosen, options.ks  # before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
     for note in notes:
         err.print(str(note.message))
-    if options.dry_run:
-        show_tables(out, [_estimate(options, questions, err=err, strategies=strategies, ks=ks)])
-        return True
     models = _models(options, err)
+    if options.dry_run:
+        show_tables(out, [_estimate(options, models, questions)])
+        return True
     retriever = None
     if {"rag", "self_route"} & set(strategies):
         with screen.stage(err, f"Loading the retriever {options.retriever}"):
@@ -87,38 +118,33 @@ def evaluate(options: Options) -> bool:
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
         pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
-        evaluation = _asked(
-            options, pipeline, models=models, questions=questions, strategies=strategies, ks=ks, err=err
-        )
+        evaluation = _ask(options, pipeline, models=models, questions=questions, err=err)
     evaluation.save(options.out)
     _tell(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
 
 
-def _asked(  # noqa: PLR0913 - all that decides
-    options: Options,
-    pipeline: DocumentsPipeline,
-    *,
-    models: run.Models,
-    questions: Sequence[Question],
-    strategies: Sequence[Strategy],
-    ks: Sequence[int],
-    err: Console,
+def _ask(
+    options: Options, pipeline: DocumentsPipeline, *, models: run.Models, questions: Sequence[Question], err: Console
 ) -> Evaluation:
-    extra = {"closed_book": options.drop_closed_book, "based_only_on": options.compare_based_only_on}
-    total = sum(len(tasks_of(question, strategies, ks=ks, **extra)) for question in questions)
+    chosen = partial(
+        tasks_of,
+        strategies=options.chosen,
+        ks=options.ks,
+        closed_book=options.drop_closed_book,
+        based_only_on=options.compare_based_only_on,
+    )
+    concurrency = options.concurrency if models.is_language_model else models.at_once
     try:
-        with screen.stage(err, "Asking", total) as advance:
+        with screen.stage(err, "Asking", sum(len(chosen(question)) for question in questions)) as advance:
             return measure(
                 pipeline,
                 questions,
-                strategies=strategies,
-                ks=ks,
+                concurrency=concurrency,
                 explain_declines=options.explain_declines,
-                concurrency=options.concurrency if models.is_language_model else models.at_once,
                 settings=_settings(options, models),
                 on_progress=advance,
-                **extra,
+                **chosen.keywords,
             )
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked
@@ -139,26 +165,6 @@ def _pipeline(
         priced_as=options.priced_as,
         long_context_priced_as=options.long_context_priced_as,
     )
-
-
-def _strategies(text: str) -> list[Strategy]:
-    asked = [part.strip() for part in text.split(",")]
-    unknown = [part for part in asked if part not in STRATEGIES]
-    if unknown:
-        msg = f"--strategies takes {', '.join(STRATEGIES)}, with commas between; not {', '.join(map(repr, unknown))}"
-        raise ConfigurationError(msg)
-    return [one for one in STRATEGIES if one in asked]
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        numbers = sorted({int(part) for part in text.split(",")}, key=lambda k: (k != _PAPERS, k))
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
-        msg = f"--k takes numbers from 1, with commas between, such as 1,5,10; not {text!r}"
-        raise ConfigurationError(msg)
-    return numbers
 
 
 def _questions(name: str, options: Options) -> list[Question]:
@@ -184,15 +190,7 @@ def _models(options: Options, err: Console) -> run.Models:
     return replace(models, llm=llm, long_context_llm=second)
 
 
-def _estimate(
-    options: Options,
-    questions: Sequence[Question],
-    *,
-    err: Console,
-    strategies: Sequence[Strategy],
-    ks: Sequence[int],
-) -> Table:
-    models = _models(options, err)
+def _estimate(options: Options, models: run.Models, questions: Sequence[Question]) -> Table:
     pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
     said = prices.said(
         priced_as=options.priced_as,
@@ -201,11 +199,11 @@ def _estimate(
     )
     first = partial(prices.cost_of, said["rag"] or name_of(models.llm))
     second = partial(prices.cost_of, said["long_context"] or name_of(models.long_context_llm or models.llm))
-    sizes = estimates.sizes_of(questions, ks=ks, whole=lambda question: pipeline.whole(question)[0])
+    sizes = estimates.sizes_of(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
     return estimates.estimate(
         questions,
         sizes,
-        strategies=strategies,
+        strategies=options.chosen,
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
         explain_declines=options.explain_declines,
@@ -236,9 +234,14 @@ def _without_credentials(url: str) -> str:
 def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
     tables = evaluation.tables()
     if options.as_json:
-        record = {"settings": dict(evaluation.settings), "tables": [asdict(table) for table in tables]}
+        record = {
+            "settings": dict(evaluation.settings),
+            "summary": evaluation.summary(),
+            "tables": [asdict(table) for table in tables],
+        }
         sys.stdout.write(json.dumps(record) + "\n")
     else:
+        show_summary(out, evaluation.summary())
         show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
     if replies.asked or replies.kept:
         budget = replies.budget

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from math import copysign, floor
 from statistics import fmean
 
+from selfroute.answerability import declines as declined
 from selfroute.evaluation import paper as published
-from selfroute.evaluation.finished import Finished
+from selfroute.evaluation.finished import Finished, mean
+from selfroute.evaluation.notes import about_papers
 from selfroute.evaluation.results import Result
 from selfroute.evaluation.table import Cell, Table
 
@@ -44,12 +46,16 @@ def agreement(finished: Finished) -> Table | None:
         return None
     identical = fmean(rag.answer.strip() == reader.answer.strip() for rag, reader in pairs)
     close = fmean(round(abs(difference_of(rag, reader)), 9) < BIN_WIDTH for rag, reader in pairs)
-    rows = (
-        ("identical answers %", 100 * identical, published.IDENTICAL),
-        ("scores less than 10 apart %", 100 * close, published.CLOSE),
+    names = finished.datasets
+    with_paper = all(name in finished.papers and name in published.DATASETS for name in names)
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("identical answers %", 100 * identical, *((published.IDENTICAL,) if with_paper else ())),
+        ("scores less than 10 apart %", 100 * close, *((published.CLOSE,) if with_paper else ())),
     )
+    columns = ("", "this run", *(("paper",) if with_paper else ()))
+    notes = ("The paper's are over its nine data sets.", *about_papers(finished.counts(names))) if with_paper else ()
     title = "Agreement of RAG and the long context (section 4.1 of the paper)"
-    return Table("agreement", title, ("", "this run", "paper"), rows, finished.about_k)
+    return Table("agreement", title, columns, rows, (*notes, *finished.about_k))
 
 
 def wins(finished: Finished) -> Table | None:
@@ -90,6 +96,33 @@ def decisions(finished: Finished) -> Table | None:
         *finished.about_k,
     )
     return Table("decisions", "How the first step decides", columns, tuple(rows), notes)
+
+
+def declines(finished: Finished) -> Table | None:
+    """Whether declined questions had no answer: those whose references are empty or decline themselves."""
+    if not finished.keys:
+        return None
+    bare = {each.key for each in finished.evaluation.questions if not each.answers or any(map(declined, each.answers))}
+    some = any(key in bare for key in finished.keys)
+    rows: list[tuple[Cell, ...]] = []
+    for (strategy, k), results in finished.runs.items():
+        if k in (None, finished.ks[0]):
+            without, given = (
+                [each for key, each in results.items() if (key in bare) is is_bare] for is_bare in (True, False)
+            )
+            wrongly, rightly = (mean([100.0 * (not each.answerable) for each in part]) for part in (given, without))
+            head: tuple[Cell, ...] = (strategy, "" if k is None else k, len(given), wrongly)
+            missed = None if rightly is None else 100 - rightly
+            rows.append((*head, *((len(without), rightly, missed) if some else ())))
+    columns: tuple[str, ...] = ("strategy", "k", "with an answer", "declined wrongly %")
+    if some:
+        columns += ("without an answer", "declined rightly %", "answered all the same %")
+    notes = (
+        *(("A question is without an answer if it has no reference or one that says so.",) if some else ()),
+        "It is the final answer that counts; where the passages do not hold an answer, RAG alone can but decline.",
+        *finished.about_k,
+    )
+    return Table("declines", "Questions that were declined", columns, tuple(rows), notes)
 
 
 def pairs_of(finished: Finished) -> list[_Pair]:

@@ -3,6 +3,7 @@
 `results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
+* `summary`: what it shows, in sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
   `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
@@ -27,6 +28,7 @@ from selfroute.evaluation.plots import plots
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.report import html
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
+from selfroute.evaluation.summary import summary
 from selfroute.evaluation.table import Table
 from selfroute.evaluation.tables import tables
 
@@ -97,6 +99,7 @@ def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
             "selfroute": __version__,
             "settings": evaluation.settings,
             "stopped": evaluation.stopped,
+            "summary": summary(evaluation),
             "tables": [asdict(table) for table in shown],
             "questions": [
                 {**_fields(question), "document": question.document and question.document_id}

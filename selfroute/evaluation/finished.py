@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Result, Strategy
-from selfroute.evaluation.statistics import Key
+from selfroute.evaluation.statistics import Comparison, Key, compare
 
 Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
 Results = Mapping[Key, Result]
@@ -70,9 +72,30 @@ class Finished:
         return list(dict.fromkeys(k for strategy, k in self.runs if strategy != "long_context")) or [None]
 
     @property
+    def ascending_ks(self) -> Sequence[int | None]:
+        """The same in ascending order."""
+        return sorted(self.ks, key=lambda k: k or 0)
+
+    @property
+    def ascending_runs(self) -> Sequence[tuple[Run, Results]]:
+        """The runs with their results: the long context, then by k in ascending order."""
+        return sorted(self.runs.items(), key=lambda item: item[0][1] or 0)
+
+    @property
+    def papers(self) -> Collection[str]:
+        """The data sets that were loaded as the paper's; one's own may bear the same names."""
+        data = self.evaluation.settings.get("data")
+        return [name for name in DATASETS if isinstance(data, list | tuple) and name in data]
+
+    def counts(self, names: Iterable[str]) -> dict[str, int]:
+        """How many questions of some data sets are compared."""
+        counts = Counter(name for name, _ in self.keys)
+        return {name: counts[name] for name in names}
+
+    @property
     def about_k(self) -> tuple[str, ...]:
         """The note that the tables for one k bear."""
-        others = ", ".join(str(k) for k in self.ks[1:])
+        others = ", ".join(str(k) for k in self.ascending_ks if k != self.ks[0])
         return (f"This is for k={self.ks[0]}. For k={others} see the tables main and k.",) if others else ()
 
     def get(self, strategy: Strategy, k: int | None = None) -> Results:
@@ -83,6 +106,13 @@ class Finished:
             k: With how many passages; the long context takes any.
         """
         return self.runs.get((strategy, None if strategy == "long_context" else k), {})
+
+    def compare(self, first: Strategy, second: Strategy) -> Comparison | None:
+        """Compare two strategies, with the main k; None if one of them did not run."""
+        ours, theirs = (
+            {key: each.score for key, each in self.get(strategy, self.ks[0]).items()} for strategy in (first, second)
+        )
+        return compare(ours, theirs, documents=self.documents) if ours and theirs else None
 
     def of_dataset(self, name: str) -> Finished:
         """The same with the questions of one data set."""

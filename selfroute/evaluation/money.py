@@ -1,35 +1,65 @@
-"""What each strategy cost, as if it was run alone."""
+"""What each strategy cost and how long it took, as if it was run alone."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from selfroute.evaluation.finished import Finished, Results
+import numpy as np
+
+from selfroute.evaluation.finished import Finished, Results, Run, named
 from selfroute.evaluation.table import Cell, Table
 
 
 def money(finished: Finished) -> Table | None:
-    """Tokens and US dollars of each strategy, and the share of the long context's."""
+    """Tokens, US dollars and seconds of each strategy, and the share of the long context's cost."""
     if not finished.keys:
         return None
     rows: list[tuple[Cell, ...]] = []
-    notes = ["Every strategy counts as if it was run alone: a reply that two of them share is paid by both."]
-    compared, name = _whole(finished)
-    for (strategy, k), results in finished.runs.items():
+    for (strategy, k), results in finished.ascending_runs:
         usages = [each.usage for each in results.values()]
-        spent = _sum(usage.get("cost") for usage in usages)
-        share = float(100 * spent / compared) if spent is not None and compared else None
         tokens = (sum(each.input_tokens for each in results.values()), _output_tokens(usages))
-        dollars = None if spent is None else f"{spent:f}"
-        rows.append((strategy, "" if k is None else k, len(usages), *tokens, dollars, share))
+        spent = _sum(usage.get("cost") for usage in usages)
+        dollars = None if spent is None else f"{spent:.4f}"
+        times = np.quantile([each.seconds for each in results.values()], [0.5, 0.95])
+        head: tuple[Cell, ...] = (strategy, "" if k is None else k, len(usages), *tokens)
+        rows.append((*head, dollars, cost_share(finished, (strategy, k)), *map(float, times)))
+    columns = ("strategy", "k", "questions", "input tokens", "output tokens", "US dollars", "cost %", "seconds", "95 %")
+    return Table("money", "Tokens, cost and time", columns, tuple(rows), tuple(_notes(finished)))
+
+
+def cost_share(finished: Finished, run: Run) -> float | None:
+    """The cost of a strategy in per cent of the long context's; None if one of the two is not known.
+
+    Args:
+        finished: The results.
+        run: The strategy and its k.
+    """
+    spent = _sum(each.usage.get("cost") for each in finished.runs[run].values())
+    whole, _ = _whole(finished)
+    return float(100 * spent / whole) if spent is not None and whole else None
+
+
+def _notes(finished: Finished) -> Iterator[str]:
+    yield "Every strategy counts as if it was run alone: a reply that two of them share is paid by both."
+    unknown: dict[str, list[str]] = defaultdict(list)
+    for run, results in finished.ascending_runs:
+        usages = [each.usage for each in results.values()]
         reasons = Counter(str(usage.get("cost_unknown")) for usage in usages if usage.get("cost") is None)
-        notes += [f"{strategy}: cost not known for {n:,} of {len(usages):,}: {why}." for why, n in reasons.items()]
-    notes.append(f"cost % is the cost over that of {name}.")
-    columns = ("strategy", "k", "questions", "input tokens", "output tokens", "US dollars", "cost %")
-    return Table("money", "Tokens and cost", columns, tuple(rows), tuple(notes))
+        for why, count in reasons.items():
+            unknown[why].append(f"{named(run)} {count:,} of {len(usages):,}")
+    for why, counts in unknown.items():
+        yield f"Cost not known: {why.rstrip('.')} ({', '.join(counts)})."
+    _, name = _whole(finished)
+    yield f"cost % is the cost over that of {name}."
+    if len(finished.datasets) > 1:
+        yield "Tokens here are sums over all questions; token % in the first table is a mean over the data sets."
+    at_once = finished.evaluation.settings.get("concurrency")
+    asked = f" with {at_once} questions asked at a time" if at_once else ""
+    yield f"seconds is how long the model took for a question{asked}: the median, and what 95 % stay within."
+    yield "A kept reply counts as when it was asked for; retrieval is not counted."
 
 
 def _whole(finished: Finished) -> tuple[Decimal | None, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.finished import Finished, compared, named, run_of
 from selfroute.evaluation.results import Result
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, with_few_documents
@@ -22,6 +23,8 @@ def about_main(finished: Finished) -> Iterator[str]:
         yield f"{named(run)} was asked for and finished no question, so it has no figures."
     yield "Scores are times 100. Avg is the average over the data sets; low and high are its interval of 95 %."
     yield "answerable % is the share of questions that the first step answers, of all that have a draft."
+    if len(finished.ks) > 1:
+        yield f"Tables that are for one k are for the first that was asked for, k={finished.ks[0]}."
     yield from _about_tokens(finished)
     yield from _about_left_out(finished)
     if failed := len(evaluation.failures):
@@ -46,6 +49,22 @@ def about_intervals(finished: Finished) -> tuple[str, ...]:
     where = "" if len(names) == len(finished.datasets) else f" of {', '.join(names)}"
     few = f"The questions{where} are on fewer than {FEWEST_DOCUMENTS} known documents"
     return (f"{few}: intervals speak for other questions on the same documents, not for other documents.",)
+
+
+def about_papers(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The note that figures of the paper bear where only a part of its questions is behind one's own.
+
+    Args:
+        counts: How many questions of each of the paper's data sets are compared.
+    """
+    fewer = [
+        f"{count:,} of {DATASETS[name].size:,} of {name}"
+        for name, count in counts.items()
+        if count < DATASETS[name].size
+    ]
+    return (
+        (f"This run's figures are not on all questions that the paper's are on: {', '.join(fewer)}.",) if fewer else ()
+    )
 
 
 def _about_tokens(finished: Finished) -> Iterator[str]:

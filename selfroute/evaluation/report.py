@@ -21,6 +21,7 @@ from selfroute.evaluation.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
+from selfroute.evaluation.summary import summary
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
 from selfroute.evaluation.tables import tables
 from selfroute.table import dollars
@@ -105,6 +106,7 @@ def html(
     return environment.from_string(_part("report.html.jinja")).render(
         evaluation=evaluation,
         version=__version__,
+        summary=summary(evaluation),
         tables=tables(evaluation) if tables_ is None else tables_,
         plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
         asked=_asked(evaluation),

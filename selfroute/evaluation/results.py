@@ -127,9 +127,9 @@ class Reason:
     reply: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What became of an evaluation.
+    """What became of an evaluation; `str` gives its summary and the main table.
 
     Attributes:
         questions: The questions that were asked.
@@ -147,12 +147,29 @@ class Evaluation:
     settings: Mapping[str, Any] = field(default_factory=dict)
     stopped: str | None = None
 
+    def __repr__(self) -> str:
+        """Tell how much there is: all of it would fill the screen."""
+        counts = {"questions": self.questions, "results": self.results, "failures": self.failures}
+        return f"Evaluation({', '.join(f'{len(found):,} {what}' for what, found in counts.items())})"
+
+    def __str__(self) -> str:
+        """Return the summary and the main table as plain text."""
+        from selfroute.evaluation.show import as_plain  # noqa: PLC0415
+
+        return as_plain(self.summary(), [table for table in self.tables() if table.name == "main"])
+
     @property
     def frame(self) -> pd.DataFrame:
         """The results as a data frame, one row for each question and strategy; needs pandas."""
         from selfroute.evaluation.frame import frame  # noqa: PLC0415
 
         return frame(self)
+
+    def summary(self) -> list[str]:
+        """What it shows, in a few sentences."""
+        from selfroute.evaluation.summary import summary  # noqa: PLC0415
+
+        return summary(self)
 
     def tables(self) -> list[Table]:
         """The tables that the results allow, the paper's Table 1 first."""

@@ -108,42 +108,71 @@ class Run:
     stopped: str | None = None
 
 
-def run(  # noqa: PLR0913 - what there is to choose
+def measure(  # noqa: PLR0913 - what there is to choose
     pipeline: Pipeline,
     questions: Sequence[Question],
     *,
-    tasks: Callable[[Question], Sequence[Task]],
+    strategies: Sequence[Strategy],
+    ks: Sequence[int | None] = (None,),
+    closed_book: bool = False,
+    based_only_on: bool = False,
     explain_declines: bool = False,
     concurrency: int = 4,
+    settings: Mapping[str, Any],
     on_progress: Callable[[int], object] = lambda _: None,
-) -> Run:
-    """Ask the questions, so many at a time; those of one question one after the other, so that they share replies.
+) -> Evaluation:
+    """Ask questions by each strategy, and score what comes back.
 
     Args:
         pipeline: What is evaluated.
         questions: The questions.
-        tasks: What is to be asked about each.
+        strategies: The strategies.
+        ks: How many passages are retrieved, one after the other.
+        closed_book: Whether each question is asked without any text, too.
+        based_only_on: Whether documents are also read with a prompt that says "based only on the provided passage".
         explain_declines: Whether the model is asked why it declined.
         concurrency: How many questions are asked at a time.
+        settings: What is run, as plain JSON.
         on_progress: Is told how many tasks were done, time and again.
-
-    Returns:
-        What became of them, in the order of the questions. What the provider refused is among the failures.
 
     Raises:
         ConfigurationError: A part can not work at all.
+        InputError: There are no questions, or one is there twice.
     """
-    done: dict[int, Run] = {}
+    if not questions:
+        msg = "there are no questions"
+        raise InputError(msg)
+    keys = Counter(question.key for question in questions)
+    dataset, name = max(keys, key=keys.__getitem__)
+    if keys[dataset, name] > 1:
+        msg = f"question {name!r} of {dataset!r} is there twice: give each an id, or each file a dataset, of its own"
+        raise InputError(msg)
+    tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
+    perform = partial(_perform, pipeline, explain_declines=explain_declines)
+    done = _run(questions, tasks=tasks, perform=perform, concurrency=concurrency, on_progress=on_progress)
+    about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
+    return Evaluation(questions, done.results, done.failures, done.reasons, about, done.stopped)
+
+
+def _run(
+    questions: Sequence[Question],
+    *,
+    tasks: Callable[[Question], Sequence[Task]],
+    perform: Callable[[Task, Run], None],
+    concurrency: int,
+    on_progress: Callable[[int], object],
+) -> Run:
+    """Ask so many questions at a time; the tasks of one run one after the other, so that they share replies."""
+    done = [Run() for _ in questions]
     stop = threading.Event()
     ended = Run()
 
     def ask(number: int) -> None:
         if stop.is_set():
             return
-        done[number] = own = Run()
         for task in tasks(questions[number]):  # to the end, as only whole questions can be compared
             try:
-                _perform(pipeline, task, run=own, explain_declines=explain_declines)
+                perform(task, done[number])
             except BaseException:  # of what stops the run; the provider's errors are among the failures
                 stop.set()
                 raise
@@ -156,16 +185,16 @@ def run(  # noqa: PLR0913 - what there is to choose
                 future.result()
             except CostCapError as error:
                 ended.stopped = ended.stopped or str(error)
-            if _is_hopeless(list(done.values())) and not stop.is_set():
+            if _is_hopeless(done) and not stop.is_set():
                 ended.stopped = f"the first {_HOPELESS} questions all failed, so that the rest was not asked"
                 stop.set()
     finally:
         stop.set()
         threads.shutdown(cancel_futures=True)
-    for number in sorted(done):
-        ended.results += done[number].results
-        ended.failures += done[number].failures
-        ended.reasons += done[number].reasons
+    for own in done:
+        ended.results += own.results
+        ended.failures += own.failures
+        ended.reasons += own.reasons
     return ended
 
 
@@ -179,7 +208,7 @@ def _in_turn(questions: Sequence[Question]) -> list[int]:
     return [number for _, number in sorted(turns)]
 
 
-def _perform(pipeline: Pipeline, task: Task, *, run: Run, explain_declines: bool) -> None:
+def _perform(pipeline: Pipeline, task: Task, run: Run, *, explain_declines: bool) -> None:
     question = task.question
     try:
         outcome = pipeline.ask(task)
@@ -225,52 +254,3 @@ def scored(task: Task, outcome: Outcome) -> Result:
         exact=METRICS[exact](said, question.answers),
         set_f1=METRICS[set_f1](said, question.answers),
     )
-
-
-def measure(  # noqa: PLR0913 - what there is to choose
-    pipeline: Pipeline,
-    questions: Sequence[Question],
-    *,
-    strategies: Sequence[Strategy],
-    ks: Sequence[int | None] = (None,),
-    closed_book: bool = False,
-    based_only_on: bool = False,
-    explain_declines: bool = False,
-    concurrency: int = 4,
-    settings: Mapping[str, Any],
-    on_progress: Callable[[int], object] = lambda _: None,
-) -> Evaluation:
-    """Ask questions by each strategy, and score what comes back.
-
-    Args:
-        pipeline: What is evaluated.
-        questions: The questions.
-        strategies: The strategies.
-        ks: How many passages are retrieved, one after the other.
-        closed_book: Whether each question is asked without any text, too.
-        based_only_on: Whether documents are also read with a prompt that says "based only on the provided passage".
-        explain_declines: Whether the model is asked why it declined.
-        concurrency: How many questions are asked at a time.
-        settings: What is run, as plain JSON.
-        on_progress: Is told how many tasks were done, time and again.
-
-    Raises:
-        ConfigurationError: A part can not work at all.
-        InputError: A question is there twice.
-    """
-    keys = Counter(question.key for question in questions)
-    dataset, name = max(keys, key=keys.__getitem__, default=("", ""))
-    if keys[dataset, name] > 1:
-        msg = f"question {name!r} of {dataset!r} is there twice: give each an id, or each file a dataset, of its own"
-        raise InputError(msg)
-    tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
-    done = run(
-        pipeline,
-        questions,
-        tasks=tasks,
-        explain_declines=explain_declines,
-        concurrency=concurrency,
-        on_progress=on_progress,
-    )
-    about = {"strategies": list(strategies), "k": [k for k in ks if k], **settings}
-    return Evaluation(questions, done.results, done.failures, done.reasons, about, done.stopped)

@@ -1,9 +1,10 @@
-"""Shows tables in a terminal, no figure of them cut."""
+"""Shows sentences and tables in a terminal, no figure of them cut."""
 # ruff: noqa: PLC0415 - rich is imported when something is shown
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _GAP = 2  # between columns
+_PLAIN = 100  # columns
 _LONG = 20  # a longer word may be broken
 
 
@@ -35,6 +37,28 @@ def show_tables(console: Console, tables: Iterable[Table]) -> None:
         for note in table.notes:
             console.print(Styled(shown(note), style="dim"))
         console.print()
+
+
+def show_summary(console: Console, sentences: Iterable[str]) -> None:
+    """Print sentences, each on lines of its own, and an empty line."""
+    from rich.text import Text as Styled
+
+    from selfroute.demo.screen import shown
+
+    for sentence in sentences:
+        console.print(Styled(shown(sentence)))
+    console.print()
+
+
+def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
+    """Sentences and tables as plain text of a hundred columns."""
+    from rich.console import Console
+
+    text = StringIO()
+    console = Console(file=text, width=_PLAIN, color_system=None, force_terminal=False)
+    show_summary(console, sentences)
+    show_tables(console, tables)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip()
 
 
 def _fitted(table: Table, width: int) -> Iterator[Table]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from selfroute.evaluation import paper as published
 from selfroute.evaluation.ablations import based_only_on, by_k, closed_book, passkey, reasons
-from selfroute.evaluation.differences import agreement, decisions, differences, wins
+from selfroute.evaluation.differences import agreement, decisions, declines, differences, wins
 from selfroute.evaluation.finished import Finished, mean
 from selfroute.evaluation.money import money
-from selfroute.evaluation.notes import about_intervals, about_main
+from selfroute.evaluation.notes import about_intervals, about_main, about_papers
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
-from selfroute.evaluation.statistics import compare, interval
+from selfroute.evaluation.statistics import interval
 from selfroute.evaluation.table import Cell, Table
 
 _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
@@ -20,6 +20,7 @@ _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
     ("self_route", "rag"),
     ("rag", "long_context"),
 )
+_COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "worse", "verdict")
 
 
 def tables(evaluation: Evaluation) -> list[Table]:
@@ -31,7 +32,9 @@ def tables(evaluation: Evaluation) -> list[Table]:
         paper,
         comparisons,
         money,
+        declines,
         by_k,
+        comparisons_by_dataset,
         differences,
         agreement,
         wins,
@@ -51,7 +54,7 @@ def main(finished: Finished) -> Table | None:
         return None
     first, *_ = finished.ks
     layout: list[tuple[str, int | None]] = [("long_context", first)]
-    layout += [(row, k) for k in finished.ks for row in ("rag", "self_route", "answerable %", "token %")]
+    layout += [(row, k) for k in finished.ascending_ks for row in ("rag", "self_route", "answerable %", "token %")]
     layout += [("questions", first)]
     by_k = {k: finished.figures(k) for k in finished.ks}
     rows = []
@@ -69,7 +72,7 @@ def main(finished: Finished) -> Table | None:
 def intervals(finished: Finished) -> Table | None:
     """The interval of 95 % of each score."""
     rows: list[tuple[Cell, ...]] = []
-    for strategy, k in finished.runs:
+    for (strategy, k), _ in finished.ascending_runs:
         average, by_dataset = finished.figures(k)
         parts = [(name, finished.of_dataset(name), figures) for name, figures in by_dataset.items()]
         for name, part, figures in [("Avg", finished, average), *parts]:
@@ -82,7 +85,7 @@ def intervals(finished: Finished) -> Table | None:
 
 def paper(finished: Finished) -> Table | None:
     """The same beside the paper's figures, for its data sets."""
-    names = [name for name in finished.datasets if name in published.DATASETS]
+    names = [name for name in finished.datasets if name in published.DATASETS and name in finished.papers]
     if not names:
         return None
     average, own = finished.figures(finished.ks[0])
@@ -92,37 +95,49 @@ def paper(finished: Finished) -> Table | None:
     rows = tuple((model, row, mean(line), *line) for model, lines in models.items() for row, line in lines.items())
     printed = ("The paper prints 35.32 where the row of GPT-3.5-Turbo's self_route averages 36.40.",)
     whole = set(names) == set(published.DATASETS)
-    alike = "Data sets are taken for the paper's by their names."
-    notes = (alike, "Avg is the average over these data sets.", *(printed if whole else ()), *finished.about_k)
+    fewer = about_papers(finished.counts(names))
+    notes = ("Avg is the average over these data sets.", *fewer, *(printed if whole else ()), *finished.about_k)
     title = "Beside the paper's figures (Tables 1 and 2)"
     return Table("paper", title, ("", "row", "Avg", *names), rows, notes)
 
 
 def comparisons(finished: Finished) -> Table | None:
-    """The differences between strategies, question by question."""
-    rows: list[tuple[Cell, ...]] = []
-    parts = [("Avg", finished)]
-    if len(finished.datasets) > 1:
-        parts += [(name, finished.of_dataset(name)) for name in finished.datasets]
+    """The differences between strategies, question by question, on average over the data sets."""
+    rows = tuple((name, *figures) for name, figures in _compared(finished))
+    apart = "difference is the mean over the data sets; the table comparisons_by_dataset has each by itself."
+    notes = (*((apart,) if len(finished.datasets) > 1 else ()), *_about_compared(finished))
+    return Table("comparisons", "Strategies compared", ("comparison", *_COMPARED), rows, notes) if rows else None
+
+
+def comparisons_by_dataset(finished: Finished) -> Table | None:
+    """The same for each of several data sets."""
+    if len(finished.datasets) < 2:  # noqa: PLR2004
+        return None
+    parts = [(name, dict(_compared(finished.of_dataset(name)))) for name in finished.datasets]
+    _, pairs = parts[0]
+    rows = tuple((pair, name, *figures[pair]) for pair in pairs for name, figures in parts)
+    columns, notes = ("comparison", "data set", *_COMPARED), _about_compared(finished)
+    return Table("comparisons_by_dataset", "Strategies compared, by data set", columns, rows, notes) if rows else None
+
+
+def _compared(finished: Finished) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """The pairs that ran, with the figures of their comparison."""
     for first, second in _PAIRS:
-        for name, part in parts:
-            pair = [part.get(strategy, finished.ks[0]) for strategy in (first, second)]
-            if not all(pair):
-                continue
-            ours, theirs = ({key: each.score for key, each in results.items()} for results in pair)
-            found = compare(ours, theirs, documents=finished.documents)
+        found = finished.compare(first, second)
+        if found:
             low, high = (100 * end for end in found.interval) if found.interval else (None, None)
             counts = (found.better, found.equal, found.worse)
-            head: tuple[Cell, ...] = (f"{first} - {second}", name, found.questions, 100 * found.difference, low, high)
-            rows.append((*head, f"{found.p:.4f}", *counts, found.verdict))
-    columns = ("comparison", "data set", "questions", "difference", "low", "high", "p", "better", "equal", "worse")
-    notes = (
+            head = (found.questions, 100 * found.difference, low, high)
+            yield f"{first} - {second}", (*head, f"{found.p:.4f}", *counts, found.verdict)
+
+
+def _about_compared(finished: Finished) -> tuple[str, ...]:
+    return (
         "The first is called better or worse where the interval leaves 0 out and p is at most 0.05.",
         "Of twenty pairs that are alike, one is called better or worse by chance.",
         *about_intervals(finished),
         *finished.about_k,
     )
-    return Table("comparisons", "Strategies compared", (*columns, "verdict"), tuple(rows), notes) if rows else None
 
 
 def failures(finished: Finished) -> Table | None:

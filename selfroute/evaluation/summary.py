@@ -1,0 +1,91 @@
+"""What an evaluation shows, in words: only what was measured, and on how many questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from selfroute.evaluation.finished import Finished
+from selfroute.evaluation.money import cost_share
+from selfroute.evaluation.results import Evaluation, Strategy
+from selfroute.evaluation.statistics import SAME, Comparison
+
+_NAMES: Mapping[Strategy, str] = {"rag": "RAG alone", "long_context": "the long context", "self_route": "Self-Route"}
+_TOKENS = {"rag": "rag token %", "self_route": "token %"}
+
+
+def summary(evaluation: Evaluation) -> list[str]:
+    """Say in a few sentences what each strategy brings and takes, with the first k that was asked for."""
+    finished = Finished.of(evaluation)
+    if not finished.keys:
+        return ["No question was finished by every strategy, so there is nothing to compare."]
+    return [*_scores(finished), *_first_step(finished), *_basis(finished)]
+
+
+def _scores(finished: Finished) -> Iterator[str]:
+    k = finished.ks[0]
+    average, by_dataset = finished.figures(k)
+    first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
+    where = [f"on average over {len(by_dataset)} data sets"] if len(by_dataset) > 1 else []
+    where += [f"with k={k}"] if len(finished.ks) > 1 else []
+    said = f"{', '.join([*where, _NAMES[first]])} scores {average[first]:.2f}"
+    reader = finished.compare(first, "long_context") if first != "long_context" else None
+    if reader:
+        said += f", the long context {average['long_context']:.2f}: {_difference(reader)}"
+    if price := _price(finished, first, whole="its" if reader else "the long context's"):
+        said += f" for {price}" if reader else f" for an estimated {price}"
+    yield f"{said[0].upper()}{said[1:]}."
+    if first == "self_route" and (found := finished.compare("self_route", "rag")):
+        yield f"RAG alone scores {average['rag']:.2f}: {_difference(found, than='Self-Route')}."
+
+
+def _difference(found: Comparison, *, than: str = "") -> str:
+    """How far apart two strategies are: what the first has more, or with `than` what the other has more than it."""
+    sign = -100 if than else 100
+    if found.verdict == SAME:
+        said = f"no difference{than and f' from {than}'} shown"
+    else:
+        said = f"{_more(sign * found.difference)}{than and f' than {than}'}"
+    if not found.interval:
+        return said
+    low, high = sorted((sign * end for end in found.interval), key=abs)
+    if low * high >= 0:
+        return f"{said} (95 %: {abs(low):.2f} to {_more(high or low)})"
+    return f"{said} (95 %: {_more(min(low, high))} to {_more(max(low, high))})"
+
+
+def _more(points: float) -> str:
+    return f"{abs(points):.2f} {'more' if points > 0 else 'less'}"
+
+
+def _price(finished: Finished, strategy: Strategy, *, whole: str) -> str:
+    """The tokens and the cost in per cent of the long context's, as far as they are known."""
+    if strategy == "long_context":
+        return ""
+    k = finished.ks[0]
+    average, _ = finished.figures(k)
+    shares = {"input tokens": average.get(_TOKENS[strategy]), "cost": cost_share(finished, (strategy, k))}
+    parts = [(share, what) for what, share in shares.items() if share is not None]
+    return " and ".join(f"{_percent(share)} of {'its' if n else whole} {what}" for n, (share, what) in enumerate(parts))
+
+
+def _first_step(finished: Finished) -> Iterator[str]:
+    average, by_dataset = finished.figures(finished.ks[0])
+    share = average.get("answerable %")
+    if share is not None:
+        mean = ", on average over the data sets" if len(by_dataset) > 1 else ""
+        yield f"The first step answered {_percent(share)} of the questions{mean}."
+
+
+def _basis(finished: Finished) -> Iterator[str]:
+    """On how many questions the rest stands, if not on all."""
+    failed = " and ".join(dict.fromkeys(_NAMES[strategy] for strategy, _ in finished.failed))
+    none = f"{failed} finished none at all" if failed else ""
+    if finished.left_out:
+        found = f"{len(finished.keys):,} of {len(finished.documents):,} questions"
+        yield f"This rests on {found}, those that every strategy finished{none and f'; {none}'}."
+    elif none:
+        yield f"This rests on all {len(finished.documents):,} questions, of which {none}."
+
+
+def _percent(share: float) -> str:
+    return f"{share:.{0 if share >= 10 else 1}f} %"  # noqa: PLR2004
