@@ -10,6 +10,7 @@ from selfroute.evaluation.finished import Finished, compared, named, run_of
 from selfroute.evaluation.results import Result
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, with_few_documents
 
+_FEW = 0.01  # of the questions can be left out without a word on whether the rest is a fair sample
 _MANY = 0.1  # of the questions
 
 
@@ -92,7 +93,8 @@ def _about_left_out(finished: Finished) -> Iterator[str]:
     unknown = finished.left_out - len(lost)
     counts = f"declined {sum(lost):,}, answered {len(lost) - sum(lost):,} and left no draft of {unknown:,}"
     yield f"Of those left out, {step} {counts}."
-    if sum(lost) * len(drafts) > sum(map(_declined, drafts.values())) * len(lost):
+    more_often = sum(lost) * len(drafts) > sum(map(_declined, drafts.values())) * len(lost)
+    if more_often and len(lost) > _FEW * len(drafts):
         yield "What is compared is no fair sample of all questions: those left out were declined more often."
 
 
