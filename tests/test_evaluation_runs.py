@@ -125,6 +125,23 @@ def test_the_model_is_asked_for_its_reason_once_for_each_draft_that_it_declined(
     assert not run(Scripted(), explain_declines=True).reasons
 
 
+class SilentOnReasons(Scripted):
+    """Declines, and fails when it is asked why."""
+
+    def explain(self, task: Task, passages: Sequence[Passage]) -> str:
+        raise TimeoutError
+
+
+def test_a_reason_that_can_not_be_had_takes_nothing_from_the_answer() -> None:
+    evaluation = run(SilentOnReasons(declined=True), explain_declines=True)
+    assert len(evaluation.results) == 4 * len(STRATEGIES)
+    assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [
+        (str(number), "reason", "TimeoutError") for number in range(4)
+    ]
+    main = next(table for table in evaluation.tables() if table.name == "main")
+    assert not [note for note in main.notes if "left out" in note]
+
+
 @pytest.mark.parametrize(
     ("reply", "letter"),
     [

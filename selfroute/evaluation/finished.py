@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Result, Strategy
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Result, Strategy
 from selfroute.evaluation.statistics import Comparison, Key, compare
 
 Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
@@ -43,7 +43,7 @@ class Finished:
         """Those of an evaluation; closed book and "based only on" are other experiments."""
         found: dict[Run, dict[Key, Result]] = {run: {} for run in _runs(evaluation)}
         for result in compared(evaluation):
-            found[run_of(result)][result.key] = result
+            found[run_of(result.strategy, result.k)][result.key] = result
         documents = {question.key: question.document_id for question in evaluation.questions}
         keys = [key for key in documents if found and all(key in results for results in found.values())]
         return cls(
@@ -182,14 +182,15 @@ def compared(evaluation: Evaluation) -> Iterable[Result]:
     return (each for each in evaluation.results if each.strategy in STRATEGIES and not each.based_only_on)
 
 
-def run_of(each: Result | Failure) -> Run:
-    """Its strategy and k."""
-    return each.strategy, None if each.strategy == "long_context" else each.k
+def run_of(strategy: Strategy, k: int | None) -> Run:
+    """A strategy with its k, if it has one."""
+    return strategy, None if strategy == "long_context" else k
 
 
 def _failed(evaluation: Evaluation, found: Collection[Run]) -> list[Run]:
     """What was asked for and is not among what was found; k is None where nothing tells it."""
-    tried = [run_of(each) for each in evaluation.failures if each.strategy in STRATEGIES and not each.based_only_on]
+    failures = [each for each in evaluation.failures if not each.based_only_on]
+    tried = [run_of(strategy, each.k) for each in failures for strategy in STRATEGIES if strategy == each.strategy]
     known = {strategy for strategy, _ in (*found, *tried)}
     asked = evaluation.settings.get("strategies") or ()
     untold: list[Run] = [(strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known]
@@ -209,4 +210,4 @@ def _runs(evaluation: Evaluation) -> list[Run]:
             STRATEGIES.index(strategy),
         )
 
-    return sorted({run_of(each) for each in compared(evaluation)}, key=place)
+    return sorted({run_of(each.strategy, each.k) for each in compared(evaluation)}, key=place)

@@ -11,8 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 
-NO_SETTINGS = ("key", "secret", "password", "headers", "timeout", "retries", "callbacks", "verbose", "cache", "tags")
-"""How settings end in their names that a reply does not depend on."""
+from selfroute.evaluation.replies import NO_SETTINGS
 
 
 def told_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Any:

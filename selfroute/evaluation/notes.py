@@ -30,7 +30,7 @@ def about_main(finished: Finished) -> Iterator[str]:
     yield from _about_left_out(finished)
     if failed := len(evaluation.failures):
         yield f"Failures, which are not scored: {failed:,}."
-    if empty := Counter(run_of(result) for result in compared(evaluation) if _is_empty(result)):
+    if empty := Counter(run_of(result.strategy, result.k) for result in compared(evaluation) if _is_empty(result)):
         runs = ", ".join(f"{named(run)} {count:,}" for run, count in empty.items())
         yield f"Replies that were empty, as a content filter or a reply of thoughts only leaves them: {runs}."
     readers = finished.get("long_context") or finished.get("self_route", finished.ks[0])

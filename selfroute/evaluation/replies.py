@@ -22,6 +22,8 @@ from selfroute.prices import Model, cost_of
 from selfroute.usage import Cost, StepUsage, Usage
 
 FILE = "replies.jsonl"
+NO_SETTINGS = ("key", "secret", "password", "headers", "timeout", "retries", "callbacks", "verbose", "cache", "tags")
+"""How the settings of a model end in their names that its replies do not depend on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class Failure:
     Attributes:
         dataset: The question's data set.
         id: The question's name within it.
-        strategy: Which strategy.
+        strategy: Which strategy; `"reason"` where the model was to say why it declined.
         k: How many passages were asked for.
         based_only_on: As in `Result`.
         error: What went wrong, in one line and without keys.
@@ -101,7 +101,7 @@ class Failure:
 
     dataset: str
     id: str
-    strategy: Strategy
+    strategy: Strategy | Literal["reason"]
     k: int | None
     based_only_on: bool
     error: str

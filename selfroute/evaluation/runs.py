@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.budget import CostCapError
@@ -210,16 +210,18 @@ def _in_turn(questions: Sequence[Question]) -> list[int]:
 
 def _perform(pipeline: Pipeline, task: Task, run: Run, *, explain_declines: bool) -> None:
     question = task.question
+    asked: Strategy | Literal["reason"] = task.strategy
     try:
         outcome = pipeline.ask(task)
         run.results.append(scored(task, outcome))
-        if explain_declines and task.strategy == "self_route" and outcome.passages and outcome.decision["declined"]:
+        if explain_declines and asked == "self_route" and outcome.passages and outcome.decision["declined"]:
+            asked = "reason"
             reply = pipeline.explain(task, outcome.passages)
             run.reasons.append(Reason(question.dataset, question.id, task.k, letter_in(reply), reply))
     except (CostCapError, ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever a provider raises is listed, and is no wrong answer
-        where = (question.dataset, question.id, task.strategy, task.k, task.based_only_on)
+        where = (question.dataset, question.id, asked, task.k, task.based_only_on)
         run.failures.append(Failure(*where, one_line(error)))
 
 

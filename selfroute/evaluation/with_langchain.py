@@ -30,7 +30,7 @@ from selfroute.evaluation.runs import Outcome, Task, with_choices
 from selfroute.flow import Route
 from selfroute.prices import Model, Names, cost_of
 from selfroute.savings import Baseline
-from selfroute.usage import StepUsage, Usage
+from selfroute.usage import StepUsage
 
 
 class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
@@ -207,6 +207,4 @@ class ChainPipeline:
         text = self._text(
             "long_context", "closed_book", CLOSED_BOOK.format(input=with_choices(question), refusal=refusal), heard
         )
-        return Outcome(
-            text, None, not declines(text, refusal=refusal), {}, Usage(long_context=heard[0].usage()).as_dict()
-        )
+        return Outcome(text, None, not declines(text, refusal=refusal), {}, usage_of(heard))

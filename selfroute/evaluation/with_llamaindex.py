@@ -34,16 +34,13 @@ from llamaindex_selfroute.models import Response, Tally, name_of
 from selfroute.answerability import declines
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import Replies, Reply, usage_of
+from selfroute.evaluation.replies import NO_SETTINGS, Replies, Reply, usage_of
 from selfroute.evaluation.results import Passage
 from selfroute.evaluation.runs import Outcome, Task, with_choices
 from selfroute.flow import Route
 from selfroute.prices import Names, cost_of
 from selfroute.savings import Baseline
-from selfroute.usage import StepUsage, Usage
-
-_NO_SETTINGS = ("key", "secret", "password", "headers", "timeout", "retries")
-"""How fields are named that a reply does not depend on."""
+from selfroute.usage import StepUsage
 
 
 class KeptLLM(CustomLLM):
@@ -157,7 +154,7 @@ def _settings(llm: LLM) -> Any:
     """A model's settings as plain JSON: of what is none, only the kind, which is the same in another run."""
     fields = {name: getattr(llm, name) for name, field in type(llm).model_fields.items() if not field.exclude}
     fields["_generation_config"] = getattr(llm, "_generation_config", None)  # where Gemini's models keep theirs
-    told = {name: value for name, value in fields.items() if not name.endswith(_NO_SETTINGS)}
+    told = {name: value for name, value in fields.items() if not name.endswith(NO_SETTINGS)}
     return json.loads(json.dumps(told, skipkeys=True, default=_plain))
 
 
@@ -280,5 +277,4 @@ class EnginePipeline:
         refusal = self.synthesizer.refusal
         prompt = CLOSED_BOOK.format(input=with_choices(question), refusal=refusal)
         text = self._text("long_context", "closed_book", prompt, heard)
-        usage = Usage(long_context=heard[0].usage())
-        return Outcome(text, None, not declines(text, refusal=refusal), {}, usage.as_dict())
+        return Outcome(text, None, not declines(text, refusal=refusal), {}, usage_of(heard))
