@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, results_of
 from selfroute.demo.screen import open_console
-from selfroute.evaluation.export import load, save
-from selfroute.evaluation.plots import CAPTIONS, plots
-from selfroute.evaluation.report import Asked, html
+from selfroute.evaluation.reporting.export import load, save
+from selfroute.evaluation.reporting.plots import CAPTIONS, plots
+from selfroute.evaluation.reporting.report import Asked, html
+from selfroute.evaluation.reporting.show import show_summary, show_tables
+from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason
-from selfroute.evaluation.show import show_summary, show_tables
 from selfroute.evaluation.table import Cell, Table, as_text
-from selfroute.evaluation.tables import tables
 
 PNG = b"\x89PNG\r\n\x1a\n"
 HOSTILE = {

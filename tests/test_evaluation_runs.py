@@ -9,10 +9,10 @@ import pytest
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.budget import CostCapError
-from selfroute.evaluation.finished import Finished
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
+from selfroute.evaluation.reporting.finished import Finished
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Passage, Strategy
 from selfroute.evaluation.runs import Outcome, Task, measure, scored, tasks_of
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, of_the_paper, results_of, usage
-from selfroute.evaluation import paper
+from selfroute.evaluation.reporting import paper
+from selfroute.evaluation.reporting.statistics import SAME, average, compare, interval
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Reason, Strategy
-from selfroute.evaluation.statistics import SAME, average, compare, interval
 from selfroute.evaluation.table import Table
 
 SCORES = st.lists(st.sampled_from((0.0, 0.2, 0.5, 0.8, 1.0)), min_size=2, max_size=40)

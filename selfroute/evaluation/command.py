@@ -23,10 +23,10 @@ from selfroute.evaluation import datasets, estimates
 from selfroute.evaluation.from_documents import DocumentsPipeline
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.replies import Replies, count_kept
+from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
 from selfroute.evaluation.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.runs import measure, tasks_of
-from selfroute.evaluation.show import show_summary, show_tables
 from selfroute.evaluation.table import Table
 
 _PAPERS = 5

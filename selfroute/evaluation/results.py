@@ -154,26 +154,26 @@ class Evaluation:
 
     def __str__(self) -> str:
         """Return the summary and the main table as plain text."""
-        from selfroute.evaluation.show import as_plain  # noqa: PLC0415
+        from selfroute.evaluation.reporting.show import as_plain  # noqa: PLC0415
 
         return as_plain(self.summary(), [table for table in self.tables() if table.name == "main"])
 
     @property
     def frame(self) -> pd.DataFrame:
         """The results as a data frame, one row for each question and strategy; needs pandas."""
-        from selfroute.evaluation.frame import frame  # noqa: PLC0415
+        from selfroute.evaluation.reporting.frame import frame  # noqa: PLC0415
 
         return frame(self)
 
     def summary(self) -> list[str]:
         """What it shows, in a few sentences."""
-        from selfroute.evaluation.summary import summary  # noqa: PLC0415
+        from selfroute.evaluation.reporting.summary import summary  # noqa: PLC0415
 
         return summary(self)
 
     def tables(self) -> list[Table]:
         """The tables that the results allow, the paper's Table 1 first."""
-        from selfroute.evaluation.tables import tables  # noqa: PLC0415
+        from selfroute.evaluation.reporting.tables import tables  # noqa: PLC0415
 
         return tables(self)
 
@@ -183,6 +183,6 @@ class Evaluation:
         Args:
             folder: Where to; it is made if it is not there.
         """
-        from selfroute.evaluation.export import save  # noqa: PLC0415
+        from selfroute.evaluation.reporting.export import save  # noqa: PLC0415
 
         save(self, folder)

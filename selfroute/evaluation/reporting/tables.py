@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from selfroute.evaluation import paper as published
-from selfroute.evaluation.ablations import based_only_on, by_k, closed_book, passkey, reasons
-from selfroute.evaluation.differences import agreement, decisions, declines, differences, wins
-from selfroute.evaluation.finished import Finished, mean
-from selfroute.evaluation.money import money
-from selfroute.evaluation.notes import about_intervals, about_main, about_papers
+from selfroute.evaluation.reporting import paper as published
+from selfroute.evaluation.reporting.ablations import based_only_on, by_k, closed_book, passkey, reasons
+from selfroute.evaluation.reporting.differences import agreement, decisions, declines, differences, wins
+from selfroute.evaluation.reporting.finished import Finished, mean
+from selfroute.evaluation.reporting.money import money
+from selfroute.evaluation.reporting.notes import about_intervals, about_main, about_papers
+from selfroute.evaluation.reporting.statistics import interval
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
-from selfroute.evaluation.statistics import interval
 from selfroute.evaluation.table import Cell, Table
 
 _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from selfroute.evaluation.datasets import DATASETS
+from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Result, Strategy
-from selfroute.evaluation.statistics import Comparison, Key, compare
 
 Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
 Results = Mapping[Key, Result]

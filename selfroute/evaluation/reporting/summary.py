@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from selfroute.evaluation.finished import Finished
-from selfroute.evaluation.money import cost_share
+from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.money import cost_share
+from selfroute.evaluation.reporting.statistics import SAME, Comparison
 from selfroute.evaluation.results import Evaluation, Strategy
-from selfroute.evaluation.statistics import SAME, Comparison
 
 _NAMES: Mapping[Strategy, str] = {"rag": "RAG alone", "long_context": "the long context", "self_route": "Self-Route"}
 _TOKENS = {"rag": "rag token %", "self_route": "token %"}

@@ -16,14 +16,14 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from selfroute import __version__
-from selfroute.evaluation.finished import Finished
-from selfroute.evaluation.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
+from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
+from selfroute.evaluation.reporting.summary import summary
+from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
-from selfroute.evaluation.summary import summary
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
-from selfroute.evaluation.tables import tables
 from selfroute.table import dollars
 
 Record = TypeVar("Record", Result, Failure, Reason)
@@ -138,7 +138,7 @@ def _by_question(records: Iterable[Record]) -> Mapping[tuple[str, str], list[Rec
 
 
 def _part(name: str) -> str:
-    return (files("selfroute") / "evaluation" / name).read_text(encoding="utf-8")
+    return (files("selfroute") / "evaluation" / "reporting" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

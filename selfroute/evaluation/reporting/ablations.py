@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from selfroute.evaluation import paper as published
-from selfroute.evaluation.finished import Finished, mean
-from selfroute.evaluation.notes import about_papers
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
+from selfroute.evaluation.reporting import paper as published
+from selfroute.evaluation.reporting.finished import Finished, mean
+from selfroute.evaluation.reporting.notes import about_papers
 from selfroute.evaluation.table import Cell, Table
 
 _REASONS = {**{letter: f"{letter} {name}" for letter, name in LETTERS.items()}, ANSWERED: ANSWERED, UNREADABLE: "?"}

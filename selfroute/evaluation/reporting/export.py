@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from selfroute import __version__
-from selfroute.evaluation.finished import Finished
-from selfroute.evaluation.plots import plots
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.report import html
+from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.plots import plots
+from selfroute.evaluation.reporting.report import html
+from selfroute.evaluation.reporting.summary import summary
+from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
-from selfroute.evaluation.summary import summary
 from selfroute.evaluation.table import Table
-from selfroute.evaluation.tables import tables
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets take the wide ones for the narrow ones
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from selfroute.evaluation.finished import Finished, Results, Run, named
+from selfroute.evaluation.reporting.finished import Finished, Results, Run, named
 from selfroute.evaluation.table import Cell, Table
 
 

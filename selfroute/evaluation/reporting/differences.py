@@ -8,9 +8,9 @@ from math import copysign, floor
 from statistics import fmean
 
 from selfroute.answerability import declines as declined
-from selfroute.evaluation import paper as published
-from selfroute.evaluation.finished import Finished, mean
-from selfroute.evaluation.notes import about_papers
+from selfroute.evaluation.reporting import paper as published
+from selfroute.evaluation.reporting.finished import Finished, mean
+from selfroute.evaluation.reporting.notes import about_papers
 from selfroute.evaluation.results import Result
 from selfroute.evaluation.table import Cell, Table
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.finished import Finished, compared, named, run_of
+from selfroute.evaluation.reporting.finished import Finished, compared, named, run_of
+from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
 from selfroute.evaluation.results import Result
-from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, with_few_documents
 
 _FEW = 0.01  # of the questions can be left out without a word on whether the rest is a fair sample
 _MANY = 0.1  # of the questions

@@ -12,9 +12,9 @@ from io import BytesIO
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from selfroute.evaluation.differences import BIN_WIDTH, bin_of, difference_of, pairs_of
-from selfroute.evaluation.finished import Finished, Run
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
+from selfroute.evaluation.reporting.differences import BIN_WIDTH, bin_of, difference_of, pairs_of
+from selfroute.evaluation.reporting.finished import Finished, Run
 from selfroute.evaluation.results import Evaluation, Reason, Result, Strategy
 
 if TYPE_CHECKING:
