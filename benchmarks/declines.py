@@ -80,7 +80,8 @@ class Score:
 
 def lines_of(path: Path) -> list[Json]:
     """Read a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
 def score(rows: Iterable[Json], detector: Callable[[str], bool]) -> Score:

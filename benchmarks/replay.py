@@ -90,7 +90,8 @@ def progress(line: str) -> None:
 
 
 def _lines(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
 class OneAtATime(Embeddings):

@@ -115,12 +115,6 @@ class Sizes:
         """Count all documents anew when they are asked for."""
         self._known.clear()
 
-    def join(self) -> None:
-        """Wait until nothing is being counted."""
-        thread = self._thread
-        if thread:
-            thread.join()
-
     def _work(self) -> None:
         while True:
             with self._lock:

@@ -1,4 +1,4 @@
-"""What the tests over real wires share; a module asks for it by `pytestmark`."""
+"""What tests share: no property has a deadline; what those over real wires ask for by `pytestmark`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import gc
 from collections.abc import Iterator
 
 import certifi
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("untimed", deadline=None)  # how fast it is here is no law
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="module")

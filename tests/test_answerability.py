@@ -139,7 +139,7 @@ replies = st.builds(
 refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(reply=replies, refusal=refusals, data=st.data())
 def test_a_stream_gets_the_verdict_of_the_whole_and_loses_nothing(
     reply: str, refusal: str, data: st.DataObject
@@ -161,7 +161,7 @@ def test_every_reply_streamed_by_the_character_gets_the_verdict_of_the_whole() -
         assert (gate.verdict, shown) == (declines(reply), "" if gate.verdict else reply)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(reply=replies, refusal=refusals, following=st.one_of(openings, fragments))
 def test_a_settled_verdict_never_changes(reply: str, refusal: str, following: str) -> None:
     taken, gate = stream(reply, refusal)

@@ -166,7 +166,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     draft=st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join),
     final=st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join),

@@ -181,7 +181,7 @@ def test_both_loops_play_every_scenario_alike(scenario: Scenario) -> None:
         assert steps.opened == steps.closed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(scenario=st.sampled_from(SCENARIOS), draft=st.lists(st.integers(0, 60)), final=st.lists(st.integers(0, 40)))
 def test_the_outcome_does_not_depend_on_the_pieces(scenario: Scenario, draft: list[int], final: list[int]) -> None:
     def steps() -> PlainSteps:

@@ -139,7 +139,7 @@ def test_one_function_is_longbenchs_f1_and_infinitebenchs() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(prediction=TEXTS, answers=ANSWERS, data=st.data())
 def test_a_score_is_a_share_and_the_order_of_answers_does_not_matter(
     metric: str, prediction: str, answers: list[str], data: st.DataObject
@@ -151,7 +151,7 @@ def test_a_score_is_a_share_and_the_order_of_answers_does_not_matter(
 
 
 @pytest.mark.parametrize("metric", OVERLAPS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=TEXTS, others=ANSWERS)
 def test_an_answer_repeated_is_right(metric: str, text: str, others: list[str]) -> None:
     # "harbour" has words for every metric, whatever the text has
@@ -160,7 +160,7 @@ def test_an_answer_repeated_is_right(metric: str, text: str, others: list[str]) 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(prediction=TEXTS, answers=ANSWERS, other=TEXTS)
 def test_a_further_answer_never_costs_anything(metric: str, prediction: str, answers: list[str], other: str) -> None:
     # a first answer can: SQuAD's questions without any are right to be left unanswered

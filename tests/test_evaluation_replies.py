@@ -62,7 +62,7 @@ def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) ->
     assert count_kept(tmp_path) == 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cut=st.integers(min_value=0, max_value=10_000), texts=st.lists(st.text(), min_size=1, max_size=4, unique=True))
 def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
     tmp_path_factory: pytest.TempPathFactory, cut: int, texts: list[str]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, results_of
@@ -399,7 +399,6 @@ FIGURES = st.one_of(st.none(), st.integers(0, 10**6), st.floats(-1e4, 1e4).map(l
     rows=st.lists(st.lists(FIGURES, min_size=12, max_size=12), min_size=1, max_size=12),
     width=st.integers(40, 120),
 )
-@settings(deadline=None)
 def test_every_figure_of_any_table_is_shown_whole(heads: list[str], rows: list[list[Cell]], width: int) -> None:
     cut = tuple((f"row-{index}", *row[: len(heads)]) for index, row in enumerate(rows))
     lines = shown([Table("t", "title", ("", *heads), cut)], width)

@@ -183,14 +183,13 @@ def test_bm25_finds_the_words_of_the_question() -> None:
     assert found[1].index == 0
 
 
-@settings(deadline=None)
 @given(documents, sentences, st.integers(1, 15))
 def test_bm25_gives_the_k_best_whatever_is_asked_of_whatever(chunks: list[str], question: str, k: int) -> None:
     found = _check_best(load_retriever("bm25"), chunks, question, k)
     assert len({(chunk.text, chunk.score) for chunk in found}) == len(set(chunks))  # equal chunks tie
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(chunks=documents, question=sentences, k=st.integers(1, 15))
 def test_vectors_give_the_k_best_whatever_is_asked_of_whatever(
     minilm: Retriever, chunks: list[str], question: str, k: int

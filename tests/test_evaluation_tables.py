@@ -20,7 +20,7 @@ from selfroute.evaluation.table import Table
 
 SCORES = st.lists(st.sampled_from((0.0, 0.2, 0.5, 0.8, 1.0)), min_size=2, max_size=40)
 SETS = st.lists(SCORES, min_size=1, max_size=3)
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 
 
 def keyed(sets: list[list[float]]) -> dict[tuple[str, str], float]:

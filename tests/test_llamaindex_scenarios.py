@@ -186,7 +186,7 @@ def _cuts(longest: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, longest), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(scenario=DECLINED, draft=list(range(13)), final=[2], is_chat=False)
 @given(scenario=st.sampled_from(SCENARIOS), draft=_cuts(60), final=_cuts(40), is_chat=st.booleans())
 def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(

@@ -177,7 +177,7 @@ def _is_exact(whole: Whole) -> bool:
 
 
 @every_splitter
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(text=texts, size=sizes, strip=st.booleans())
 def test_what_is_said_to_be_exact_is_the_original_but_for_white_space(
     split: Split, text: str, size: tuple[int, int], strip: bool
@@ -423,7 +423,7 @@ def test_children_add_nothing_to_their_parents() -> None:
 
 
 @given(st.integers(0, 10**6), st.data())
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_two_versions_of_a_document_are_told_apart(seed: int, data: st.DataObject) -> None:
     """Indexing it again stopped half-way; what was changed may have kept its length, and the nodes their ids."""
     random = Random(seed)  # noqa: S311
