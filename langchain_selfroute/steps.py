@@ -91,7 +91,8 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     async for message in messages:
                         yield tally.add(message)
                 except GeneratorExit:
-                    await ahang_up(messages, waited=waiting.over)
+                    leaving, messages = messages, None  # closed there alone, though whoever waits be cancelled
+                    await ahang_up(leaving, waited=waiting.over)
                     raise
                 tally.whole = True
             else:

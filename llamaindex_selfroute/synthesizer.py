@@ -63,9 +63,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
     returned, an awaited one with its first text; `usage` is complete at the end of a stream.
 
     A reader who closes a stream (`response.response_gen`, or `async_response_gen()`) stops the model, and so does a
-    draft that goes on after it declined. This is sure for awaited streams. LlamaIndex closes no request of a sync
-    stream to OpenAI-like models: it ends when it is collected, which is at once unless something still refers to it,
-    such as an event handler that keeps exceptions, or a stream that has been read for long.
+    draft that goes on after it declined: awaited or not, for OpenAI-like models and Gemini.
 
     Example:
         ```python

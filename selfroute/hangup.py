@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
+from types import GeneratorType
 from typing import Any
 
 _TURNS = 20  # of the event loop: each generator within another takes two or three to be closed
@@ -16,13 +17,25 @@ _YOUNG = 1  # the generation up to which is collected: a full collection takes t
 
 
 def hang_up(pieces: Generator[Any, None, None]) -> None:
-    """Stop a stream, unless something else still refers to its request.
+    """Stop a stream, and all generators that it reads from; a collection is for what hides behind other objects.
 
     Args:
-        pieces: The stream; whoever calls keeps no other reference to what it gave.
+        pieces: The stream; nobody is reading it now.
     """
-    pieces.close()
+    for generator in _generators(pieces):  # found while it is open: what is closed refers to nothing
+        generator.close()
     gc.collect(_YOUNG)
+
+
+def _generators(outer: Generator[Any, None, None]) -> list[GeneratorType[Any, None, None]]:
+    """The generators that one reads from, itself the first, then those that these read from, and so on."""
+    found: list[Any] = [outer]
+    for iterator in found:
+        frame = getattr(iterator, "gi_frame", None)  # refers to what it loops over, in Python 3.10
+        for thing in gc.get_referents(iterator, frame):
+            if isinstance(thing, Iterator) and not any(thing is known for known in found):
+                found.append(thing)
+    return [one for one in found if isinstance(one, GeneratorType)]
 
 
 async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, aclosing, closing, nullcontext, suppress
 from contextvars import ContextVar
@@ -48,6 +48,7 @@ from selfroute.account import Entry, Outcome
 from selfroute.flow import Route
 from selfroute.ledger import Ledger
 from selfroute.reports import Answerability
+from selfroute.usage import FREE, NOTHING, StepUsage
 
 Models = tuple[str, str | None]  # the clients of both steps; None: the first one's model
 Bills = dict[tuple[int, Route], list[loopback.Entry]]
@@ -542,3 +543,25 @@ async def ask_all(host: Host, plan: Sequence[Query]) -> None:
         awaited = [asyncio.create_task(aask(job)) for job in jobs if job[0].mode.startswith("a")]
         threads = [loop.run_in_executor(pool, host.ask, job) for job in jobs if not job[0].mode.startswith("a")]
         await asyncio.gather(*awaited, *threads)
+
+
+def counted(entries: Iterable[Entry], step: Route) -> StepUsage:
+    """What entries count for a step."""
+    return sum((getattr(entry.usage, step) or NOTHING for entry in entries), start=NOTHING)
+
+
+def told(bill: loopback.Entry) -> bool:
+    """Whether any of the reply was sent. If not, and nobody left, who asked had an error and thinks it free."""
+    return bill.done or (bill.request.stream and bill.sent > 0)
+
+
+def billed(bills: Iterable[loopback.Entry]) -> StepUsage:
+    """What the provider billed, as far as anything was told of it."""
+    each = (
+        StepUsage(bill.input_tokens, bill.output_tokens, bill.cached_tokens, cost=FREE)
+        if told(bill)
+        else StepUsage(bill.input_tokens, 0, cost=FREE)
+        for bill in bills
+        if told(bill) or bill.left
+    )
+    return sum(each, start=NOTHING)

@@ -28,7 +28,8 @@ from urllib.parse import unquote, urlsplit
 Json = dict[str, Any]
 
 OK = 200
-A_MINUTE = 60.0
+A_MINUTE = 60.0  # that a held reply is held at most
+POLL = 0.01  # seconds between looks whether the client has gone
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Reply:
         error: The protocol's "error" object, for an error answer or an error event.
         drop_after: Abort the connection after so many pieces; 0: right after the headers. A client that does not
             stream gets no answer at all.
+        hangs_up: Abort the connection before anything is sent, headers included.
         hold_after: After so many pieces, fewer than there are, wait until the client leaves, a minute at most; 0: right
             after the headers.
         error_after: Send an error event in place of all that follows so many pieces of a stream.
@@ -89,6 +91,7 @@ class Reply:
     status: int = OK
     error: Json | None = None
     drop_after: int | None = None
+    hangs_up: bool = False
     hold_after: int | None = None
     error_after: int | None = None
     content_null: bool = False
@@ -109,8 +112,8 @@ class Entry:
         sent: How many pieces were sent or, if the answer is not streamed, made.
         left: Whether the client hung up before the end.
         done: Whether the answer, be it an error answer, was sent to its end. False if the client left or the server
-            was stopped, and for a reply with `drop_after` or `error_after`.
-        input_tokens: The words of the prompt; 0 for an error answer.
+            was stopped, and for a reply with `drop_after`, `hangs_up` or `error_after`.
+        input_tokens: The words of the prompt; 0 for an error answer, or none.
         cached_tokens: How many of them were reported as cached.
         thinking_tokens: The thoughts; 0 for an error answer.
     """
@@ -330,7 +333,7 @@ class _Connection:
         end = loop.time() + seconds
         await asyncio.sleep(0)
         while not self._gone and (remaining := end - loop.time()) > 0:  # noqa: ASYNC110 (EOF sets no event)
-            await asyncio.sleep(min(remaining, 0.01))
+            await asyncio.sleep(min(remaining, POLL))
         if self._gone:
             raise ConnectionResetError
 
@@ -458,7 +461,7 @@ class LoopbackServer:
             self._loop.close()
 
     async def _listen(self, listener: socket.socket) -> None:
-        server = await asyncio.start_server(self._serve, sock=listener)
+        server = await asyncio.start_server(self._serve, sock=listener, backlog=1024)
         await self._stopped.wait()
         server.close()
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -533,7 +536,9 @@ class LoopbackServer:
         entry.status = reply.status
         try:
             await connection.pause(reply.first_delay)
-            if reply.status == OK:
+            if reply.hangs_up:
+                connection.abort()
+            elif reply.status == OK:
                 entry.input_tokens = len(request.prompt.split())
                 entry.cached_tokens = reply.cached_tokens
                 entry.thinking_tokens = reply.thinking_tokens

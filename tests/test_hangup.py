@@ -117,10 +117,28 @@ async def test_whoever_waits_knows_that_the_loop_has_turned() -> None:
     assert waiting.over
 
 
-def test_a_sync_stream_that_closing_leaves_open_is_collected() -> None:
+def test_the_generators_that_a_sync_stream_reads_from_are_closed_however_old_they_are() -> None:
     def pieces(request: Request) -> Generator[str, None, None]:
-        request.itself = inner = request.pieces()  # as openai's stream holds its own iterator
-        for piece in inner:  # noqa: UP028 - `yield from` would close it
+        inner = request.pieces()
+        request.itself = map(str.upper, inner)  # as openai's stream holds its own iterator
+        for piece in request.itself:  # noqa: UP028 - `yield from` would close it
+            yield piece
+
+    request = Request()
+    stream = pieces(request)
+    next(stream)
+    gc.freeze()  # as if it were too old for a collection
+    try:
+        hang_up(stream)
+        assert request.ended == "closed"
+    finally:
+        gc.unfreeze()
+
+
+def test_what_a_sync_stream_reads_behind_another_object_is_collected() -> None:
+    def pieces(request: Request) -> Generator[str, None, None]:
+        request.itself = inner = request.pieces()
+        for piece in iter(lambda: next(inner), None):  # noqa: UP028
             yield piece
 
     request = Request()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,11 +14,25 @@ import pytest
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 import loopback
-from ledger_traffic import MANY, MOST_AFTER, STEPS, Bills, Chains, Dice, Engines, Host, Provider, Query, ask_all
+from ledger_traffic import (
+    MANY,
+    MOST_AFTER,
+    STEPS,
+    Bills,
+    Chains,
+    Dice,
+    Engines,
+    Host,
+    Provider,
+    Query,
+    ask_all,
+    billed,
+    counted,
+    told,
+)
 from loopback import LoopbackServer
-from selfroute.account import Entry
 from selfroute.flow import Route
-from selfroute.usage import FREE, NOTHING, StepUsage
+from selfroute.usage import NOTHING, StepUsage
 
 
 @pytest.fixture
@@ -48,28 +62,6 @@ def asked(
     gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
     server.settle(timeout=30)
     return host, provider.bills
-
-
-def counted(entries: Iterable[Entry], step: Route) -> StepUsage:
-    """What entries count for a step."""
-    return sum((getattr(entry.usage, step) or NOTHING for entry in entries), start=NOTHING)
-
-
-def billed(bills: Iterable[loopback.Entry]) -> StepUsage:
-    """What the provider billed, as far as anything was told of it."""
-    each = (
-        StepUsage(bill.input_tokens, bill.output_tokens, bill.cached_tokens, cost=FREE)
-        if told(bill)
-        else StepUsage(bill.input_tokens, 0, cost=FREE)
-        for bill in bills
-        if told(bill) or bill.left
-    )
-    return sum(each, start=NOTHING)
-
-
-def told(bill: loopback.Entry) -> bool:
-    """Whether any of the reply was sent. If not, and nobody left, who asked had an error and thinks it free."""
-    return bill.done or (bill.request.stream and bill.sent > 0)
 
 
 def agree(counts: StepUsage, bills: Sequence[loopback.Entry], *, reported: bool) -> None:

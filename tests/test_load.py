@@ -1,0 +1,254 @@
+"""Many streams at once while much goes wrong, small; `benchmarks/soak.py` asks a thousand. And faults one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, closing, suppress
+from itertools import islice
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
+from llama_index.core import Document as LlamaDocument
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.llms.openai_like import OpenAILike
+
+from langchain_selfroute import SelfRouteChain
+from ledger_traffic import FAILURES, PASSAGES, WHOLE, Found, Query
+from llamaindex_selfroute import SelfRouteQueryEngine
+from load_parts import Chains, Desk, Draws, Engines, account_is_wrong, ask_all, left_over, sums
+from loopback import RATE_LIMITED, SERVER_ERROR, LoopbackServer, Reply, Request
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+STREAMS, SEED, SLOW, DEADLINE = 80, 2, 0.2, 60
+QUESTION = "Who chaired the meeting?"
+RAMBLES = Reply(f"unanswerable because of{' this' * 30}", hold_after=4)
+HELD = Reply("Ms Okafor chaired it and went on and on.", hold_after=4)
+
+
+class Round:
+    """A round of queries, each with an end of its own, and what is left when it is over."""
+
+    def __init__(self, kind: type[Chains | Engines]) -> None:
+        threads, handlers = set(threading.enumerate()), get_dispatcher().event_handlers
+        before = list(handlers)
+        with LoopbackServer(lambda _: "") as server:
+            crowd, dice = kind(server.openai_url, patience=2 * SLOW), Draws(kind, seed=SEED, slow=SLOW)
+            handlers.extend(getattr(crowd, "handlers", ()))
+            plan = [dice.query(number) for number in range(STREAMS)]
+            desk = Desk(server, plan)
+            asyncio.run(self._ask(crowd, plan))
+            handlers[:] = before
+            gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
+            server.settle(timeout=30)
+        self.threads = set(threading.enumerate()) - threads
+        accounts = [
+            account_is_wrong(one.query, crowd.entries.get(one.query.number, []), desk.bills) for one in self.seen
+        ]
+        self.wrong = [(one.query, wrong) for one, wrong in zip(self.seen, accounts, strict=True) if wrong]
+        self.sums = sums(crowd, self.seen, desk.bills)
+        crowd.entries.clear()
+        self.left_over = left_over()
+
+    async def _ask(self, crowd: Chains | Engines, plan: Sequence[Query]) -> None:
+        self.seen = await ask_all(crowd, plan, deadline=DEADLINE)
+        for _ in range(100):  # what is dropped is closed in tasks of its own
+            if len(asyncio.all_tasks()) > 1:
+                await asyncio.sleep(0.01)
+        self.tasks = {str(task) for task in asyncio.all_tasks() - {asyncio.current_task()}}
+        await crowd.close()
+
+
+@pytest.fixture(scope="module", params=[Chains, Engines], ids=["LangChain", "LlamaIndex"])
+def over(request: pytest.FixtureRequest) -> Round:
+    return Round(request.param)
+
+
+def test_every_stream_shows_its_own_answer_or_a_beginning_of_it_and_ends_as_it_must(over: Round) -> None:
+    assert [(one.query, wrong) for one in over.seen if (wrong := one.wrong())] == []
+
+
+def test_there_is_every_kind_of_end(over: Round) -> None:
+    answered = {(one.query.route, one.query.answerable) for one in over.seen if one.end == "answered"}
+    assert answered == {("rag", True), ("long_context", True), ("long_context", False)}
+    left = {(one.query.cancels, bool(one.text)) for one in over.seen if one.end == "left"}
+    assert left == {(True, False), (True, True), (False, True)}
+    assert len({one.error for one in over.seen if one.end == "failed"}) > 3
+
+
+def test_every_account_agrees_with_the_providers_book(over: Round) -> None:
+    assert over.wrong == []
+
+
+def test_the_ledgers_sums_are_the_books(over: Round) -> None:
+    for name, (ours, theirs) in over.sums.items():
+        assert ours <= theirs if "output" in name else ours == theirs, name
+
+
+def test_nothing_of_a_query_is_left_when_it_is_over(over: Round) -> None:
+    assert (over.left_over, over.tasks, over.threads) == ({}, set(), set())
+
+
+class Pool:
+    """A chain and an engine whose models have one connection: what keeps it keeps the next request waiting."""
+
+    def __init__(self, server: LoopbackServer) -> None:
+        limits: Any = {"limits": httpx.Limits(max_connections=1), "timeout": 20, "trust_env": False}
+        self.sync, self.awaiting = httpx.Client(**limits), httpx.AsyncClient(**limits)
+        options: Any = {"model": "m", "api_key": "k", "max_retries": 0, "http_client": self.sync}
+        url, awaiting = server.openai_url, self.awaiting
+        chat = ChatOpenAI(base_url=url, stream_usage=True, http_async_client=awaiting, **options)
+        like = OpenAILike(api_base=url, is_chat_model=True, async_http_client=awaiting, **options)
+        retriever = RunnableLambda(lambda _: [Document(text) for text in PASSAGES])
+        self._chain = SelfRouteChain(retriever=retriever, llm=chat, documents=[Document(WHOLE)])
+        self._engine = SelfRouteQueryEngine(Found(), documents=[LlamaDocument(text=WHOLE)], llm=like, streaming=True)
+
+    async def langchain(self) -> AsyncIterator[str]:
+        async with aclosing(self._chain.astream(QUESTION)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                if chunk.get("answer"):
+                    yield chunk["answer"]
+
+    async def llamaindex(self) -> AsyncIterator[str]:
+        response: Any = await self._engine.aquery(QUESTION)
+        async with aclosing(response.async_response_gen()) as texts:
+            async for text in texts:
+                yield text
+
+    async def read(self, framework: str, most: int | None = None, *, cancelled: bool = False) -> str:
+        """Read a stream to its end, or some pieces of it."""
+        read, task = [], asyncio.current_task()
+        async with aclosing(getattr(self, framework)()) as texts:
+            async for text in texts:
+                read.append(text)
+                if len(read) == most:
+                    if not cancelled:
+                        break
+                    assert task
+                    task.cancel()
+        return "".join(read)
+
+    def read_sync(self, framework: str, most: int | None = None) -> str:
+        """As `read`."""
+        if framework == "langchain":
+            with closing(self._chain.stream(QUESTION)) as chunks:  # type: ignore[type-var]
+                return "".join(islice((chunk["answer"] for chunk in chunks if chunk.get("answer")), most))
+        with closing(self._engine.query(QUESTION).response_gen) as texts:  # type: ignore[union-attr]
+            return "".join(islice(texts, most))
+
+
+FRAMEWORKS = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _: "", keep_alive=True) as started:
+        yield started
+    gc.collect()
+
+
+@pytest.fixture
+def pool(server: LoopbackServer) -> Iterator[Pool]:
+    made = Pool(server)
+    yield made
+    made.sync.close()
+
+
+def in_turn(*replies: Reply | str) -> Callable[[Request], Reply | str]:
+    waiting = iter(replies)
+    return lambda _: next(waiting)
+
+
+@FRAMEWORKS
+async def test_one_connection_is_enough_although_drafts_ramble_and_readers_leave(
+    server: LoopbackServer, pool: Pool, framework: str
+) -> None:
+    server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, HELD, RAMBLES, HELD, "Mr Lin.")
+    async with pool.awaiting:
+        assert await pool.read(framework) == "Ms Okafor."
+        assert await pool.read(framework, 1) == "Ms"
+        assert await pool.read(framework, 2) == "Ms Okafor"
+        for _ in range(2):
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.create_task(pool.read(framework, 1, cancelled=True))
+        assert await pool.read(framework) == "Mr Lin."
+    server.settle()
+    assert [entry.left for entry in server.book] == [True, False, *[True] * 6, False]
+
+
+@FRAMEWORKS
+def test_in_sync_one_connection_is_enough_although_drafts_ramble_and_readers_leave(
+    server: LoopbackServer, pool: Pool, framework: str
+) -> None:
+    server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, "Mr Lin.")
+    assert pool.read_sync(framework) == "Ms Okafor."
+    assert pool.read_sync(framework, 1) == "Ms"
+    assert pool.read_sync(framework, 2) == "Ms Okafor"
+    assert pool.read_sync(framework) == "Mr Lin."
+    server.settle()
+    assert [entry.left for entry in server.book] == [True, False, True, True, True, False]
+
+
+@FRAMEWORKS
+async def test_one_connection_outlives_every_fault_of_the_server(
+    server: LoopbackServer, pool: Pool, framework: str
+) -> None:
+    faults = [RATE_LIMITED, SERVER_ERROR, Reply(hangs_up=True), Reply("Ms Okafor.", drop_after=0)]
+    faults += [Reply("Ms Okafor.", drop_after=1), Reply("Ms Okafor.", error_after=1)]
+    each = [reply for fault in faults for reply in (fault, "unanswerable", fault)]
+    server.answer = in_turn(*each, "Mr Lin.")
+    async with pool.awaiting:
+        for _ in range(2 * len(faults)):
+            with pytest.raises(FAILURES):
+                await pool.read(framework)
+        assert await pool.read(framework) == "Mr Lin."
+
+
+@FRAMEWORKS
+async def test_a_reader_who_is_cancelled_while_leaving_is_cancelled_and_the_model_stops(
+    server: LoopbackServer, pool: Pool, framework: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer = lambda _: HELD
+    async with pool.awaiting:
+        for turns in range(12):
+            leaving = asyncio.Event()
+
+            async def leave() -> None:
+                async with aclosing(getattr(pool, framework)()) as texts:
+                    await anext(texts)
+                    leaving.set()  # noqa: B023 - it is awaited within the loop
+
+            reader = asyncio.create_task(leave())
+            await leaving.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            reader.cancel()
+            with suppress(asyncio.CancelledError):
+                await reader
+        await asyncio.to_thread(server.settle)
+    assert {entry.left for entry in server.book} == {True}
+    assert not caplog.records
+
+
+@FRAMEWORKS
+def test_a_sync_stream_stops_the_model_however_old_it_is(server: LoopbackServer, pool: Pool, framework: str) -> None:
+    server.answer = lambda _: HELD
+    streams = {"langchain": lambda: pool._chain.stream(QUESTION), "llamaindex": lambda: pool._engine.query(QUESTION)}
+    opened: Any = streams[framework]()
+    texts = getattr(opened, "response_gen", opened)
+    next(texts)
+    gc.collect()  # what a collection has passed over is old
+    gc.disable()
+    try:
+        texts.close()
+        server.settle()
+    finally:
+        gc.enable()
+    assert server.book[0].left
