@@ -151,7 +151,7 @@ class Call(Generic[Manager]):
             return
         self.answered_by = self._model(step, tally)
         self.account.paid(step, counts, self.answered_by)
-        if tally.whole and tally.counts is None:
+        if tally.whole and tally.counts is None and not tally.left:
             models.say_why_estimated(self.chain.model_of(step), self.config)
 
     def _model(self, step: Route, tally: Tally | None = None) -> Model:

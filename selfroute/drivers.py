@@ -29,7 +29,10 @@ class _Common(Protocol):
         """What the question takes; whoever asks a model adds what it took."""
 
     def settle(self, answer: Answer) -> None:
-        """Complete the account's usage with what the long context alone would have taken."""
+        """Complete the account's usage with what the long context alone would have taken.
+
+        All text was shown, but that of the `answer` is only what was released with the verdict.
+        """
 
     def is_too_long(self, error: Exception) -> bool:
         """Whether the model refused its prompt as too long for its window."""
