@@ -80,15 +80,15 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         long_context_prompt: Prompt of the second step, likewise.
         document_prompt: Formats each passage and document in the context. None: only their text, and where
             several documents are read, above each its number and its `title` or source.
-        refusal: The word by which the model declines.
+        refusal: The word by which the model declines; `"unanswerable"` by default.
         answerability: How the model tells whether it can answer: `"text"`, it writes the answer or the refusal, as in
             the paper; or `"structured"`, it fills `answerable` and `answer` in through `with_structured_output`, which
             it must have. Structured replies do not stream: each step's comes in one piece.
         max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
             `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
         token_counter: Counts the tokens of a text; a quarter of its characters if None.
-        measure_savings: Whether `usage` tells what always reading the documents would have taken. A stored document
-            that was not read yet is counted in the background for it, once.
+        measure_savings: Whether `usage` tells what always reading the documents would have taken, as it does by
+            default. A stored document that was not read yet is counted in the background for it, once.
         priced_as: `provider:name` of the model, for the prices, where it can not be found from the model itself.
         long_context_priced_as: The same for `long_context_llm`.
 

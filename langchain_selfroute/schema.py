@@ -21,7 +21,18 @@ class SelfRouteInput(TypedDict):
 
 
 class SelfRouteOutput(TypedDict):
-    """What a chain returns, beside whatever else was passed in."""
+    """What a chain returns, beside whatever else was passed in.
+
+    Attributes:
+        input: The question.
+        retrieved: The passages, on either route.
+        context: What the answer was read from: the passages, or the whole documents.
+        route: The step that produced the answer.
+        answer: The text; the refusal word if nothing held the answer.
+        answerable: False if every step that ran declined.
+        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`.
+        usage: What both steps took, as plain JSON: tokens, money, savings.
+    """
 
     input: str
     retrieved: list[Document]

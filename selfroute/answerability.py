@@ -67,7 +67,7 @@ class Gate:
     Whatever pieces the reply comes in, the verdict is that of `declines` on the whole, and what was returned adds up
     to the whole reply if it answers, to nothing if it declines.
 
-    Example:
+    Examples:
         >>> gate = Gate()
         >>> gate.feed("There is "), gate.feed("one: "), gate.feed("S4."), gate.end()
         ('', 'There is one: ', 'S4.', '')
@@ -216,7 +216,7 @@ class Gate:
 def declines(reply: str, refusal: str = "unanswerable") -> Verdict:
     """Judge a whole reply to a prompt that asks for `refusal` where the passages do not hold the answer.
 
-    Example:
+    Examples:
         >>> declines("Unanswerable. The passages do not name her.").signal
         'sentinel'
         >>> bool(declines("Unanswerable questions go to the chair."))

@@ -1,4 +1,4 @@
-r"""The notation of rules over words.
+"""The notation of rules over words.
 
 A rule is a regular expression whose letters are words:
 
@@ -6,7 +6,7 @@ A rule is a regular expression whose letters are words:
 | --- | --- |
 | `word` | itself |
 | `{name}` | one of the words listed under that name, or the part of that name |
-| `a b`, `a \| b`, `( )` | one after the other, either, a group |
+| `a b`, `a | b`, `( )` | one after the other, either, a group |
 | `a?`, `{name}*`, `(a)*` | at most once, any number of times |
 | `...` | any words of the same sentence, commas included |
 | `..` | the same, but for those that are listed as `stops`, of which `,` may be one |
@@ -58,7 +58,7 @@ class Rules:
 def compiled(languages: Iterable[Rules]) -> State:
     """Make one automaton of the rules of some languages; return its first state.
 
-    Example:
+    Examples:
         >>> words = {"text": "text passage*", "tells": "mention* say"}
         >>> start = compiled([Rules(("the {text} (does | do) not {tells}",), words=words)])
         >>> start.after("the").after("passages").after("do").after("not").after("say").matched

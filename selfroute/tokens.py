@@ -45,7 +45,7 @@ def folded(word: str) -> str:
 def words_of(text: str) -> list[str]:
     """Return the words of a text as they are compared.
 
-    Example:
+    Examples:
         >>> words_of("It DOESN'T say: \u672c\u6587.")
         ['it', 'doesn', 't', 'say', '\u672c', '\u6587']
     """

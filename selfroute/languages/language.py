@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Language:
     """Rules by which a language declines, in the notation of `selfroute.notation`.
 
-    Example:
+    Examples:
         >>> latin = Language(
         ...     name="Latin",
         ...     declines=("{text} non {tells}",),
