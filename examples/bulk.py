@@ -1,0 +1,129 @@
+"""Answer a file of questions, a few at a time; run it again after an interruption, and it goes on.
+
+    pip install "selfroute[examples]"
+    python examples/bulk.py                                  # the 30 questions that come with selfroute
+    python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-4o-mini --at-once 8
+
+Questions are the lines of a text file, or a JSONL with the key `question`; other keys come back with the answer. Each
+answer is written as soon as it is there, and is not asked for again. What failed is in answers.failed.jsonl, and is
+asked again by the next run. It shows a progress bar, and in the end what this run took. Without `--model` the
+extractive reader answers: it is no language model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableConfig
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from selfroute.demo.corpus import load_documents, load_questions
+from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.failures import one_line
+
+Row = dict[str, Any]
+
+
+def read_rows(path: Path | None) -> list[Row]:
+    """Read the questions of a file; without one, those that come with selfroute."""
+    if path is None:
+        return [{"id": question.id, "question": question.question} for question in load_questions()]
+    lines = [line.strip() for line in path.read_text("utf-8").split("\n") if line.strip()]
+    rows = [json.loads(line) if path.suffix == ".jsonl" else {"question": line} for line in lines]
+    return [*{name_of(row): row for row in rows}.values()]
+
+
+def read_answers(path: Path) -> list[Row]:
+    """Read what earlier runs wrote; a last line that was cut off when one was killed is taken away."""
+    data = path.read_bytes() if path.exists() else b""
+    whole = data[: data.rfind(b"\n") + 1]
+    if whole != data:
+        os.truncate(path, len(whole))
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def name_of(row: Mapping[str, Any]) -> tuple[Any, str]:
+    """Tell a question from others."""
+    return row.get("id"), row["question"]
+
+
+async def answer_all(chain: SelfRouteChain, rows: Sequence[Row], *, out: Path, config: RunnableConfig) -> int:
+    """Ask what is not answered yet; return how many failed."""
+    done = {name_of(row) for row in read_answers(out)}
+    left = [row for row in rows if name_of(row) not in done]
+    failures = 0
+    failed_beside(out).unlink(missing_ok=True)
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("Answering", total=len(rows), completed=len(rows) - len(left))
+        questions = [row["question"] for row in left]
+        async for number, result in chain.abatch_as_completed(questions, config, return_exceptions=True):
+            if isinstance(result, Exception):
+                failures += 1
+                add_line(failed_beside(out), {**left[number], "error": one_line(result)})
+            else:
+                told = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                add_line(out, {**left[number], **told})
+            bar.advance(task)
+    return failures
+
+
+def add_line(path: Path, row: Row) -> None:
+    """Write a line that is there if the next moment ends the run."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def failed_beside(out: Path) -> Path:
+    """Return the file of what failed."""
+    return out.with_suffix(".failed.jsonl")
+
+
+def make_store(embeddings: Embeddings) -> Chroma:
+    """Index the documents that come with selfroute. Open your own store here."""
+    documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
+    return Chroma.from_documents(splitter.split_documents(documents), embeddings)
+
+
+def main() -> None:
+    """Answer a file."""
+    parser = ArgumentParser(description="Answers a file of questions.")
+    parser.add_argument("questions", type=Path, nargs="?", help="a text file, or a .jsonl")
+    parser.add_argument("--out", type=Path, default=Path("answers.jsonl"))
+    parser.add_argument("--at-once", type=int, default=4, help="how many questions are asked at a time")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    options = parser.parse_args()
+    try:
+        rows = read_rows(options.questions)
+        llm = init_chat_model(options.model) if options.model else None
+    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+        parser.error(one_line(error))
+    embeddings, ledger = load_embeddings(), SelfRouteLedger()
+    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))
+    config = RunnableConfig(max_concurrency=options.at_once, callbacks=[ledger])
+    try:
+        failures = asyncio.run(answer_all(chain, rows, out=options.out, config=config))
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the same command goes on")
+    finally:
+        print(ledger)
+    if failures:
+        sys.exit(f"{failures} failed, see {failed_beside(options.out)}: the same command asks them again")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""A chat in the terminal that knows what was said before.
+
+    pip install "selfroute[examples]"
+    python examples/chat.py                                  # or: --model openai:gpt-4o-mini
+
+It asks for a question, and shows the route in brackets and the answer as it comes. A follow-up question ("And who paid
+for it?") is made one that stands alone before passages are searched for it; both prompts see the history. Ctrl-C stops
+an answer and the model; an empty line ends the chat. Without `--model` the extractive reader answers: it is no language
+model, and the earlier questions are simply searched for too.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from contextlib import closing
+from operator import itemgetter
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableBranch, RunnableLambda
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from selfroute.demo.corpus import load_documents
+from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.failures import one_line
+
+REMEMBERED = 10  # messages
+REWRITE = """\
+Rewrite the question below so that it can be understood without the conversation above. Do not answer it.
+
+Question: {input}
+Rewritten:"""
+
+
+def make_chain(store: Chroma, llm: Runnable[Any, Any], *, rewrite: Runnable[Any, Any]) -> SelfRouteChain:
+    """Put the chain together: its retriever is given the question as `rewrite` words it."""
+    alone = RunnableBranch((lambda inputs: not inputs["chat_history"], itemgetter("input")), rewrite)
+    retriever = alone | store.as_retriever(search_kwargs={"k": 5})
+    return SelfRouteChain(retriever=retriever, llm=llm, documents=StoredDocuments(store))
+
+
+def rewriting(llm: Runnable[Any, Any]) -> Runnable[Any, str]:
+    """Let a model word a follow-up question so that it stands alone."""
+    prompt = ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", REWRITE)])
+    return prompt | llm | StrOutputParser()
+
+
+def joined(inputs: dict[str, Any]) -> str:
+    """Word a follow-up question without a model: with the questions before it."""
+    asked = [message.text for message in inputs["chat_history"] if message.type == "human"]
+    return " ".join([*asked[-2:], inputs["input"]])
+
+
+def chat(chain: SelfRouteChain) -> None:
+    """Ask, answer, remember, until there is no question."""
+    history: list[BaseMessage] = []
+    for question in iter(ask, ""):
+        answer, answerable = "", False
+        try:
+            with closing(chain.stream({"input": question, "chat_history": history[-REMEMBERED:]})) as chunks:
+                for chunk in chunks:
+                    print(f"[{chunk['route']}] " if "route" in chunk else "", end="")
+                    print(chunk.get("answer", ""), end="", flush=True)
+                    answer += chunk.get("answer", "")
+                    answerable = chunk.get("answerable", False)
+        except KeyboardInterrupt:
+            print(" (stopped)", end="")
+        except Exception as error:  # noqa: BLE001 - whatever the provider's client raises, the chat goes on
+            print(one_line(error), end="")
+        print()
+        if answerable:  # a refusal in the history would teach the model to write more of them
+            history += [HumanMessage(question), AIMessage(answer)]
+
+
+def ask() -> str:
+    """Return the next question; nothing at the end of the input."""
+    try:
+        return input("\n> ").strip()
+    except (EOFError, KeyboardInterrupt):
+        return ""
+
+
+def make_store(embeddings: Embeddings) -> Chroma:
+    """Index the documents that come with selfroute. Open your own store here."""
+    documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
+    return Chroma.from_documents(splitter.split_documents(documents), embeddings)
+
+
+def main() -> None:
+    """Start the chat."""
+    parser = ArgumentParser(description="A chat about the documents that come with selfroute.")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    options = parser.parse_args()
+    try:
+        llm = init_chat_model(options.model) if options.model else None
+    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+        parser.error(f"--model {options.model}: {one_line(error)}")
+    print("Indexing three documents ...")
+    embeddings = load_embeddings()
+    store = make_store(embeddings)
+    if llm:
+        chat(make_chain(store, llm, rewrite=rewriting(llm)))
+    else:
+        chat(make_chain(store, ExtractiveReader(embeddings=embeddings), rewrite=RunnableLambda(joined)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""A web service that streams answers, and the route that they took, as server-sent events.
+
+    pip install "selfroute[examples]"
+    python examples/service.py                               # or: --model openai:gpt-4o-mini
+    curl -N --json '{"question": "Who brought the fog bell up?"}' http://127.0.0.1:8000/ask
+    curl http://127.0.0.1:8000/ledger
+
+An answer is an event `route`, one `sources`, any number of `text`, and `end`, which tells what it took; or `error`, at
+any point. When the client leaves, the model stops. Without `--model` the extractive reader answers: no language model.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import Body, FastAPI
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from langchain.chat_models import init_chat_model
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from selfroute.demo.corpus import load_documents
+from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.failures import one_line
+
+
+def make_app(chain: SelfRouteChain) -> FastAPI:
+    """Put a chain behind HTTP."""
+    app, ledger = FastAPI(title="Self-Route"), SelfRouteLedger()
+
+    @app.post("/ask", response_class=EventSourceResponse)
+    async def ask(question: Annotated[str, Body(embed=True, min_length=1)]) -> AsyncIterator[ServerSentEvent]:
+        """Answer a question in events."""
+        try:
+            # When the client leaves, this coroutine is cancelled; closing the stream is what stops the model.
+            async with aclosing(chain.astream(question, {"callbacks": [ledger]})) as chunks:
+                async for chunk in chunks:
+                    for event in events_in(chunk):
+                        yield event
+        except Exception as error:  # noqa: BLE001 - the status line is out: what went wrong has to be an event
+            yield ServerSentEvent(event="error", data=one_line(error))
+
+    @app.get("/ledger")
+    def figures() -> dict[str, Any]:
+        """Tell what the day's questions took so far, and what that saved."""
+        return ledger.to_dict()
+
+    @app.post("/ledger/close")
+    def close() -> dict[str, Any]:
+        """End the day: tell its figures and begin anew. Let cron call it at midnight."""
+        return ledger.reset()
+
+    return app
+
+
+def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
+    """Turn a chunk of the chain's stream into events."""
+    if "route" in chunk:
+        yield ServerSentEvent(event="route", data=chunk["route"])
+        sources = dict.fromkeys(document.metadata["source"] for document in chunk["context"])
+        yield ServerSentEvent(event="sources", data=list(sources))
+    if chunk.get("answer"):
+        yield ServerSentEvent(event="text", data=chunk["answer"])
+    if "usage" in chunk:
+        yield ServerSentEvent(event="end", data={key: chunk[key] for key in ("answerable", "decision", "usage")})
+
+
+def make_store(embeddings: Embeddings) -> Chroma:
+    """Index the documents that come with selfroute. Open your own store here."""
+    documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
+    return Chroma.from_documents(splitter.split_documents(documents), embeddings)
+
+
+def main() -> None:
+    """Start the service."""
+    parser = ArgumentParser(description="A service that streams answers with their route.")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--port", type=int, default=8000, help="0 for a free one")
+    options = parser.parse_args()
+    try:
+        llm = init_chat_model(options.model) if options.model else None
+    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+        parser.error(f"--model {options.model}: {one_line(error)}")
+    embeddings = load_embeddings()
+    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))
+    uvicorn.run(make_app(chain), port=options.port, timeout_graceful_shutdown=5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Two tenants in one store, each with a document of the same name: who asks sees only their own.
+
+    pip install "selfroute[examples]"
+    python examples/tenants.py                               # or: --model openai:gpt-4o-mini
+
+It asks one question for both tenants through one chain, and shows what each answer was read from: the filter of the
+call holds for the passages and for the whole document. Then a retriever of one's own hides the other tenant without
+telling: the chain refuses to read the document until it is told. Without `--model` the extractive reader answers: it is
+no language model.
+
+In LlamaIndex the wall is the retriever's `filters`: `SelfRouteQueryEngine.from_index(index, filters=...)`.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from langchain.chat_models import init_chat_model
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from selfroute.demo.corpus import load_documents
+from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.errors import ConfigurationError
+from selfroute.failures import one_line
+
+DIVERS = {"north": "Osric Pellan", "south": "Una Marsh"}
+QUESTION = "Who retrieved Saltmarket harbour's fog bell from the water after the gale, and for how much?"
+
+
+def make_store(embeddings: Embeddings) -> Chroma:
+    """Index the same minutes for both tenants but for a name: nothing else could tell them apart."""
+    minutes = load_documents()["harbour-minutes.md"]
+    documents = [
+        Document(minutes.replace(DIVERS["north"], diver), metadata={"source": "minutes.md", "tenant": tenant})
+        for tenant, diver in DIVERS.items()
+    ]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
+    return Chroma.from_documents(splitter.split_documents(documents), embeddings)
+
+
+def one_chain_for_all(store: Chroma, llm: Runnable[Any, Any]) -> SelfRouteChain:
+    """Make a chain whose filter is given with each call; a call that names no tenant finds nothing."""
+    retriever = store.as_retriever(search_kwargs={"filter": {"tenant": ""}})
+    search = ConfigurableField(id="search_kwargs")
+    return SelfRouteChain(
+        retriever=retriever.configurable_fields(search_kwargs=search), llm=llm, documents=StoredDocuments(store)
+    )
+
+
+def as_tenant(tenant: str) -> RunnableConfig:
+    """What a call is given for a tenant."""
+    return {"configurable": {"search_kwargs": {"k": 5, "filter": {"tenant": tenant}}}}
+
+
+def own_retriever(store: Chroma, tenant: str) -> Runnable[Any, list[Document]]:
+    """Search in a way of one's own: what it hides can not be seen from outside."""
+    return RunnableLambda(lambda inputs: store.similarity_search(inputs["input"], k=5, filter={"tenant": tenant}))
+
+
+def show(who: str, result: Mapping[str, Any]) -> None:
+    """Print an answer and what it was read from."""
+    read = {(document.metadata["tenant"], document.metadata["source"]) for document in result["context"]}
+    print(f"{who}: [{result['route']}] {result['answer']}")
+    print(f"  read: {', '.join(f'{source} of {tenant}' for tenant, source in sorted(read)) or 'nothing'}")
+
+
+def main() -> None:
+    """Show the wall."""
+    parser = ArgumentParser(description="Two tenants in one store.")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    options = parser.parse_args()
+    try:
+        llm = init_chat_model(options.model) if options.model else None
+    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+        parser.error(f"--model {options.model}: {one_line(error)}")
+    embeddings = load_embeddings()
+    store, llm = make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings)
+
+    print(QUESTION)
+    chain = one_chain_for_all(store, llm)
+    for tenant in DIVERS:
+        show(tenant, chain.invoke(QUESTION, as_tenant(tenant)))
+    show("nobody", chain.invoke(QUESTION))
+
+    hiding = own_retriever(store, "north")
+    untold = SelfRouteChain(retriever=hiding, llm=llm, documents=StoredDocuments(store))
+    try:
+        show("own retriever", untold.invoke(QUESTION))
+    except ConfigurationError as error:
+        print(f"own retriever, not told: {error}")
+    told = StoredDocuments(store, filter={"tenant": "north"})
+    show("own retriever, told", SelfRouteChain(retriever=hiding, llm=llm, documents=told).invoke(QUESTION))
+
+
+if __name__ == "__main__":
+    main()
