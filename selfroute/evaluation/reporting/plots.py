@@ -106,9 +106,12 @@ def _quality_tokens(finished: Finished) -> Figure | None:
         line = {k: point for (each, k), point in sorted(known.items(), key=_k_of) if each == strategy}
         tokens, scores = zip(*line.values(), strict=True)
         axes.plot(tokens, scores, label=NAMES[strategy], **_style(strategy), linestyle=":", markersize=9)  # type: ignore[arg-type]
-        for k, point in line.items():
+        for number, (k, point) in enumerate(line.items()):
             if k is not None:
-                axes.annotate(f"k={k}", point, xytext=(0, -17), textcoords="offset points", ha="center", fontsize=9)
+                above_or_below = (0, (-17, 10)[number % 2])  # neighbours may cost nearly the same
+                axes.annotate(
+                    f"k={k}", point, xytext=above_or_below, textcoords="offset points", ha="center", fontsize=9
+                )
     axes.set_xlim(-4, max(105, *(tokens + 5 for tokens, _ in known.values())))
     axes.margins(y=0.2)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)

@@ -55,7 +55,8 @@ def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
     from rich.console import Console
 
     text = StringIO()
-    console = Console(file=text, width=_PLAIN, color_system=None, force_terminal=False)
+    # Within a notebook rich would show it, and return nothing.
+    console = Console(file=text, width=_PLAIN, color_system=None, force_terminal=False, force_jupyter=False)
     show_summary(console, sentences)
     show_tables(console, tables)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip()
