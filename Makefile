@@ -4,8 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 VENV_OLDEST ?= .venv-oldest
+VENV_DOCS ?= .venv-docs
+VENV_RELEASE ?= .venv-release
+# Those that are not there are left out; paths will do, too.
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+# The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
+CONSTRAINTS ?= constraints.txt
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
-NOT_OLDEST := answerability core core_documents loopback cli notebooks reader telemetry \
+NOT_OLDEST := answerability core core_documents docs examples load loopback cli notebooks reader telemetry \
 	$(addprefix evaluation_,command data hub metrics report retrieval tables)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST:%=tests/test_%.py),$(wildcard tests/test_*.py))
 export HF_HUB_OFFLINE ?= 1
@@ -20,7 +26,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint bench notebooks clean
+.PHONY: help demo test test-oldest test-pythons lint bench notebooks docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,24 +40,46 @@ test: $(VENV)/.test ## Install what the tests need and run them
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_TESTS)
 
+test-pythons: $(VENV_RELEASE)/.release ## Run the tests of both frameworks on each Python that is there
+	for python in $(PYTHONS); do \
+		$$python -c '' 2>/dev/null || { echo "There is no $$python."; continue; }; \
+		$(VENV_RELEASE)/bin/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV_RELEASE)/each && \
+		$(VENV_RELEASE)/bin/uv pip install --quiet --python $(VENV_RELEASE)/each \
+			$(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[test-frameworks]' && \
+		$(VENV_RELEASE)/each/bin/python -m pytest $(OLDEST_TESTS) || exit 1; \
+	done
+
 lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.test ## Measure the overhead over the frameworks, and over the stores for whole documents
+bench: $(VENV)/.test ## Measure the overhead over the frameworks, over the stores for whole documents, and of imports
 	$(BIN)/python benchmarks/overhead_langchain.py
 	$(BIN)/python benchmarks/overhead_llamaindex.py
 	$(BIN)/python benchmarks/documents.py
+	$(BIN)/python benchmarks/imports.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
-clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) $(VENV_OLDEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+docs: $(VENV_DOCS)/.docs ## Build the documentation in site/
+	$(VENV_DOCS)/bin/mkdocs build --strict
 
-$(VENV)/bin/python $(VENV_OLDEST)/bin/python:
+dist: $(VENV_RELEASE)/.release ## Build wheel and sdist in dist/
+	rm -rf dist
+	$(VENV_RELEASE)/bin/python -m build
+	$(VENV_RELEASE)/bin/twine check --strict dist/*
+
+release: dist ## Build them, and try the wheel with each extra alone on each Python that is there
+	$(VENV_RELEASE)/bin/python tests/release/check.py $(addprefix --constraint ,$(CONSTRAINTS)) dist $(PYTHONS)
+
+clean: ## Remove the virtual environments and what the tools left
+	rm -rf $(VENV) $(VENV_OLDEST) $(VENV_DOCS) $(VENV_RELEASE) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(addsuffix /bin/python,$(VENV) $(VENV_OLDEST) $(VENV_DOCS) $(VENV_RELEASE)):
 	$(PYTHON) -m venv $(@D:/bin=)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -72,4 +100,14 @@ $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/bi
 	@echo "Installing into $(VENV_OLDEST); the first time takes a minute ..."
 	$(VENV_OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
+	@touch $@
+
+$(VENV_DOCS)/.docs: pyproject.toml constraints.txt | $(VENV_DOCS)/bin/python
+	$(VENV_DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+$(VENV_RELEASE)/.release: pyproject.toml constraints.txt | $(VENV_RELEASE)/bin/python
+	$(VENV_RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--constraint constraints.txt --editable '.[release]'
 	@touch $@

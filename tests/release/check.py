@@ -1,0 +1,168 @@
+"""Checks what is to be released: what wheel and sdist hold, and the wheel with each extra alone on each Python.
+
+    python tests/release/check.py [--constraint constraints.txt] dist [python3.10 python3.11 ...]
+
+Each extra is installed into a virtual environment of its own, where its program of `programs/` does what a user of it
+does. Interpreters that are not there are left out. The extras that bring torch along are installed only for the one
+that runs this, and resolved for the others. It ends with exit code 1 if anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+HERE, ROOT = Path(__file__).parent, Path(__file__).parent.parent.parent
+PACKAGES = ("selfroute", "langchain_selfroute", "llamaindex_selfroute")
+LIGHT = {
+    "core": "",
+    "langchain": "[langchain]",
+    "llamaindex": "[llamaindex]",
+    "both": "[langchain,llamaindex]",
+    "prices": "[prices]",
+    "openai": "[openai]",
+    "google_genai": "[google-genai]",
+}
+WITH_TORCH = {"cli": "[cli]", "evaluate": "[evaluate]"}
+
+
+class FailedError(Exception):
+    """A check failed; the message says how."""
+
+
+def main() -> int:
+    """Run all checks."""
+    parser = argparse.ArgumentParser(description="Check what is to be released.")
+    parser.add_argument("dist", type=Path, help="the folder of one wheel and one sdist")
+    parser.add_argument("pythons", nargs="*", help="interpreters to try, by name or path")
+    parser.add_argument("--constraint", type=Path, help="versions to install; without it the newest")
+    args = parser.parse_args()
+    wheel, sdist = sole(args.dist, "*.whl"), sole(args.dist, "*.tar.gz")
+    problems = [*wrong_in_wheel(wheel), *wrong_in_sdist(sdist)]
+    for problem in problems:
+        print("FAILED", problem)
+    environment = settings(args.constraint)
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    pythons = {here: sys.executable} | {version: path for path in args.pythons if (version := version_of(path))}
+    for version, python in pythons.items():
+        for name, extras in {**LIGHT, **WITH_TORCH}.items():
+            began = time.monotonic()
+            try:
+                if name in WITH_TORCH and version != here:
+                    resolve(f"{wheel}{extras}", python, environment)
+                else:
+                    check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
+                found = "ok"
+            except FailedError as error:
+                problems.append(f"{version} {name}")
+                found = f"FAILED\n{error}"
+            print(f"{version:<6}{name:<14}{time.monotonic() - began:5.1f} s  {found}", flush=True)
+    print("Wrong:" if problems else "All is well.", *problems)
+    return 1 if problems else 0
+
+
+def sole(folder: Path, pattern: str) -> Path:
+    """Find the one file of a kind."""
+    (found,) = folder.glob(pattern)
+    return found.resolve()
+
+
+def sources(packages: Sequence[str] = PACKAGES) -> set[str]:
+    """List the files of the packages as they are in the tree, without what Python and editors leave there."""
+    paths = (path for package in packages for path in (ROOT / package).rglob("*") if path.is_file())
+    return {str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts}
+
+
+def wrong_in_wheel(wheel: Path) -> Iterator[str]:
+    """Say what is missing in a wheel, or too much."""
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    yield from (f"the wheel lacks {name}" for name in sorted(sources() - held))
+    yield from (f"the wheel holds {name}" for name in sorted(held - sources()))
+    yield from (f"{package} has no py.typed" for package in PACKAGES if f"{package}/py.typed" not in held)
+
+
+def wrong_in_sdist(sdist: Path) -> Iterator[str]:
+    """Say what an sdist lacks of what the tests need, and what of it nobody does."""
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    needed = sources((*PACKAGES, "tests", "docs", "notebooks", "benchmarks", "examples"))
+    needed |= {"Makefile", "README.md", "CONTRIBUTING.md", "CITATION.cff", "constraints.txt", "requirements-oldest.txt"}
+    yield from (f"the sdist lacks {name}" for name in sorted(needed - held))
+    junk = (".pyc", ".ipynb_checkpoints", ".so", ".log", ".sqlite3")
+    yield from (f"the sdist holds {name}" for name in sorted(held) if any(part in name for part in junk))
+
+
+def settings(constraint: Path | None) -> dict[str, str]:
+    """Make the environment variables of uv, which reads none of pip's settings: where packages are found."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
+    for line in listed.stdout.splitlines():
+        key, _, value = line.partition("=")
+        variable = {"find-links": "UV_FIND_LINKS", "index-url": "UV_DEFAULT_INDEX"}.get(key.rpartition(".")[2])
+        if variable:
+            environment.setdefault(variable, ast.literal_eval(value))
+    if constraint:
+        environment["UV_CONSTRAINT"] = str(constraint.resolve())
+    return environment | {"HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False"}
+
+
+def version_of(python: str) -> str | None:
+    """Ask an interpreter for its version; None if it is not there."""
+    program = "import sys; print('%d.%d' % sys.version_info[:2])"
+    path = shutil.which(python)
+    done = path and subprocess.run([path, "-c", program], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done and done.returncode == 0 else None
+
+
+def check(requirement: str, program: Path, python: str, environment: dict[str, str]) -> None:
+    """Install a requirement into a new virtual environment and run a program there, which sees nothing else."""
+    with tempfile.TemporaryDirectory() as scratch:
+        venv = Path(scratch, "venv")
+        inside = str(venv / "bin" / "python")
+        for command in (
+            ["uv", "venv", "--python", python, str(venv)],
+            ["uv", "pip", "install", "--python", inside, requirement],
+            ["uv", "pip", "check", "--python", inside],
+            [inside, "-I", str(program)],
+        ):
+            run(command, scratch, environment)
+
+
+def resolve(requirement: str, python: str, environment: dict[str, str]) -> None:
+    """Find out whether a requirement can be installed, without installing it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        venv = str(Path(scratch, "venv"))
+        run(["uv", "venv", "--python", python, venv], scratch, environment)
+        run(["uv", "pip", "install", "--python", venv, "--dry-run", requirement], scratch, environment)
+
+
+def run(command: Sequence[str], folder: str, environment: dict[str, str]) -> None:
+    """Run a command, whose output is told only if it fails."""
+    tool, *rest = command
+    path = str(Path(sys.executable).with_name(tool)) if tool == "uv" else tool
+    done = subprocess.run(
+        [path, *rest],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        msg = f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+        raise FailedError(msg)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""The package without extras: it brings nothing along, works, and says what else there is to install."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import distributions, requires
+
+from selfroute import __version__
+from selfroute.answerability import declines
+from selfroute.ledger import Ledger
+
+assert {found.metadata["Name"] for found in distributions()} == {"selfroute"}
+assert not [line for line in requires("selfroute") or () if "extra ==" not in line]
+assert __version__
+
+assert declines("The passages do not mention a ferry.")
+assert not declines("The ferry leaves at seven.")
+assert Ledger().to_dict()["queries"] == 0
+
+for package, extra in {"langchain_selfroute": "langchain", "llamaindex_selfroute": "llamaindex"}.items():
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import {package}"], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.endswith(f'pip install "selfroute[{extra}]"\n'), done
+
+command = shutil.which("selfroute", path=sysconfig.get_path("scripts"))
+assert command, "the wheel brought no command"
+done = subprocess.run([command, "demo"], capture_output=True, text=True, check=False)
+assert (done.returncode, done.stdout) == (1, ""), done
+assert done.stderr == 'selfroute: the command needs the package typer: pip install "selfroute[cli]"\n', done.stderr
