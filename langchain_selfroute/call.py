@@ -130,7 +130,7 @@ class Call(Generic[Manager]):
         template = chain.rag_prompt if effect.step == "rag" else chain.long_context_prompt
         prompt = template.format_prompt(**words)
         if chain.measure_savings:
-            schema = structured.SCHEMA_LENGTH if self.structured else 0
+            schema = structured.schema_length() if self.structured else 0
             self.asked = Asked(models.length_of(prompt) + schema, len(context))
         if self.structured:
             model = structured.asking("llm", model)

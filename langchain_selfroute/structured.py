@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any, cast
 
@@ -35,18 +35,15 @@ class Report(BaseModel):
     answer: str = Field(description=reports.ANSWER)
 
 
-SCHEMA_LENGTH = len(json.dumps(Report.model_json_schema()))
-"""How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
+@cache
+def schema_length() -> int:
+    """How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
+    return len(json.dumps(Report.model_json_schema()))
 
 
-_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": Report.__name__,
-        "schema": {**Report.model_json_schema(), "additionalProperties": False},
-        "strict": True,
-    },
-}
+def _format() -> dict[str, Any]:
+    schema = {**Report.model_json_schema(), "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": Report.__name__, "schema": schema, "strict": True}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +228,5 @@ def _unread(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     It reads only what it is given a class for, and sends the same either way.
     """
     if isinstance(model, RunnableBindingBase) and model.kwargs.get("response_format") is Report:
-        return model.model_copy(update={"kwargs": {**model.kwargs, "response_format": _FORMAT}})
+        return model.model_copy(update={"kwargs": {**model.kwargs, "response_format": _format()}})
     return model

@@ -205,7 +205,7 @@ class Steps:
         words = {**self.words, "context_str": context, "query_str": self.query.query_str, "refusal": self.refusal}
         prompt = convert.formatted(llm, template, words)
         if synthesizer.measure_savings:
-            schema = structured.SCHEMA_LENGTH if self.structured else 0
+            schema = structured.schema_length() if self.structured else 0
             self.asked = Asked(len(convert.text_of(prompt)) + schema, len(context))
         return llm, prompt, Tally(whole=self.structured or not self.streaming)
 

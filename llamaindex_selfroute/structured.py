@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, TypeGuard
 
 from llama_index.core.llms import LLM, ChatResponse
@@ -30,8 +31,10 @@ class Report(BaseModel):
     answer: str = Field(description=reports.ANSWER)
 
 
-SCHEMA_LENGTH = len(json.dumps(Report.model_json_schema()))
-"""How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
+@cache
+def schema_length() -> int:
+    """How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
+    return len(json.dumps(Report.model_json_schema()))
 
 
 def ask(llm: LLM, prompt: Prompt) -> Response:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from selfroute.automaton import State
-from selfroute.tokens import NAMES, WORD, folded, is_spaced, is_whole, mark_of
+from selfroute.tokens import NAMES, folded, is_spaced, mark_of, word_pattern
 
 _TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"  # the last where the prompt began it
 _END_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -84,7 +84,7 @@ class Opening:
         Of a word that can not lead on from `state`, its first letters are enough.
         """
         while True:
-            found = WORD.search(self.text, self.at)
+            found = word_pattern().search(self.text, self.at)
             start, end = found.span() if found else (len(self.text), self.at)
             following = found[0] if found else ""
             gap = self.text[self.at : start]
@@ -95,7 +95,7 @@ class Opening:
                     return mark
             if following:
                 word = "" if following in NAMES and self._last and not self._marked else folded(following)
-                if self.final or is_whole(self.text, end) or not is_spaced(following):
+                if self.final or end < len(self.text) or not is_spaced(following):
                     self.at, self._last, self._marked = end, word, False
                     return word
                 if state and not state.may_take(word):

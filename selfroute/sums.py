@@ -6,7 +6,6 @@ from array import array
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from statistics import quantiles
 from typing import Any
 
 from selfroute.account import Entry
@@ -34,6 +33,8 @@ class _Times:
             self._next = (self._next + 1) % _MOST
 
     def as_dict(self) -> dict[str, float | None]:
+        from statistics import quantiles  # noqa: PLC0415 - only reports need it
+
         if not self._kept:
             return {"median": None, "p95": None}
         times = self._kept if len(self._kept) > 1 else self._kept * 2  # it wants two

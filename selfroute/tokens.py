@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # What may stand around a word without bearing on it, as a class of characters.
 NOISE = (
@@ -14,16 +14,27 @@ NOISE = (
     "\ufeff\u200b-\u200f\u2060"
 )
 # Scripts that put no space between words are read character by character.
-_UNSPACED = r"\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
+_UNSPACED_RANGES = (
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u30ff"),
+    ("\u3400", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\uff66", "\uff9f"),
+)
+_UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
-WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}])*")
-_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
-_GOES_ON = re.compile(rf"[^\W_{_UNSPACED}]|[{_ACCENTS}]")
+_WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}])*"
 NAMES = frozenset(["May", "Can", "Will"])  # when they stand inside a sentence
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese, between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
 _ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
 _NUMBERED = frozenset(["no", "nr"])  # "No. 7"
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """Find words. It is made when it is first needed: that takes longer than any module here to import."""
+    return re.compile(_WORD)
 
 
 @lru_cache(maxsize=1024)
@@ -49,12 +60,7 @@ def words_of(text: str) -> list[str]:
         >>> words_of("It DOESN'T say: \u672c\u6587.")
         ['it', 'doesn', 't', 'say', '\u672c', '\u6587']
     """
-    return [folded(word) for word in WORD.findall(text)]
-
-
-def is_whole(text: str, end: int) -> bool:
-    """Tell whether the word that ends at `end` can not go on: there is more, and that is no part of a word."""
-    return end < len(text) and not _GOES_ON.match(text, end)
+    return [folded(word) for word in word_pattern().findall(text)]
 
 
 def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
@@ -86,4 +92,4 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
 
 def is_spaced(word: str) -> bool:
     """Tell whether a word is of a script that puts spaces between words."""
-    return not _UNSPACED_WORD.match(word)
+    return word < "\u3005" or not any(first <= word[0] <= last for first, last in _UNSPACED_RANGES)
