@@ -4,8 +4,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 VENV_OLDEST ?= .venv-oldest
-VENV_DOCS ?= .venv-docs
-VENV_RELEASE ?= .venv-release
 # Those that are not there are left out; paths will do, too.
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
@@ -20,7 +18,7 @@ export ANONYMIZED_TELEMETRY ?= False
 define RUN_NOTEBOOK
 import sys, nbclient, nbformat
 book = nbformat.read(sys.argv[1], as_version=4)
-nbclient.NotebookClient(book, record_timing=False).execute()
+nbclient.NotebookClient(book, record_timing=False, coalesce_streams=True).execute()
 nbformat.write(book, sys.argv[1])
 endef
 export RUN_NOTEBOOK
@@ -40,13 +38,13 @@ test: $(VENV)/.test ## Install what the tests need and run them
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_TESTS)
 
-test-pythons: $(VENV_RELEASE)/.release ## Run the tests of both frameworks on each Python that is there
+test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Python that is there
 	for python in $(PYTHONS); do \
 		$$python -c '' 2>/dev/null || { echo "There is no $$python."; continue; }; \
-		$(VENV_RELEASE)/bin/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV_RELEASE)/each && \
-		$(VENV_RELEASE)/bin/uv pip install --quiet --python $(VENV_RELEASE)/each \
+		$(BIN)/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV)/each && \
+		$(BIN)/uv pip install --quiet --python $(VENV)/each \
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[test-frameworks]' && \
-		$(VENV_RELEASE)/each/bin/python -m pytest $(OLDEST_TESTS) || exit 1; \
+		$(VENV)/each/bin/python -m pytest $(OLDEST_TESTS) || exit 1; \
 	done
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom
@@ -65,21 +63,21 @@ bench: $(VENV)/.test ## Measure the overhead over the frameworks, over the store
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
-docs: $(VENV_DOCS)/.docs ## Build the documentation in site/
-	$(VENV_DOCS)/bin/mkdocs build --strict
+docs: $(VENV)/.docs ## Build the documentation in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-dist: $(VENV_RELEASE)/.release ## Build wheel and sdist in dist/
+dist: $(VENV)/.release ## Build wheel and sdist in dist/
 	rm -rf dist
-	$(VENV_RELEASE)/bin/python -m build
-	$(VENV_RELEASE)/bin/twine check --strict dist/*
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 release: dist ## Build them, and try the wheel with each extra alone on each Python that is there
-	$(VENV_RELEASE)/bin/python tests/release/check.py $(addprefix --constraint ,$(CONSTRAINTS)) dist $(PYTHONS)
+	$(BIN)/python tests/release/check.py $(addprefix --constraint ,$(CONSTRAINTS)) dist $(PYTHONS)
 
 clean: ## Remove the virtual environments and what the tools left
-	rm -rf $(VENV) $(VENV_OLDEST) $(VENV_DOCS) $(VENV_RELEASE) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV_OLDEST) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(addsuffix /bin/python,$(VENV) $(VENV_OLDEST) $(VENV_DOCS) $(VENV_RELEASE)):
+$(VENV)/bin/python $(VENV_OLDEST)/bin/python:
 	$(PYTHON) -m venv $(@D:/bin=)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -102,12 +100,6 @@ $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/bi
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
 	@touch $@
 
-$(VENV_DOCS)/.docs: pyproject.toml constraints.txt | $(VENV_DOCS)/bin/python
-	$(VENV_DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		--constraint constraints.txt --editable '.[docs]'
-	@touch $@
-
-$(VENV_RELEASE)/.release: pyproject.toml constraints.txt | $(VENV_RELEASE)/bin/python
-	$(VENV_RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
-		--constraint constraints.txt --editable '.[release]'
+$(VENV)/.docs $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[$(@F:.%=%)]'
 	@touch $@

@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
 from typing_extensions import TypedDict
 
+from selfroute.answerability import Signal
 from selfroute.reports import Answerability
 
 
@@ -18,6 +19,36 @@ class SelfRouteInput(TypedDict):
     """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
 
     input: str
+
+
+class Decision(TypedDict):
+    """Why a question took its route."""
+
+    declined: bool
+    signal: Signal
+    evidence: str
+
+
+class StepTokens(TypedDict):
+    """The tokens of one step, as the provider counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+
+
+class Usage(TypedDict):
+    """What a question took. Money is US dollars as a decimal string."""
+
+    rag: StepTokens | None
+    long_context: StepTokens | None
+    total_tokens: int
+    estimated: bool
+    long_context_only: int | None
+    token_ratio: float | None
+    cost: str | None
+    cost_long_context_only: str | None
+    cost_unknown: str | None
 
 
 class SelfRouteOutput(TypedDict):
@@ -40,8 +71,8 @@ class SelfRouteOutput(TypedDict):
     route: Literal["rag", "long_context"]
     answer: str
     answerable: bool
-    decision: dict[str, Any]
-    usage: dict[str, Any]
+    decision: Decision
+    usage: Usage
 
 
 class Fields(TypedDict, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from decimal import Decimal
 from statistics import fmean
@@ -777,3 +778,9 @@ def test_the_frame_has_a_row_for_each_question_and_strategy() -> None:
     assert frame["seconds"].tolist() == [0.5, 0.5]
     assert frame[["input_tokens", "output_tokens"]].to_numpy().tolist() == [[10, 1], [100, 1]]
     assert Evaluation((), ()).frame.columns.tolist() == frame.columns.tolist()
+
+
+def test_what_an_evaluation_shows_names_the_extra_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"needs pandas: pip install \"selfroute\[evaluate\]\""):
+        _ = an_evaluation([a_result()]).frame

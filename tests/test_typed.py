@@ -50,6 +50,11 @@ async def test_what_a_chain_returns_is_typed() -> None:
     assert_type(result["context"], list[Document])
     assert assert_type(result["route"], Literal["rag", "long_context"]) == "long_context"
     assert assert_type(result["answerable"], bool)
+    assert assert_type(result["decision"]["signal"], Signal) == "sentinel"
+    assert assert_type(result["usage"]["total_tokens"], int) > 0
+    assert_type(result["usage"]["cost"], str | None)
+    if step := result["usage"]["long_context"]:
+        assert_type(step["cached_tokens"], int)
 
     assert_type(await chain.ainvoke({"input": QUESTION, "chat_history": []}), SelfRouteOutput)
     assert len(assert_type(chain.batch([QUESTION]), list[SelfRouteOutput])) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -154,28 +155,36 @@ class Evaluation:
 
     def __str__(self) -> str:
         """Return the summary and the main table as plain text."""
-        from selfroute.evaluation.reporting.show import as_plain  # noqa: PLC0415
+        with _reporting():
+            from selfroute.evaluation.reporting.show import as_plain  # noqa: PLC0415
 
-        return as_plain(self.summary(), [table for table in self.tables() if table.name == "main"])
+            return as_plain(self.summary(), [table for table in self.tables() if table.name == "main"])
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The results as a data frame, one row for each question and strategy; needs pandas."""
-        from selfroute.evaluation.reporting.frame import frame  # noqa: PLC0415
+        """The results as a data frame, one row for each question and strategy.
 
-        return frame(self)
+        Raises:
+            ImportError: The extra `evaluate` is not installed; so do all that follow.
+        """
+        with _reporting():
+            from selfroute.evaluation.reporting.frame import frame  # noqa: PLC0415
+
+            return frame(self)
 
     def summary(self) -> list[str]:
         """What it shows, in a few sentences."""
-        from selfroute.evaluation.reporting.summary import summary  # noqa: PLC0415
+        with _reporting():
+            from selfroute.evaluation.reporting.summary import summary  # noqa: PLC0415
 
-        return summary(self)
+            return summary(self)
 
     def tables(self) -> list[Table]:
         """The tables that the results allow, the paper's Table 1 first."""
-        from selfroute.evaluation.reporting.tables import tables  # noqa: PLC0415
+        with _reporting():
+            from selfroute.evaluation.reporting.tables import tables  # noqa: PLC0415
 
-        return tables(self)
+            return tables(self)
 
     def save(self, folder: str | Path) -> None:
         """Write the report, the tables, the plots and all results to a folder.
@@ -183,6 +192,16 @@ class Evaluation:
         Args:
             folder: Where to; it is made if it is not there.
         """
-        from selfroute.evaluation.reporting.export import save  # noqa: PLC0415
+        with _reporting():
+            from selfroute.evaluation.reporting.export import save  # noqa: PLC0415
 
-        save(self, folder)
+            save(self, folder)
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        msg = f'what an evaluation shows needs {error.name}: pip install "selfroute[evaluate]"'
+        raise ImportError(msg) from error
