@@ -2,7 +2,8 @@
 
     pip install "selfroute[examples]"
     python examples/service.py                               # or: --model openai:gpt-4o-mini
-    curl -N --json '{"question": "Who brought the fog bell up?"}' http://127.0.0.1:8000/ask
+    curl -N --json '{"question": "Who retrieved the harbour fog bell after the gale, and for how much?"}' \
+        http://127.0.0.1:8000/ask
     curl http://127.0.0.1:8000/ledger
 
 An answer is an event `route`, one `sources`, any number of `text`, and `end`, which tells what it took; or `error`, at

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -177,5 +178,6 @@ if __name__ == "__main__":
 
     with_langchain.load_embeddings = LangChainWords  # type: ignore[assignment,misc]
     with_llamaindex.load_embeddings = LlamaIndexWords  # type: ignore[assignment,misc]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal; in the background it may be ignored
     del sys.argv[0]
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -222,6 +222,8 @@ def show_reasons(
     if usage["token_ratio"] is not None:
         alone = f"{usage['long_context_only']:,}"
         _show_field(console, "Read", f"{usage['token_ratio']:.0%} of the {alone} tokens of the long context alone")
+    elif usage["rag"]:
+        _show_field(console, "Read", "the documents are still being counted: what the long context takes is not known yet")
     if usage["cost"] is None:
         if models.has_list_price:
             _show_field(console, "Cost", f"not known: {usage['cost_unknown']}")

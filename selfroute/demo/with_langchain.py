@@ -52,10 +52,10 @@ def load_model(provider: str, model: str, *, base_url: str | None) -> BaseChatMo
     fields: dict[str, Any] = {}
     if base_url:
         fields["base_url"] = base_url
-        if provider == "openai":
-            fields["stream_usage"] = True  # off by default with another server
-            if not os.environ.get("OPENAI_API_KEY"):
-                fields["api_key"] = "none"
+    if provider == "openai" and (base_url or any(map(os.environ.get, ("OPENAI_BASE_URL", "OPENAI_API_BASE")))):
+        fields["stream_usage"] = True  # off by default with another server
+        if base_url and not os.environ.get("OPENAI_API_KEY"):
+            fields["api_key"] = "none"
     try:
         made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
     except ImportError:
