@@ -42,8 +42,11 @@ def read_rows(path: Path | None) -> list[Row]:
     """Read the questions of a file; without one, those that come with selfroute."""
     if path is None:
         return [{"id": question.id, "question": question.question} for question in load_questions()]
-    lines = [line.strip() for line in path.read_text("utf-8").split("\n") if line.strip()]
+    lines = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
     rows = [json.loads(line) if path.suffix == ".jsonl" else {"question": line} for line in lines]
+    if wrong := [row for row in rows if not isinstance(row, dict) or not isinstance(row.get("question"), str)]:
+        msg = f"{path}: there is no question in {json.dumps(wrong[0])[:80]}"
+        raise ValueError(msg)
     return [*{name_of(row): row for row in rows}.values()]
 
 
@@ -53,12 +56,12 @@ def read_answers(path: Path) -> list[Row]:
     whole = data[: data.rfind(b"\n") + 1]
     if whole != data:
         os.truncate(path, len(whole))
-    return [json.loads(line) for line in whole.splitlines()]
+    return [json.loads(line) for line in whole.splitlines() if line.strip()]
 
 
-def name_of(row: Mapping[str, Any]) -> tuple[Any, str]:
-    """Tell a question from others."""
-    return row.get("id"), row["question"]
+def name_of(row: Mapping[str, Any]) -> str:
+    """Tell a question from others; what has the same words and the same `id` is asked once."""
+    return json.dumps([row.get("id"), row["question"]])
 
 
 async def answer_all(chain: SelfRouteChain, rows: Sequence[Row], *, out: Path, config: RunnableConfig) -> int:
@@ -107,6 +110,8 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=4, help="how many questions are asked at a time")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
     options = parser.parse_args()
+    if not options.out.parent.is_dir():
+        parser.error(f"--out: there is no folder {options.out.parent}")
     try:
         rows = read_rows(options.questions)
         llm = init_chat_model(options.model) if options.model else None

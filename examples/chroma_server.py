@@ -68,7 +68,7 @@ def ask(engine: SelfRouteQueryEngine, question: str) -> None:
     print(f"[{response.metadata['route']}] ", end="")
     for text in response.response_gen:
         print(text, end="", flush=True)
-    sources = dict.fromkeys(found.node.metadata["source"] for found in response.source_nodes)
+    sources = dict.fromkeys(found.node.metadata.get("source", "?") for found in response.source_nodes)
     print(f"\n  read: {', '.join(sources)}; {response.metadata['usage']['total_tokens']:,} tokens")
 
 

@@ -37,7 +37,7 @@ def make_app(chain: SelfRouteChain) -> FastAPI:
     app, ledger = FastAPI(title="Self-Route"), SelfRouteLedger()
 
     @app.post("/ask", response_class=EventSourceResponse)
-    async def ask(question: Annotated[str, Body(embed=True, min_length=1)]) -> AsyncIterator[ServerSentEvent]:
+    async def ask(question: Annotated[str, Body(embed=True, pattern=r"\S")]) -> AsyncIterator[ServerSentEvent]:
         """Answer a question in events."""
         try:
             # When the client leaves, this coroutine is cancelled; closing the stream is what stops the model.
@@ -65,7 +65,7 @@ def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
     """Turn a chunk of the chain's stream into events."""
     if "route" in chunk:
         yield ServerSentEvent(event="route", data=chunk["route"])
-        sources = dict.fromkeys(document.metadata["source"] for document in chunk["context"])
+        sources = dict.fromkeys(document.metadata.get("source", "?") for document in chunk["context"])
         yield ServerSentEvent(event="sources", data=list(sources))
     if chunk.get("answer"):
         yield ServerSentEvent(event="text", data=chunk["answer"])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN)\b")
-_SECRET = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_][\w*-]{8,}|AIza[\w*-]{12,})")
+_SECRET = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_][\w*-]{8,}|AIza[\w*-]{12,})|(?<=Bearer )[\w.~+/*=-]+")
 _LONGEST_MESSAGE = 300
 _SHORTEST_SECRET = 8
 

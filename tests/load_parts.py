@@ -193,7 +193,7 @@ class _Crowd:
         reading = asyncio.create_task(self._read(seen))
         if query.leaves_after == 0:
             patience = Random(query.number).uniform(0, self._patience)  # noqa: S311
-            asyncio.get_running_loop().call_later(patience, reading.cancel)
+            asyncio.get_running_loop().call_later(patience, _leave, reading)
         try:
             await reading
         except asyncio.CancelledError:
@@ -219,6 +219,13 @@ class _Crowd:
                     assert task
                     task.cancel()
         seen.end = "answered"
+
+
+def _leave(reading: asyncio.Task[None]) -> None:
+    """Cancel a reader, again and again: before Python 3.12 `asyncio.wait_for`, where clients wait, may pass over it."""
+    if not reading.done():
+        reading.cancel()
+        asyncio.get_running_loop().call_later(1, _leave, reading)
 
 
 class Chains(_Crowd):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import suppress
@@ -154,3 +155,54 @@ def test_what_a_sync_stream_reads_behind_another_object_is_collected() -> None:
         assert not gone()
     finally:
         gc.enable()
+
+
+def test_what_runs_in_another_thread_or_ends_badly_keeps_no_other_request_open() -> None:
+    def pieces(request: Request, pumped: Generator[None, None, None]) -> Generator[str, None, None]:
+        held, ended = request.pieces(), False
+        try:
+            for piece in map(str.upper, held):  # noqa: UP028 - as above
+                yield piece
+        finally:
+            del pumped
+            raise OSError(ended)
+
+    def pump() -> Generator[None, None, None]:
+        running.set()
+        yield leaving.wait(10)
+
+    request, running, leaving = Request(), threading.Event(), threading.Event()
+    pumped = pump()
+    thread = threading.Thread(target=next, args=[pumped])
+    thread.start()
+    running.wait(10)
+    stream = pieces(request, pumped)
+    next(stream)
+    with pytest.raises(OSError, match="False"):
+        hang_up(stream)
+    assert request.ended == "closed"
+    leaving.set()
+    thread.join()
+
+
+def test_an_iterator_of_another_kind_hides_no_generator() -> None:
+    class Reading:
+        def __init__(self, pieces: Generator[str, None, None]) -> None:
+            self.pieces = pieces
+
+        def __iter__(self) -> Reading:
+            return self
+
+        def __next__(self) -> str:
+            return next(self.pieces)
+
+    def pieces(request: Request) -> Generator[str, None, None]:
+        request.itself = reading = Reading(request.pieces())
+        assert vars(reading)
+        yield from (piece for piece in reading)
+
+    request = Request()
+    stream = pieces(request)
+    next(stream)
+    hang_up(stream)
+    assert request.ended == "closed"

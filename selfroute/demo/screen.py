@@ -223,7 +223,7 @@ def show_reasons(
         alone = f"{usage['long_context_only']:,}"
         _show_field(console, "Read", f"{usage['token_ratio']:.0%} of the {alone} tokens of the long context alone")
     elif usage["rag"]:
-        _show_field(console, "Read", "the documents are still being counted: what the long context takes is not known yet")
+        _show_field(console, "Read", "the documents are being counted: what the long context takes is not known yet")
     if usage["cost"] is None:
         if models.has_list_price:
             _show_field(console, "Cost", f"not known: {usage['cost_unknown']}")
