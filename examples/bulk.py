@@ -53,10 +53,17 @@ def read_rows(path: Path | None) -> list[Row]:
 def read_answers(path: Path) -> list[Row]:
     """Read what earlier runs wrote; a last line that was cut off when one was killed is taken away."""
     data = path.read_bytes() if path.exists() else b""
-    whole = data[: data.rfind(b"\n") + 1]
-    if whole != data:
-        os.truncate(path, len(whole))
-    return [json.loads(line) for line in whole.splitlines() if line.strip()]
+    *lines, last = data.split(b"\n")
+    if last:
+        try:
+            json.loads(last)
+        except ValueError:
+            os.truncate(path, len(data) - len(last))
+        else:
+            lines.append(last)
+            with path.open("ab") as file:
+                file.write(b"\n")
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def name_of(row: Mapping[str, Any]) -> str:

@@ -262,6 +262,23 @@ def test_the_third_adapter_reads_less_where_the_model_refuses_its_prompt_as_too_
     assert adapter.ledger.to_dict()["failed"] == 0
 
 
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_a_document_that_is_not_there(
+    ran: Ran,
+) -> None:
+    names = ran.names
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        asked.append(prompt)
+        yield "unanswerable"
+
+    asked: list[str] = []
+    answer = names["SelfRoute"](lambda _: [], ask, {}).answer("Who took {the} chair?")
+    assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", "long_context", False, [])
+    with pytest.raises(LookupError, match="'minutes'"):
+        names["SelfRoute"](lambda _: names["PASSAGES"], ask, {}).answer("Who took {the} chair?")
+
+
 def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:
     fences = sum(len(re.findall(r"^\s*(?:```|~~~)", text_of(page), re.MULTILINE)) for page in TEXTS)
     assert fences == 2 * len(BLOCKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -16,6 +17,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_openai import ChatOpenAI
 
 from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, start, wait_for
 from langchain_selfroute import SelfRouteChain
@@ -186,6 +188,23 @@ def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: Loopback
     assert service.post("/ask", json={"question": ""}).status_code == 422
 
 
+async def test_the_service_answers_two_at_once_from_documents_without_a_name_and_takes_braces_for_text(
+    server: LoopbackServer,
+) -> None:
+    server.answer = lambda request: asked(request) if "{" in asked(request) else "unanswerable"
+    llm = ChatOpenAI(base_url=server.openai_url, api_key="k", model="m", stream_usage=True)
+    passages = RunnableLambda(lambda _: [Document("It was raining.")])
+    app = load("service").make_app(SelfRouteChain(retriever=passages, llm=llm, documents=[Document("It rained.")]))
+    questions = ["Is it {x}, {{y}} or {% z %}?", "Was war los?"]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
+        replies = await asyncio.gather(*(client.post("/ask", json={"question": question}) for question in questions))
+        assert (await client.post("/ask", json={"question": " "})).status_code == 422
+    told = [re.findall(r"^data: (.*)$", reply.text, re.MULTILINE) for reply in replies]
+    assert [lines[:2] for lines in told] == [['"rag"', '["?"]'], ['"long_context"', '["?"]']]
+    assert "".join(map(json.loads, told[0][2:-1])) == questions[0]
+    assert told[1][2:-1] == ['"unanswerable"']
+
+
 # chat.py
 
 
@@ -333,6 +352,28 @@ def test_a_bulk_run_that_is_killed_goes_on_and_pays_no_answer_twice(server: Loop
     assert re.search(r"^ +queries +0 +6 +6$", bulk.text, re.MULTILINE)
     assert re.search(r"^ +failed attempts +1$", bulk.text, re.MULTILINE)
     assert "1 failed, see answers.failed.jsonl" in bulk.text
+
+
+@pytest.mark.parametrize(("end", "kept"), [("", 2), ('{"id": 3, "que', 2), ('{"id": 3, "question": "C?"}', 3)])
+def test_answers_that_were_written_whole_are_kept_whatever_an_editor_did_to_the_file(
+    tmp_path: Path, end: str, kept: int
+) -> None:
+    bulk, out = load("bulk"), tmp_path / "answers.jsonl"
+    out.write_text(f'{{"id": 1, "question": "A?"}}\n\n{{"id": 2, "question": "B?"}}\n{end}', "utf-8")
+    assert len(bulk.read_answers(out)) == kept
+    bulk.add_line(out, {"id": 4, "question": "D?"})
+    assert [row["id"] for row in bulk.read_answers(out)] == [*range(1, kept + 1), 4]
+
+
+def test_questions_of_a_file_are_told_by_their_words_and_id_and_one_without_words_is_named(tmp_path: Path) -> None:
+    bulk, text, rows = load("bulk"), tmp_path / "questions.txt", tmp_path / "questions.jsonl"
+    text.write_text("A?\n\nB?\nA?\n", "utf-8-sig")
+    assert [row["question"] for row in bulk.read_rows(text)] == ["A?", "B?"]
+    rows.write_text('{"question": "A?", "id": [1]}\n{"question": "A?", "id": [2]}\n', "utf-8")
+    assert len(bulk.read_rows(rows)) == 2
+    rows.write_text('{"query": "A?"}\n', "utf-8")
+    with pytest.raises(ValueError, match="there is no question in"):
+        bulk.read_rows(rows)
 
 
 async def test_what_failed_in_bulk_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
