@@ -49,7 +49,7 @@ from langchain_openai import ChatOpenAI
 import replay_llamaindex
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from replay_llamaindex import Engine
-from selfroute.ledger import Ledger
+from selfroute.usage.ledger import Ledger
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "selfroute" / "replay"

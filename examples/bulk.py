@@ -33,7 +33,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.demo.corpus import load_documents, load_questions
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
-from selfroute.failures import one_line
+from selfroute.error_text import one_line
 
 Row = dict[str, Any]
 

@@ -27,11 +27,11 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteQueryEngine
+from selfroute.command.models import load_model
 from selfroute.demo import with_llamaindex
 from selfroute.demo.corpus import load_documents
-from selfroute.demo.models import load_model
+from selfroute.error_text import one_line
 from selfroute.errors import SelfRouteError
-from selfroute.failures import one_line
 
 COLLECTION, UNFINISHED = "selfroute-example", "selfroute-unfinished"
 

@@ -29,7 +29,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.demo.corpus import load_documents
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
-from selfroute.failures import one_line
+from selfroute.error_text import one_line
 
 
 def make_app(chain: SelfRouteChain) -> FastAPI:

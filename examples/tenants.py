@@ -27,8 +27,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from selfroute.demo.corpus import load_documents
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
-from selfroute.failures import one_line
 
 DIVERS = {"north": "Osric Pellan", "south": "Una Marsh"}
 QUESTION = "Who retrieved Saltmarket harbour's fog bell from the water after the gale, and for how much?"

@@ -9,6 +9,6 @@ except ModuleNotFoundError as error:
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.ledger import SelfRouteLedger
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
-from langchain_selfroute.stored import StoredDocuments
+from langchain_selfroute.stored.reading import StoredDocuments
 
 __all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteLedger", "SelfRouteOutput", "StoredDocuments"]

@@ -17,17 +17,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute import documents, models, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
-from langchain_selfroute.ledger import booking
+from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import Tally
-from langchain_selfroute.stored import Behind, StoredDocuments
-from selfroute.account import Account
+from langchain_selfroute.stored.reading import ScopedDocuments, StoredDocuments
+from selfroute.documents.overflow import read_less
+from selfroute.documents.sizes import Lengths
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
-from selfroute.prices import Model
 from selfroute.prompts import documents_in
-from selfroute.savings import Asked, Window
-from selfroute.sizes import Lengths
-from selfroute.window import read_less
+from selfroute.usage.account import Account
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import PromptSize, Window
 
 if TYPE_CHECKING:
     from langchain_selfroute.chain import SelfRouteChain
@@ -59,9 +59,9 @@ class Call(Generic[Manager]):
         self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()  # whole documents, before they were fitted
         self.context: Sequence[Document] = ()
-        self.asked = Asked(0, 0)  # the last prompt
-        self.answered_by = Model()  # the last model
-        self.account = Account(booking(manager.handlers))
+        self.asked = PromptSize(0, 0)  # the last prompt
+        self.answered_by = PricedModel()  # the last model
+        self.account = Account(entry_recorder(manager.handlers))
 
     def flow(self) -> Flow:
         """Start: look at the inputs (here, within the run, so that it records what is wrong with them)."""
@@ -72,7 +72,7 @@ class Call(Generic[Manager]):
         """Whether the model refused its prompt as too long."""
         return is_too_long(error)
 
-    def settle(self, answer: Answer) -> None:
+    def complete_usage(self, answer: Answer) -> None:
         """Complete the usage with what the long context alone would have taken."""
         chain, account = self.chain, self.account
         if not chain.measure_savings:
@@ -96,7 +96,7 @@ class Call(Generic[Manager]):
     def _lengths(self) -> Lengths | None:
         try:
             source = self._source()
-            if isinstance(source, Behind):
+            if isinstance(source, ScopedDocuments):
                 return source.lengths(self.passages)
             return documents.lengths(source) if isinstance(source, list) else None
         except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
@@ -131,13 +131,13 @@ class Call(Generic[Manager]):
         prompt = template.format_prompt(**words)
         if chain.measure_savings:
             schema = structured.schema_length() if self.structured else 0
-            self.asked = Asked(models.length_of(prompt) + schema, len(context))
+            self.asked = PromptSize(models.length_of(prompt) + schema, len(context))
         if self.structured:
             model = structured.asking("llm", model)
         return model, prompt, self._child(effect.step, f"selfroute:{effect.step}")
 
     def _told(self, reply: Any, tally: Tally) -> str:
-        if isinstance(reply, structured.Filled):
+        if isinstance(reply, structured.StructuredReply):
             return structured.text_of(reply, tally, refusal=self.refusal)
         return tally.add(reply)
 
@@ -150,11 +150,11 @@ class Call(Generic[Manager]):
         if counts is None:
             return
         self.answered_by = self._model(step, tally)
-        self.account.paid(step, counts, self.answered_by)
+        self.account.add_call(step, counts, self.answered_by)
         if tally.whole and tally.counts is None and not tally.left:
             models.say_why_estimated(self.chain.model_of(step), self.config)
 
-    def _model(self, step: Route, tally: Tally | None = None) -> Model:
+    def _model(self, step: Route, tally: Tally | None = None) -> PricedModel:
         """What the model of a step, or the one that answered, is called where it is paid for."""
         said, model = self.chain.priced_model_of(step), self.chain.model_of(step)
         if said:

@@ -19,22 +19,23 @@ from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_v
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import structured
-from langchain_selfroute.chunks import achunks_of, chunks_of
 from langchain_selfroute.documents import Source
 from langchain_selfroute.models import name_of, window_of
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
-from langchain_selfroute.stored import StoredDocuments, is_empty
-from langchain_selfroute.stores import Fetch
-from selfroute import prices, prompts
+from langchain_selfroute.stored.reading import StoredDocuments, is_empty
+from langchain_selfroute.stored.stores import Fetch
+from langchain_selfroute.streaming import achunks_of, chunks_of
+from selfroute import prompts
+from selfroute.answerability.structured import Answerability, answerability_of
+from selfroute.documents.window import room_in
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.prices import Model, Names
-from selfroute.reports import Answerability, answerability_of
-from selfroute.savings import Baseline
-from selfroute.usage import count_tokens
-from selfroute.window import room_in
+from selfroute.usage import prices
+from selfroute.usage.counts import count_tokens
+from selfroute.usage.prices import ModelNames, PricedModel
+from selfroute.usage.savings import LongContextEstimate
 
 
 def _prompt(template: str) -> ChatPromptTemplate:
@@ -185,7 +186,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @classmethod
     def _check_priced_as(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None:
-            Model.of(str(info.field_name), value)
+            PricedModel.of(str(info.field_name), value)
         return value
 
     @classmethod
@@ -256,26 +257,26 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         return self.token_counter(text) if self.token_counter else count_tokens(text)
 
     @cached_property
-    def baseline(self) -> Baseline:
+    def baseline(self) -> LongContextEstimate:
         """What this chain has seen of what reading the documents takes."""
-        return Baseline()
+        return LongContextEstimate()
 
     def model_of(self, step: Route) -> Runnable[Any, Any]:
         """The model of a step."""
         return self.llm if step == "rag" else self.long_context_llm or self.llm
 
-    def priced_model_of(self, step: Route) -> Model | None:
+    def priced_model_of(self, step: Route) -> PricedModel | None:
         """What the user says that the model of a step is priced as."""
         first, second = self.priced_as, self.long_context_priced_as
         if not (first or second):
             return None
         shared = self.long_context_llm is None
-        return prices.said(priced_as=first, long_context_priced_as=second, shared=shared)[step]
+        return prices.declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> ModelNames:
         """What the models say that they are called."""
-        return Names(name_of)
+        return ModelNames(name_of)
 
     def document_budget(self) -> int | None:
         """The tokens that the documents of the second step may have together, None for no limit."""

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
 
-from selfroute import window
+from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 
 OUTPUT_KEYS = frozenset({"retrieved", "context", "answer", "route", "answerable", "decision", "usage"})
@@ -52,4 +52,4 @@ def text_of(message: Any) -> str:
 
 def is_too_long(error: Exception) -> bool:
     """Whether a model refused its prompt as too long, typed or in words."""
-    return isinstance(error, ContextOverflowError) or window.is_too_long(error)
+    return isinstance(error, ContextOverflowError) or overflow.is_too_long(error)

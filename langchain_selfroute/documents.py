@@ -12,10 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 
-from selfroute.documents import original_label
+from selfroute.documents.rebuild import original_label
+from selfroute.documents.sizes import Lengths, Size
+from selfroute.documents.window import Count, fit
 from selfroute.errors import ReplyError
-from selfroute.sizes import Lengths, Size
-from selfroute.window import Count, fit
 
 Given: TypeAlias = dict[str, Any]
 Source: TypeAlias = (

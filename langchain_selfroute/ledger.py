@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from langchain_core.callbacks import BaseCallbackHandler
 from typing_extensions import override
 
-from selfroute.account import Entry
-from selfroute.ledger import Ledger
+from selfroute.usage.entry import Entry
+from selfroute.usage.ledger import Ledger
 
 
 class SelfRouteLedger(Ledger, BaseCallbackHandler):
@@ -74,7 +74,7 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
         return True
 
 
-def booking(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
+def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
     """What adds an entry to the ledgers among the handlers of a run, once to each; None if there is none."""
     # Callbacks may hold one twice: bound, and given with the call.
     ledgers = {handler for handler in handlers if isinstance(handler, SelfRouteLedger)}

@@ -14,8 +14,8 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from langchain_selfroute.convert import text_of
-from selfroute.prices import Model
-from selfroute.usage import NOTHING, StepUsage, reported
+from selfroute.usage.counts import NOTHING, StepUsage, reported
+from selfroute.usage.prices import PricedModel
 
 _URLS = ("openai_api_base", "base_url", "anthropic_api_url")
 _logger = logging.getLogger(__name__)
@@ -64,14 +64,16 @@ class Tally:
         known = self.counts or NOTHING
         return known.filled_in(prompt=asked(prompt), reply="".join(self.text), count=count)
 
-    def model(self, configured: Model) -> Model:
+    def model(self, configured: PricedModel) -> PricedModel:
         """Which model answered: a fallback, say, or the dated version of the one that was asked."""
-        answered = Model.heard(self.name, self.provider)
+        answered = PricedModel.from_reported(self.name, self.provider)
         if answered.name is None or answered.name.startswith(configured.name or "\0"):
             # Clients that build on another's report that one's provider.
-            return Model(answered.name or configured.name, configured.provider or answered.provider, configured.url)
+            return PricedModel(
+                answered.name or configured.name, configured.provider or answered.provider, configured.url
+            )
         if answered.provider in {None, configured.provider}:
-            return Model(answered.name, configured.provider, configured.url)
+            return PricedModel(answered.name, configured.provider, configured.url)
         return answered
 
 
@@ -126,16 +128,16 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
 
 def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
-) -> Model:
+) -> PricedModel:
     """What a model is called, as far as it says so, when it is called with these options."""
     inside, bound = inside_of(model, config)
     urls = (getattr(inside, name, None) for name in _URLS)
     url = next((url for url in urls if isinstance(url, str)), None)
     try:
         about = inside._get_ls_params(**{**bound, **(options or {})})  # noqa: SLF001 - what LangChain's traces call it
-        return Model.heard(about.get("ls_model_name"), about.get("ls_provider"), url)
+        return PricedModel.from_reported(about.get("ls_model_name"), about.get("ls_provider"), url)
     except Exception:  # noqa: BLE001 - not all that is a model has this, nor as it should be
-        return Model()
+        return PricedModel()
 
 
 def window_of(model: Runnable[Any, Any]) -> int | None:

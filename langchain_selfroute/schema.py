@@ -11,8 +11,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
 from typing_extensions import TypedDict
 
-from selfroute.answerability import Signal
-from selfroute.reports import Answerability
+from selfroute.answerability.structured import Answerability
+from selfroute.answerability.verdict import Signal
 
 
 class SelfRouteInput(TypedDict):

@@ -20,7 +20,7 @@ from langchain_selfroute import documents
 from langchain_selfroute.call import Call
 from langchain_selfroute.models import Tally
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
-from selfroute.hangup import Waiting, ahang_up
+from selfroute.hangup import LoopTurned, ahang_up
 
 EVENT = "selfroute_decision"
 
@@ -86,13 +86,13 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
         messages: Any = None
         try:
             if self.streaming:
-                messages, waiting = model.astream(prompt, config, **self.kwargs), Waiting()
+                messages, waiting = model.astream(prompt, config, **self.kwargs), LoopTurned()
                 try:
                     async for message in messages:
                         yield tally.add(message)
                 except GeneratorExit:
                     leaving, messages = messages, None  # closed there alone, though whoever waits be cancelled
-                    await ahang_up(leaving, waited=waiting.over)
+                    await ahang_up(leaving, waited=waiting.done)
                     raise
                 tally.whole = True
             else:

@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from langchain_selfroute.convert import text_of as text_in
 from langchain_selfroute.models import Tally
-from selfroute import reports
+from selfroute.answerability import structured as reports
 from selfroute.errors import ConfigurationError
 
 
@@ -47,7 +47,7 @@ def _format() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class StructuredReply:
     """What a model returned that was to fill the report in.
 
     Attributes:
@@ -59,12 +59,12 @@ class Filled:
     report: Mapping[str, Any] | None
 
 
-def text_of(reply: Filled, tally: Tally, *, refusal: str) -> str:
+def text_of(reply: StructuredReply, tally: Tally, *, refusal: str) -> str:
     """The report as a model that writes text would have it; the text that a model wrote in place of one."""
     raw = "" if reply.message is None else tally.add(reply.message)
     if reply.report is None:
         return raw
-    text = reports.told_by(reply.report, refusal=refusal)
+    text = reports.as_text(reply.report, refusal=refusal)
     if not raw:
         tally.text.append(text)  # so that it is counted where the model does not count
     return text
@@ -80,7 +80,7 @@ def _report(message: Any, *parsed: Any) -> Mapping[str, Any] | None:
     return reports.report_in(found)
 
 
-class _Model(Runnable[Any, Filled]):
+class _Model(Runnable[Any, StructuredReply]):
     """A model, apart from the parser of its replies, which is asked only where it takes one.
 
     It is no run of its own: wrappers and tracers meet the model.
@@ -90,36 +90,36 @@ class _Model(Runnable[Any, Filled]):
         self.model, self.parser = model, parser
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         message = self.model.invoke(input, config, **kwargs)
         report = _report(message)
         if report is None:
             with suppress(Exception):  # each provider's parser raises what it likes
                 report = _report(None, self.parser.invoke(message, _unnamed(config)))
-        return Filled(message, report)
+        return StructuredReply(message, report)
 
     @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         message = await self.model.ainvoke(input, config, **kwargs)
         report = _report(message)
         if report is None:
             with suppress(Exception):
                 report = _report(None, await self.parser.ainvoke(message, _unnamed(config)))
-        return Filled(message, report)
+        return StructuredReply(message, report)
 
 
 def _unnamed(config: RunnableConfig | None) -> RunnableConfig:
     return cast("RunnableConfig", {key: value for key, value in (config or {}).items() if key != "run_name"})
 
 
-class _Whole(Runnable[Any, Filled]):
+class _Whole(Runnable[Any, StructuredReply]):
     """A model and its parser in one, such as one that `init_chat_model` makes when it is called."""
 
     def __init__(self, model: Runnable[Any, Any]) -> None:
         self.model = model
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         heard = _Heard()
         try:
             return heard.filled(self.model.invoke(input, heard.beside(config), **kwargs))
@@ -127,7 +127,7 @@ class _Whole(Runnable[Any, Filled]):
             return heard.unfilled(error)
 
     @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         heard = _Heard()
         try:
             return heard.filled(await self.model.ainvoke(input, heard.beside(config), **kwargs))
@@ -147,12 +147,12 @@ class _Heard(BaseCallbackHandler):
     def beside(self, config: RunnableConfig | None) -> RunnableConfig:
         return merge_configs(config, RunnableConfig(callbacks=[self]))
 
-    def filled(self, returned: Any) -> Filled:
+    def filled(self, returned: Any) -> StructuredReply:
         if self.message is None and isinstance(returned, BaseMessage | str):
-            return Filled(returned, _report(returned))
-        return Filled(self.message, _report(self.message, returned))
+            return StructuredReply(returned, _report(returned))
+        return StructuredReply(self.message, _report(self.message, returned))
 
-    def unfilled(self, error: Exception) -> Filled:
+    def unfilled(self, error: Exception) -> StructuredReply:
         if self.message is not None:
             return self.filled(None)
         if isinstance(error, ValidationError):
@@ -162,25 +162,25 @@ class _Heard(BaseCallbackHandler):
         raise error  # the model's, not its parser's
 
 
-class _Configured(Runnable[Any, Filled]):
+class _Configured(Runnable[Any, StructuredReply]):
     """A model with configurable parts: which one it is, the config of a call tells."""
 
     def __init__(self, model: DynamicRunnable[Any, Any]) -> None:
         self.model = model
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         model, config = self.model.prepare(config)
-        return cast("Filled", asking("llm", model).invoke(input, config, **kwargs))
+        return cast("StructuredReply", asking("llm", model).invoke(input, config, **kwargs))
 
     @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Filled:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> StructuredReply:
         model, config = self.model.prepare(config)
-        return cast("Filled", await asking("llm", model).ainvoke(input, config, **kwargs))
+        return cast("StructuredReply", await asking("llm", model).ainvoke(input, config, **kwargs))
 
 
 def asking(name: str, model: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """The same model, which is asked to fill the report in and returns `Filled`.
+    """The same model, which is asked to fill the report in and returns `StructuredReply`.
 
     What is bound around it stays around it: LangChain's bindings pass `with_structured_output` on to the model inside,
     and drop what they bind.

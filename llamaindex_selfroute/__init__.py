@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent
 from llamaindex_selfroute.ledger import SelfRouteLedger
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
-from llamaindex_selfroute.stored import StoredDocuments
+from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 
 __all__ = [

@@ -13,10 +13,10 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
-from selfroute.documents import original_label
+from selfroute.documents.rebuild import original_label
+from selfroute.documents.sizes import Lengths, Size
+from selfroute.documents.window import Count, fit
 from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.sizes import Lengths, Size
-from selfroute.window import Count, fit
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]

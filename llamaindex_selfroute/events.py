@@ -8,7 +8,7 @@ from llama_index.core.instrumentation.dispatcher import Dispatcher  # type: igno
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 
-from selfroute.account import Entry
+from selfroute.usage.entry import Entry
 
 
 class SelfRouteDecisionEvent(BaseEvent):

@@ -11,7 +11,7 @@ from pydantic import PrivateAttr
 from typing_extensions import override
 
 from llamaindex_selfroute.events import SelfRouteQueryEvent
-from selfroute.ledger import Ledger
+from selfroute.usage.ledger import Ledger
 
 
 class SelfRouteLedger(Ledger, BaseEventHandler):

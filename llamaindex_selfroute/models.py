@@ -11,8 +11,8 @@ from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 
 from llamaindex_selfroute.convert import Prompt, text_of
-from selfroute.prices import Model
-from selfroute.usage import NOTHING, StepUsage, reported
+from selfroute.usage.counts import NOTHING, StepUsage, reported
+from selfroute.usage.prices import PricedModel
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 
@@ -84,22 +84,22 @@ class Tally:
             return counts
         return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
 
-    def model(self, configured: Model) -> Model:
+    def model(self, configured: PricedModel) -> PricedModel:
         """Which model answered: the dated version of the one that was asked, say."""
         raw = self.last and self.last.raw
         name = _look(raw, "model") or _look(raw, "model_version")
         if name == configured.name or not isinstance(name, str):
             return configured
-        return Model(name, configured.provider, configured.url)
+        return PricedModel(name, configured.provider, configured.url)
 
 
-def name_of(llm: LLM) -> Model:
+def name_of(llm: LLM) -> PricedModel:
     """What a model is called, as far as it says so; its provider goes by the package that it is of."""
     try:
         name: Any = llm.metadata.model_name
     except Exception:  # noqa: BLE001 - some fail if they do not know a name
         name = getattr(llm, "model", None)
-    return Model.heard(name, _package(type(llm)), getattr(llm, "api_base", None))
+    return PricedModel.from_reported(name, _package(type(llm)), getattr(llm, "api_base", None))
 
 
 @cache

@@ -18,11 +18,11 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.filters import takes_filters
-from llamaindex_selfroute.stored import StoredDocuments
+from llamaindex_selfroute.stored.filters import takes_filters
+from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
+from selfroute.answerability.structured import Answerability
 from selfroute.errors import ConfigurationError
-from selfroute.reports import Answerability
 
 _CHOOSING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),

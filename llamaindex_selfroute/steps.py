@@ -15,15 +15,16 @@ from llamaindex_selfroute import convert, documents, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, is_heard, send
 from llamaindex_selfroute.models import Tally
-from llamaindex_selfroute.stored import Behind
-from selfroute.account import Account, Entry
+from llamaindex_selfroute.stored.reading import ScopedDocuments
+from selfroute.documents.overflow import is_too_long, read_less
+from selfroute.documents.sizes import Lengths
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route, self_route
-from selfroute.hangup import Waiting, ahang_up, hang_up
-from selfroute.prices import Model
-from selfroute.savings import Asked, Window
-from selfroute.sizes import Lengths
-from selfroute.window import is_too_long, read_less
+from selfroute.hangup import LoopTurned, ahang_up, hang_up
+from selfroute.usage.account import Account
+from selfroute.usage.entry import Entry
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import PromptSize, Window
 
 if TYPE_CHECKING:
     from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
@@ -60,8 +61,8 @@ class Steps:
         self.span = active_span_id.get()
         self.read: Sequence[NodeWithScore] = ()  # whole documents, before they were fitted
         self.context: Sequence[NodeWithScore] = ()
-        self.asked = Asked(0, 0)  # the last prompt
-        self.answered_by = Model()  # the last model
+        self.asked = PromptSize(0, 0)  # the last prompt
+        self.answered_by = PricedModel()  # the last model
         self.account = Account(self._booked if is_heard(dispatcher) else None, retrieves=False)
 
     def flow(self) -> Flow:
@@ -72,7 +73,7 @@ class Steps:
         """Whether the model refused its prompt as too long."""
         return is_too_long(error)
 
-    def settle(self, answer: Answer) -> None:
+    def complete_usage(self, answer: Answer) -> None:
         """Complete the usage with what the long context alone would have taken."""
         synthesizer, account = self.synthesizer, self.account
         if not synthesizer.measure_savings:
@@ -92,7 +93,7 @@ class Steps:
     def _lengths(self) -> Lengths | None:
         try:
             source = self.synthesizer.source
-            if isinstance(source, Behind):
+            if isinstance(source, ScopedDocuments):
                 return source.lengths(self.nodes)
             return None if callable(source) else documents.lengths(source)
         except Exception:  # noqa: BLE001 - what keeps them from being read is no concern of an answer from the passages
@@ -180,13 +181,13 @@ class Steps:
             if self.structured:
                 yield structured.text_of(llm, await structured.aask(llm, prompt), tally, refusal=self.refusal)
             elif self.streaming:
-                waiting = Waiting()
+                waiting = LoopTurned()
                 chunks = await models.aask_stream(llm, prompt)
                 try:
                     async for chunk in chunks:
                         yield tally.add_piece(chunk)
                 except GeneratorExit:
-                    await ahang_up(chunks, waited=waiting.over, most=100)  # LlamaIndex closes no request
+                    await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex closes no request
                     raise
                 tally.whole = True
             else:
@@ -206,7 +207,7 @@ class Steps:
         prompt = convert.formatted(llm, template, words)
         if synthesizer.measure_savings:
             schema = structured.schema_length() if self.structured else 0
-            self.asked = Asked(len(convert.text_of(prompt)) + schema, len(context))
+            self.asked = PromptSize(len(convert.text_of(prompt)) + schema, len(context))
         return llm, prompt, Tally(whole=self.structured or not self.streaming)
 
     def _book(self, effect: Generate, tally: Tally, prompt: Prompt) -> None:
@@ -214,11 +215,11 @@ class Steps:
         if counts is None:
             return
         self.answered_by = self._model(effect.step, tally)
-        self.account.paid(effect.step, counts, self.answered_by)
+        self.account.add_call(effect.step, counts, self.answered_by)
         if counts.estimated and tally.whole and self.streaming:
             models.say_why_estimated(self.synthesizer.model_of(effect.step)[0])
 
-    def _model(self, step: Route, tally: Tally | None = None) -> Model:
+    def _model(self, step: Route, tally: Tally | None = None) -> PricedModel:
         """What the model of a step, or the one that answered, is called where it is paid for."""
         said, (llm, _) = self.synthesizer.priced_model_of(step), self.synthesizer.model_of(step)
         if said:

@@ -21,7 +21,7 @@ from typing_extensions import override
 from llamaindex_selfroute import models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import Response, Tally
-from selfroute import reports
+from selfroute.answerability import structured as reports
 
 
 class Report(BaseModel):
@@ -89,7 +89,7 @@ def text_of(llm: LLM, reply: Response, tally: Tally, *, refusal: str) -> str:
     report = reports.report_in((*_called(llm, reply), reports.json_in(raw)))
     if report is None:
         return raw
-    text = reports.told_by(report, refusal=refusal)
+    text = reports.as_text(report, refusal=refusal)
     if not raw:
         tally.text.append(text)  # so that it is counted where the model does not count
     return text

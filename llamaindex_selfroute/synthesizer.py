@@ -26,15 +26,16 @@ from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.steps import Steps
-from llamaindex_selfroute.stored import StoredDocuments
-from selfroute import prices, prompts
+from llamaindex_selfroute.stored.reading import StoredDocuments
+from selfroute import prompts
+from selfroute.answerability.structured import Answerability, answerability_of
+from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.prices import Model, Names
-from selfroute.reports import Answerability, answerability_of
-from selfroute.savings import Baseline
-from selfroute.usage import count_tokens
-from selfroute.window import room_in
+from selfroute.usage import prices
+from selfroute.usage.counts import count_tokens
+from selfroute.usage.prices import ModelNames, PricedModel
+from selfroute.usage.savings import LongContextEstimate
 
 dispatcher = get_dispatcher(__name__)
 
@@ -152,12 +153,12 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self.refusal = prompts.refusal_of(refusal)
         self.answerability = answerability_of(answerability)
         self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
-        self.measure_savings, self.baseline = measure_savings, Baseline()
+        self.measure_savings, self.baseline = measure_savings, LongContextEstimate()
         prices.price_lists()
-        self._priced = prices.said(
+        self._priced = prices.declared_models(
             priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
         )
-        self.names = Names(models.name_of)
+        self.names = ModelNames(models.name_of)
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -207,7 +208,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             return self._llm, self._prompts["rag_prompt"]
         return self._long_context_llm, self._prompts["long_context_prompt"]
 
-    def priced_model_of(self, step: Route) -> Model | None:
+    def priced_model_of(self, step: Route) -> PricedModel | None:
         """What the user says that the model of a step is priced as."""
         return self._priced[step]
 

@@ -80,7 +80,8 @@ def demo(
     """Route the questions that come with selfroute over the documents that come with it."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.demo import commands, frameworks
+            from selfroute.command import demo_and_ask as commands
+            from selfroute.command import framework as frameworks
 
             host = frameworks.load(framework)
         options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
@@ -106,7 +107,8 @@ def ask(
     """Route questions over your own text files."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.demo import commands, frameworks
+            from selfroute.command import demo_and_ask as commands
+            from selfroute.command import framework as frameworks
 
             host = frameworks.load(framework)
         options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
@@ -172,7 +174,7 @@ def evaluate(
     """
     with _errors_on_one_line(_EVALUATE):
         with _starting():
-            from selfroute.evaluation import command
+            from selfroute.command import evaluate as command
         given = {name: value for name, value in locals().items() if name in command.Options.__slots__}
         if not command.evaluate(command.Options(**given)):
             raise typer.Exit(1)
@@ -218,7 +220,7 @@ def _errors_on_one_line(install: str = _INSTALL) -> Iterator[None]:
     except ModuleNotFoundError as error:
         _fail(f"the command needs the package {error.name}: {install}", 1)
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
-        from selfroute.failures import one_line
+        from selfroute.error_text import one_line
 
         _fail(one_line(error), 1)
 

@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from selfroute.account import Account
-from selfroute.answerability import Gate, Verdict
+from selfroute.answerability.gate import Gate
+from selfroute.answerability.verdict import Verdict
 from selfroute.flow import Answer, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
+from selfroute.usage.account import Account
 
 Flow = Generator[Effect, Any, Answer]
 Item = Decided | str | Answer
@@ -28,7 +29,7 @@ class _Common(Protocol):
     def account(self) -> Account:
         """What the question takes; whoever asks a model adds what it took."""
 
-    def settle(self, answer: Answer) -> None:
+    def complete_usage(self, answer: Answer) -> None:
         """Complete the account's usage with what the long context alone would have taken.
 
         All text was shown, but that of the `answer` is only what was released with the verdict.
@@ -137,7 +138,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                     shown.append(piece)
                     yield piece
             with suppress(Exception):  # what can not be measured must not cost the answer
-                steps.settle(effect)
+                steps.complete_usage(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
         finally:
@@ -185,7 +186,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                         shown.append(piece)
                         yield piece
             with suppress(Exception):  # what can not be measured must not cost the answer
-                steps.settle(effect)
+                steps.complete_usage(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from selfroute.answerability import NO_PASSAGES, Verdict
+from selfroute.answerability.verdict import NO_PASSAGES, Verdict
 
 Route = Literal["rag", "long_context"]
 

@@ -92,15 +92,15 @@ async def _aclose(pieces: AsyncIterator[Any]) -> None:
         await pieces.aclose()
 
 
-class Waiting:
+class LoopTurned:
     """Tells whether the event loop has turned since this was made."""
 
-    __slots__ = ("over",)
+    __slots__ = ("done",)
 
     def __init__(self) -> None:
         """Start, in a running loop."""
-        self.over = False
+        self.done = False
         asyncio.get_running_loop().call_soon(self._turned)
 
     def _turned(self) -> None:
-        self.over = True
+        self.done = True

@@ -44,11 +44,11 @@ from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
-from selfroute.account import Entry, Outcome
+from selfroute.answerability.structured import Answerability
 from selfroute.flow import Route
-from selfroute.ledger import Ledger
-from selfroute.reports import Answerability
 from selfroute.usage import FREE, NOTHING, StepUsage
+from selfroute.usage.entry import Entry, Outcome
+from selfroute.usage.ledger import Ledger
 
 Models = tuple[str, str | None]  # the clients of both steps; None: the first one's model
 Bills = dict[tuple[int, Route], list[loopback.Entry]]

@@ -48,9 +48,9 @@ from ledger_traffic import (
 )
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import Reply, Request
-from selfroute.account import Entry, Outcome
 from selfroute.flow import Route
 from selfroute.usage import NOTHING
+from selfroute.usage.entry import Entry, Outcome
 
 FOLDERS = 20
 PARTS = [[f"Folder {folder} holds paper {paper} of 50." for paper in range(50)] for folder in range(FOLDERS)]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfroute.automaton import State
 from selfroute.errors import ConfigurationError
-from selfroute.notation import Rules, compiled
+from selfroute.languages.automaton import State
+from selfroute.languages.notation import Rules, compiled
 
 WORDS = ["a", "ab", "abc", "b", "bcd", "x"]
 LISTS = {"some": "a b_ab abc", "stems": "ab* bc*", "stops": "b x", "any": ", ab"}

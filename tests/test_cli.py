@@ -22,9 +22,11 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from typing_extensions import override
 
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
-from selfroute import __version__, cli, prices
-from selfroute.demo import frameworks, with_langchain, with_llamaindex
-from selfroute.ledger import Ledger
+from selfroute import __version__, cli
+from selfroute.command import framework as frameworks
+from selfroute.demo import with_langchain, with_llamaindex
+from selfroute.usage import prices
+from selfroute.usage.ledger import Ledger
 
 FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 QUESTION = "When does the ferry leave Haldon pier?"
@@ -492,7 +494,8 @@ def test_a_missing_extra_is_one_line_that_names_it(package: str, chosen: list[st
 
 def test_each_framework_is_named_in_a_module_of_its_own() -> None:
     own = {"langchain": "with_langchain.py", "llama": "with_llamaindex.py"}
-    for path in Path(frameworks.__file__).parent.glob("*.py"):
+    here = Path(frameworks.__file__).parent
+    for path in [*here.glob("*.py"), *(here.parent / "demo").glob("*.py")]:
         imports = re.findall(
             r"^\s*(?:from|import) (langchain(?!_text_splitters)|llama)", path.read_text(), re.MULTILINE
         )

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 import selfroute
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
-from selfroute.account import Account, Entry
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.drivers import arun, astream, run, stream
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
+from selfroute.usage.account import Account
+from selfroute.usage.entry import Entry
 
 SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 TOO_LONG = ValueError("too long")
@@ -48,7 +49,7 @@ class PlainSteps:
         self.booked: list[Entry] = []
         self.account = Account(self.booked.append)
 
-    def settle(self, answer: Answer) -> None:
+    def complete_usage(self, answer: Answer) -> None:
         assert not self.booked
 
     def is_too_long(self, error: Exception) -> bool:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfroute.cache import Cache, Kept, stamp_of
-from selfroute.documents import Whole
+from selfroute.documents import RebuiltDocument
+from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 
 ALL = ""  # through no filter
 
 
-def _kept(text: str, ids: str = "a") -> Kept:
-    return Kept(Whole(text, "offsets", len(ids)), {"source": "minutes"}, stamp_of(ids))
+def _kept(text: str, ids: str = "a") -> CachedDocument:
+    return CachedDocument(RebuiltDocument(text, "offsets", len(ids)), {"source": "minutes"}, ids_digest(ids))
 
 
 def _held(cache: Cache, sources: Iterable[Any]) -> list[Any]:
@@ -162,7 +162,7 @@ def test_threads_do_not_get_in_each_other_s_way() -> None:
 
 
 def test_a_stamp_tells_one_set_of_chunks_from_another() -> None:
-    assert stamp_of(["a", "b", "c"]) == stamp_of(iter("cab"))
+    assert ids_digest(["a", "b", "c"]) == ids_digest(iter("cab"))
     others = [["a", "b"], ["a", "b", "c", "c"], ["ab", "c"], ["a", "bc"], ["abc"], ["a", "b", "d"], [], ["\ud83c"]]
-    stamps = [stamp_of(ids) for ids in [["a", "b", "c"], *others]]
+    stamps = [ids_digest(ids) for ids in [["a", "b", "c"], *others]]
     assert len(set(stamps)) == len(stamps)

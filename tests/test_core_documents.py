@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from selfroute.documents import Chunk, Whole, chunks_of, offset, original_label, rebuild
+from selfroute.documents import Chunk, RebuiltDocument, chunks_of, offset, original_label, rebuild
 
 # No two characters are the same: nothing repeats itself, so that nothing is in doubt.
 plain_texts = st.lists(st.characters(codec="utf-8"), unique=True, max_size=120).map("".join)
@@ -25,18 +25,18 @@ def _windows(text: str, step: int, overlap: int) -> list[Chunk]:
     return [Chunk(text[start : start + step + overlap], start) for start in starts]
 
 
-def _is_exact(whole: Whole) -> bool:
+def _is_exact(whole: RebuiltDocument) -> bool:
     return whole.method == "offsets" and not whole.gaps
 
 
-def _end(whole: Whole) -> tuple[int, int]:
+def _end(whole: RebuiltDocument) -> tuple[int, int]:
     return len(whole.text), len(whole.text)
 
 
 @given(plain_texts, st.integers(1, 40), st.integers(0, 20))
 def test_windows_over_a_text_give_it_back(text: str, step: int, overlap: int) -> None:
     chunks = _windows(text, step, overlap)
-    assert rebuild(chunks) == Whole(text, "offsets" if chunks else "order", len(chunks))
+    assert rebuild(chunks) == RebuiltDocument(text, "offsets" if chunks else "order", len(chunks))
 
 
 @given(plain_texts, st.integers(1, 40), st.integers(0, 20), st.randoms())
@@ -44,7 +44,7 @@ def test_they_do_so_in_any_order_if_each_adds_something(text: str, step: int, ov
     text = "".join(text.split())
     chunks = _windows(text, step, min(overlap, step - 1))
     random.shuffle(chunks)
-    assert rebuild(chunks) == Whole(text, "offsets" if chunks else "order", len(chunks))
+    assert rebuild(chunks) == RebuiltDocument(text, "offsets" if chunks else "order", len(chunks))
 
 
 @given(any_texts, st.integers(1, 40), st.integers(0, 20), st.randoms(), st.booleans())
@@ -85,12 +85,12 @@ def _holds(chunk: Chunk, index: int) -> bool:
 def test_stripped_white_space_is_white_space_again(lines: list[str], width: int) -> None:
     starts = [sum(len(line) + width for line in lines[:index]) for index in range(len(lines))]
     whole = rebuild([Chunk(line, start) for line, start in zip(lines, starts, strict=True)])
-    assert whole == Whole(("\n" if width == 1 else "\n\n").join(lines), "offsets", len(lines))
+    assert whole == RebuiltDocument(("\n" if width == 1 else "\n\n").join(lines), "offsets", len(lines))
 
 
 def test_what_no_chunk_holds_is_reported() -> None:
     whole = rebuild([Chunk("The minutes.", 20), Chunk("Tea was served.", 50)])
-    assert whole == Whole("The minutes.\n\nTea was served.", "offsets", 2, ((0, 20), (32, 50)))
+    assert whole == RebuiltDocument("The minutes.\n\nTea was served.", "offsets", 2, ((0, 20), (32, 50)))
 
 
 MINUTES = (
@@ -102,7 +102,7 @@ END = ((len(MINUTES), len(MINUTES)),)
 
 
 def test_the_chunks_of_these_tests_are_what_they_seem() -> None:
-    assert rebuild(PARTS) == Whole(MINUTES, "offsets", 5)
+    assert rebuild(PARTS) == RebuiltDocument(MINUTES, "offsets", 5)
     assert all(left.start + len(left.text) > right.start for left, right in pairwise(PARTS))  # type: ignore[operator]
 
 
@@ -144,7 +144,9 @@ def test_a_chunk_that_may_belong_further_on_puts_the_end_in_doubt(chunks: list[C
 
 
 def test_a_chunk_across_two_others_is_in_its_place_if_the_order_says_so() -> None:
-    assert rebuild([Chunk("ab cd", 0), Chunk("cd\nef", 3), Chunk("ef gh", 6)]) == Whole("ab cd\nef gh", "offsets", 3)
+    assert rebuild([Chunk("ab cd", 0), Chunk("cd\nef", 3), Chunk("ef gh", 6)]) == RebuiltDocument(
+        "ab cd\nef gh", "offsets", 3
+    )
 
 
 def test_much_that_repeats_itself_is_in_doubt_if_nothing_but_offsets_tells_the_order() -> None:
@@ -154,8 +156,8 @@ def test_much_that_repeats_itself_is_in_doubt_if_nothing_but_offsets_tells_the_o
 
 
 def test_what_the_caller_doubts_is_in_doubt() -> None:
-    assert rebuild(PARTS, doubtful=True) == Whole(MINUTES, "offsets", 5, END)
-    assert rebuild([Chunk(MINUTES)], doubtful=True) == Whole(MINUTES, "order", 1, END)
+    assert rebuild(PARTS, doubtful=True) == RebuiltDocument(MINUTES, "offsets", 5, END)
+    assert rebuild([Chunk(MINUTES)], doubtful=True) == RebuiltDocument(MINUTES, "order", 1, END)
 
 
 def _without_offsets(chunks: list[Chunk]) -> list[Chunk]:
@@ -182,8 +184,8 @@ STORED_AGAIN = {
 def test_what_was_stored_again_counts_once(name: str) -> None:
     """A short one may be of a refrain, or one right after itself; if all chunks are numbered none may."""
     chunks, sure = STORED_AGAIN[name]
-    assert rebuild(chunks) == Whole(MINUTES, "offsets", 5, () if sure else END)
-    assert rebuild(_numbered(chunks)) == Whole(MINUTES, "offsets", 5)
+    assert rebuild(chunks) == RebuiltDocument(MINUTES, "offsets", 5, () if sure else END)
+    assert rebuild(_numbered(chunks)) == RebuiltDocument(MINUTES, "offsets", 5)
     numbers = [Chunk(chunk.text, None, chunk.place) for chunk in _numbered(chunks)]
     assert rebuild(numbers).chunks == 5
     assert "".join(rebuild(numbers).text.split()).count("Okafor") == 1
@@ -192,21 +194,21 @@ def test_what_was_stored_again_counts_once(name: str) -> None:
 def test_a_splitter_does_not_step_back_far() -> None:
     """The last chunk was found where the first is, or that was stored again: the overlap may have been ten."""
     chunks = [Chunk("aaaabba", 0), Chunk("c", 9), Chunk("aaaabba", 0)]
-    assert rebuild(chunks) == Whole("aaaabba\n\nc", "offsets", 2, ((10, 10),))
+    assert rebuild(chunks) == RebuiltDocument("aaaabba\n\nc", "offsets", 2, ((10, 10),))
     chunks = [Chunk("aaaabba", 0), Chunk("cdcddcd", 9), Chunk("ee", 17), Chunk("ff", 20), Chunk("aaaabba", 0)]
-    assert rebuild(chunks) == Whole("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4)
+    assert rebuild(chunks) == RebuiltDocument("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4)
     chunks += [Chunk("cdcddcd", 9), Chunk("cdcddcd", 9)]
-    assert rebuild(chunks) == Whole("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4, ((22, 22),))
+    assert rebuild(chunks) == RebuiltDocument("aaaabba\n\ncdcddcd\nee\nff", "offsets", 4, ((22, 22),))
 
 
 def test_white_space_may_be_found_twice_at_one_place() -> None:
     blank = Chunk(" ", 36)
-    assert rebuild([*PARTS[:2], blank, blank, *PARTS[2:]]) == Whole(MINUTES, "offsets", 6)
+    assert rebuild([*PARTS[:2], blank, blank, *PARTS[2:]]) == RebuiltDocument(MINUTES, "offsets", 6)
 
 
 def test_a_document_that_was_stored_twice_without_offsets_counts_once() -> None:
     once = rebuild(_without_offsets(PARTS))
-    assert rebuild(_without_offsets(PARTS * 2)) == Whole(once.text, "order", 5, (_end(once),))
+    assert rebuild(_without_offsets(PARTS * 2)) == RebuiltDocument(once.text, "order", 5, (_end(once),))
     assert rebuild(_without_offsets([*PARTS, PARTS[1]])).chunks == 6  # who knows?
 
 
@@ -214,7 +216,7 @@ def test_a_document_that_was_stored_twice_without_offsets_counts_once() -> None:
 @pytest.mark.parametrize("times", [2, 9])
 def test_one_chunk_that_was_stored_again_may_be_a_refrain(start: int | None, times: int) -> None:
     whole = rebuild([Chunk(MINUTES, start)] * times)
-    assert whole == Whole(MINUTES, "order" if start is None else "offsets", 1, END)
+    assert whole == RebuiltDocument(MINUTES, "order" if start is None else "offsets", 1, END)
 
 
 LINES = "same line\n" * 800
@@ -254,7 +256,7 @@ TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.")
 def test_chunks_are_joined_in_the_order_of_their_numbers(key: str, values: list[Any]) -> None:
     rows = [(text, {key: value, "source": "minutes"}) for text, value in zip(TEXTS, values, strict=True)]
     gaps = ((0, 0),) if values[0] == "8" else ()  # numbers begin with 0 or 1
-    assert rebuild(chunks_of(rows[::-1], start_key="start")) == Whole("\n".join(TEXTS), "order", 3, gaps)
+    assert rebuild(chunks_of(rows[::-1], start_key="start")) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
 
 
 MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
@@ -273,14 +275,14 @@ MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
 @pytest.mark.parametrize(("metadata", "gaps"), MISSING.values(), ids=MISSING)
 def test_a_number_that_is_missing_is_a_gap_of_unknown_length(metadata: list[dict[str, Any]], gaps: Any) -> None:
     rows = list(zip(TEXTS, metadata, strict=True))
-    assert rebuild(chunks_of(rows, start_key="start")) == Whole("\n".join(TEXTS), "order", 3, gaps)
+    assert rebuild(chunks_of(rows, start_key="start")) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
 
 
 def test_a_number_that_is_missing_is_a_gap_although_offsets_meet() -> None:
     """A refrain was hidden, and the chunk after it found in its place."""
     chunks = [Chunk(part.text, part.start, (index + (index > 2),)) for index, part in enumerate(PARTS)]
-    assert rebuild(chunks) == Whole(MINUTES, "offsets", 5, ((69, 69),))
-    assert rebuild([Chunk("ab", 0, (0,)), Chunk("cd", 3, (2,))]) == Whole("ab\ncd", "offsets", 2, ((2, 3),))
+    assert rebuild(chunks) == RebuiltDocument(MINUTES, "offsets", 5, ((69, 69),))
+    assert rebuild([Chunk("ab", 0, (0,)), Chunk("cd", 3, (2,))]) == RebuiltDocument("ab\ncd", "offsets", 2, ((2, 3),))
 
 
 PAGES = [[("The crane was old.", 0), ("Tea was served.", 19)], [("Ms Okafor", 0), ("chaired it.", 10), ("No.", 22)]]
@@ -292,18 +294,20 @@ def test_offsets_may_begin_again_on_each_page(numbered: bool) -> None:
     chunks = [
         Chunk(text, start, (number,) if numbered else ()) for number, page in enumerate(PAGES) for text, start in page
     ]
-    assert rebuild(chunks) == Whole(PAGED, "order", 5)
+    assert rebuild(chunks) == RebuiltDocument(PAGED, "order", 5)
     if numbered:
-        assert rebuild(chunks[::-1]) == Whole(PAGED, "order", 5)
+        assert rebuild(chunks[::-1]) == RebuiltDocument(PAGED, "order", 5)
     del chunks[3]
-    assert rebuild(chunks) == Whole(PAGED.replace("\nchaired it.\n", "\n\n"), "order", 4, ((44, 57),))
+    assert rebuild(chunks) == RebuiltDocument(PAGED.replace("\nchaired it.\n", "\n\n"), "order", 4, ((44, 57),))
 
 
 def test_a_page_that_lacks_its_beginning_says_so() -> None:
     pages = [("The crane was old.", 0), ("Tea.", 20), ("chaired it.", 10), ("No.", 22), ("It rained.", 9)]
     chunks = [Chunk(text, start, (page,)) for (text, start), page in zip(pages, (0, 0, 1, 1, 2), strict=True)]
     gaps = ((25, 35), (51, 60))
-    assert rebuild(chunks) == Whole("The crane was old.\n\nTea.\nchaired it.\nNo.\nIt rained.", "order", 5, gaps)
+    assert rebuild(chunks) == RebuiltDocument(
+        "The crane was old.\n\nTea.\nchaired it.\nNo.\nIt rained.", "order", 5, gaps
+    )
 
 
 def test_offsets_that_no_order_explains_make_no_gaps() -> None:
@@ -316,12 +320,12 @@ def test_offsets_that_no_order_explains_make_no_gaps() -> None:
 
 
 def test_without_any_order_the_store_s_own_is_taken() -> None:
-    assert rebuild([Chunk(text) for text in TEXTS]) == Whole("\n".join(TEXTS), "order", 3)
+    assert rebuild([Chunk(text) for text in TEXTS]) == RebuiltDocument("\n".join(TEXTS), "order", 3)
 
 
 def test_what_neighbours_share_is_written_once() -> None:
     chunks = ["The crane was old. Tea was served.", "Tea was served. Ms Okafor chaired it.", "Nobody came."]
-    assert rebuild([Chunk(text) for text in chunks]) == Whole(
+    assert rebuild([Chunk(text) for text in chunks]) == RebuiltDocument(
         "The crane was old. Tea was served. Ms Okafor chaired it.\nNobody came.", "order", 3
     )
 
@@ -350,17 +354,17 @@ def test_chunks_without_offsets_are_all_in_the_document(texts: list[str]) -> Non
 
 
 def test_empty_chunks_have_a_place_and_nothing_else() -> None:
-    assert rebuild([Chunk("", 0), *PARTS, Chunk(""), Chunk("", 7_000)]) == Whole(MINUTES, "offsets", 5)
-    assert rebuild([Chunk("ab", None, (0,)), Chunk("", None, (1,)), Chunk("cd", None, (2,))]) == Whole(
+    assert rebuild([Chunk("", 0), *PARTS, Chunk(""), Chunk("", 7_000)]) == RebuiltDocument(MINUTES, "offsets", 5)
+    assert rebuild([Chunk("ab", None, (0,)), Chunk("", None, (1,)), Chunk("cd", None, (2,))]) == RebuiltDocument(
         "ab\ncd", "order", 2
     )
-    assert rebuild([]) == rebuild([Chunk(""), Chunk("", 3, (1,))]) == Whole("", "order", 0)
+    assert rebuild([]) == rebuild([Chunk(""), Chunk("", 3, (1,))]) == RebuiltDocument("", "order", 0)
 
 
 def test_one_chunk_is_a_document_if_it_stands_at_the_beginning() -> None:
-    assert rebuild([Chunk(MINUTES, 0)]) == rebuild([Chunk(MINUTES, 4)]) == Whole(MINUTES, "offsets", 1)
-    assert rebuild([Chunk(MINUTES, 5)]) == Whole(MINUTES, "offsets", 1, ((0, 5),))
-    assert rebuild([Chunk(MINUTES)]) == Whole(MINUTES, "order", 1)
+    assert rebuild([Chunk(MINUTES, 0)]) == rebuild([Chunk(MINUTES, 4)]) == RebuiltDocument(MINUTES, "offsets", 1)
+    assert rebuild([Chunk(MINUTES, 5)]) == RebuiltDocument(MINUTES, "offsets", 1, ((0, 5),))
+    assert rebuild([Chunk(MINUTES)]) == RebuiltDocument(MINUTES, "order", 1)
 
 
 UNICODE = {
@@ -378,7 +382,7 @@ UNICODE = {
 @pytest.mark.parametrize("text", UNICODE.values(), ids=UNICODE)
 @pytest.mark.parametrize("step", [3, 8])
 def test_characters_are_counted_as_python_does(text: str, step: int) -> None:
-    assert rebuild(_windows(text, step, 2)) == Whole(text, "offsets", len(_windows(text, step, 2)))
+    assert rebuild(_windows(text, step, 2)) == RebuiltDocument(text, "offsets", len(_windows(text, step, 2)))
 
 
 @given(plain_texts.filter(bool), plain_texts, st.data())
@@ -426,7 +430,7 @@ def test_anything_else_is_no_offset(value: Any) -> None:
 def test_offsets_that_a_store_hands_over_as_floats_or_digits_are_offsets() -> None:
     for form in (float, str):
         rows = [(part.text, {"at": form(part.start)}) for part in PARTS if part.start is not None]
-        assert rebuild(chunks_of(rows, start_key="at")) == Whole(MINUTES, "offsets", 5)
+        assert rebuild(chunks_of(rows, start_key="at")) == RebuiltDocument(MINUTES, "offsets", 5)
 
 
 def test_a_label_is_plain_json() -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from selfroute.documents.overflow import is_too_long, read_less
+from selfroute.documents.window import fit, trim
 from selfroute.usage import count_tokens
-from selfroute.window import fit, is_too_long, read_less, trim
 
 COUNTERS: dict[str, Callable[[str], int]] = {
     "quarters": count_tokens,

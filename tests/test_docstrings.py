@@ -11,8 +11,9 @@ import langchain_selfroute
 import llamaindex_selfroute
 import selfroute.demo.reader
 from llamaindex_parts import recorded
-from selfroute import answerability, notation, tokens
-from selfroute.languages import language
+from selfroute.answerability import gate
+from selfroute.languages import language, notation
+from selfroute.languages import words as tokens
 
 PACKAGES = (langchain_selfroute, llamaindex_selfroute)
 TYPES = {"SelfRouteInput", "SelfRouteOutput"}  # of what goes in and out, which nobody makes
@@ -29,7 +30,7 @@ def test_the_example_of_a_public_class_runs(public: type) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [answerability, notation, tokens, language, selfroute.demo.reader], ids=lambda module: module.__name__
+    "module", [gate, notation, tokens, language, selfroute.demo.reader], ids=lambda module: module.__name__
 )
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:
     ran = doctest.testmod(module)

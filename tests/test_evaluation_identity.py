@@ -15,7 +15,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from selfroute.evaluation.identity import told_of
+from selfroute.evaluation.asking.identity import describe_model
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -47,12 +47,12 @@ DIFFERENT: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(DIFFERENT, 2)))
 def test_what_may_reply_otherwise_is_told_apart(first: str, second: str) -> None:
-    assert told_of(DIFFERENT[first]()) != told_of(DIFFERENT[second]())
+    assert describe_model(DIFFERENT[first]()) != describe_model(DIFFERENT[second]())
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_the_same_model_made_twice_is_one(name: str) -> None:
-    assert told_of(DIFFERENT[name]()) == told_of(DIFFERENT[name]())
+    assert describe_model(DIFFERENT[name]()) == describe_model(DIFFERENT[name]())
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,17 @@ def test_the_same_model_made_twice_is_one(name: str) -> None:
     ids=["key", "retries", "timeout", "headers"],
 )
 def test_what_a_reply_does_not_depend_on_tells_nothing_apart(other: ChatOpenAI) -> None:
-    assert told_of(other) == told_of(openai())
+    assert describe_model(other) == describe_model(openai())
 
 
 def test_a_configurable_model_is_what_it_is_configured_to_be() -> None:
     model = openai().configurable_fields(model_name=ConfigurableField(id="name"))
-    assert told_of(model, {"configurable": {"name": "n"}}) == told_of(openai(model="n"))
-    assert told_of(model) == told_of(openai())
+    assert describe_model(model, {"configurable": {"name": "n"}}) == describe_model(openai(model="n"))
+    assert describe_model(model) == describe_model(openai())
 
 
 def test_no_key_is_told() -> None:
-    assert "sk-first-key" not in repr([told_of(make()) for make in DIFFERENT.values()])
+    assert "sk-first-key" not in repr([describe_model(make()) for make in DIFFERENT.values()])
 
 
 def test_a_model_is_the_same_in_another_process() -> None:
@@ -86,5 +86,5 @@ def test_a_model_is_the_same_in_another_process() -> None:
         f"print(json.dumps([here.told_of(here.DIFFERENT[name]()) for name in {names}], default=repr))"
     )
     there = subprocess.check_output([sys.executable, "-c", code], cwd=Path(__file__).parent, text=True)  # noqa: S603
-    here = [told_of(DIFFERENT[name]()) for name in names]
+    here = [describe_model(DIFFERENT[name]()) for name in names]
     assert json.loads(there) == json.loads(json.dumps(here, default=repr))

@@ -28,13 +28,13 @@ from llamaindex_stores_parts import declining, only, simple, split
 from loopback import LoopbackServer, Reply, Request
 from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, PLAIN, QUESTION, WHOLE, Scenario
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.pipelines import evaluate
+from selfroute.evaluation.asking.replies import FILE, Replies
+from selfroute.evaluation.asking.runner import Task
+from selfroute.evaluation.asking.with_langchain import ChainPipeline
+from selfroute.evaluation.asking.with_llamaindex import EnginePipeline
+from selfroute.evaluation.evaluating import evaluate
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.replies import FILE, Replies
 from selfroute.evaluation.results import STRATEGIES, Evaluation
-from selfroute.evaluation.runs import Task
-from selfroute.evaluation.with_langchain import ChainPipeline
-from selfroute.evaluation.with_llamaindex import EnginePipeline
 from test_structured import Calling, Reporting
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfroute import prices
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.budget import CostCapError, Price
-from selfroute.evaluation.replies import FILE, Replies, Reply, count_kept
-from selfroute.usage import Cost
+from selfroute.evaluation.asking.budget import CostCapError, Price
+from selfroute.evaluation.asking.replies import FILE, Replies, Reply, count_kept
+from selfroute.usage import Cost, prices
 
 CENT = Decimal("0.01")
 
@@ -30,7 +29,7 @@ def nobody_knows(_: int) -> Cost:
     return Cost(None, "the model is not in the lists")
 
 
-class Model:
+class PricedModel:
     """Replies to everything, and counts how often it was asked."""
 
     def __init__(self, cost: str | None = "0.01") -> None:
@@ -41,12 +40,12 @@ class Model:
         return Reply(f"reply {self.asked}", 10, 2, cost=self.cost)
 
 
-def get(replies: Replies, prompt: object, model: Model, price: Price = a_cent) -> Reply:
+def get(replies: Replies, prompt: object, model: PricedModel, price: Price = a_cent) -> Reply:
     return replies.get(["m", prompt], model, step="rag", price=price)
 
 
 def test_what_was_asked_once_is_not_asked_again() -> None:
-    replies, model = Replies(), Model()
+    replies, model = Replies(), PricedModel()
     first = get(replies, "a", model)
     assert get(replies, "a", model) == first
     assert get(replies, "b", model).text == "reply 2"
@@ -54,7 +53,7 @@ def test_what_was_asked_once_is_not_asked_again() -> None:
 
 
 def test_a_later_run_in_the_same_folder_asks_only_what_is_new(tmp_path: Path) -> None:
-    model = Model()
+    model = PricedModel()
     kept = [get(Replies(tmp_path), prompt, model) for prompt in "abc"]
     later = Replies(tmp_path)
     assert [get(later, prompt, model) for prompt in "abc"] == kept
@@ -83,7 +82,7 @@ def test_a_run_that_was_cut_off_anywhere_loses_at_most_the_line_it_was_writing(
 
 
 def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path: Path) -> None:
-    model = Model()
+    model = PricedModel()
     get(Replies(tmp_path), "a", model)
     row = json.loads((tmp_path / FILE).read_text())
     del row["seconds"], row["cached_tokens"]
@@ -94,7 +93,7 @@ def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path:
 
 @pytest.mark.parametrize("damage", ["{}", "null", "[1]", "what", '{"key": "k", "step": "rag", "strange": 1}', "\0"])
 def test_a_damaged_line_is_asked_again_and_costs_no_other(tmp_path: Path, damage: str) -> None:
-    model = Model()
+    model = PricedModel()
     get(Replies(tmp_path), "a", model)
     with (tmp_path / FILE).open("a") as file:
         file.write(f"{damage}\n")
@@ -126,11 +125,11 @@ def test_what_fails_is_not_kept_and_is_asked_again(tmp_path: Path) -> None:
     replies = Replies(tmp_path)
     with pytest.raises(TimeoutError):
         replies.get("a", fails, step="rag", price=a_cent)
-    assert get(replies, "a", Model()).text == "reply 1"
+    assert get(replies, "a", PricedModel()).text == "reply 1"
 
 
 def test_nothing_is_asked_that_could_pass_the_cap() -> None:
-    replies, model = Replies(max_cost=Decimal("0.025")), Model()
+    replies, model = Replies(max_cost=Decimal("0.025")), PricedModel()
     get(replies, "a", model)
     get(replies, "b", model)
     with pytest.raises(CostCapError, match=r"could pass the cap of \$0\.025"):
@@ -140,9 +139,9 @@ def test_nothing_is_asked_that_could_pass_the_cap() -> None:
 
 
 def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
-    get(Replies(tmp_path), "a", Model())
+    get(Replies(tmp_path), "a", PricedModel())
     with pytest.raises(CostCapError, match="which earlier runs count towards"):
-        get(Replies(tmp_path, max_cost=CENT), "b", Model())
+        get(Replies(tmp_path, max_cost=CENT), "b", PricedModel())
 
 
 def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
@@ -157,16 +156,16 @@ def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
     thread.start()
     assert inside.wait(10)
     with pytest.raises(CostCapError):
-        get(replies, "b", Model())
+        get(replies, "b", PricedModel())
     done.set()
     thread.join()
     with pytest.raises(CostCapError):
-        get(replies, "b", Model())
-    assert get(replies, "b", Model("0.001"), lambda _: Cost(Decimal("0.009"))).text == "reply 1"
+        get(replies, "b", PricedModel())
+    assert get(replies, "b", PricedModel("0.001"), lambda _: Cost(Decimal("0.009"))).text == "reply 1"
 
 
 def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
-    model = Model()
+    model = PricedModel()
     with pytest.raises(ConfigurationError, match="the model is not in the lists"):
         get(Replies(max_cost=CENT), "a", model, nobody_knows)
     assert model.asked == 0
@@ -175,11 +174,11 @@ def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
 
 def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price(tmp_path: Path) -> None:
     with Replies(tmp_path, max_cost=CENT) as replies:
-        get(replies, "a", Model(None))
+        get(replies, "a", PricedModel(None))
         with pytest.raises(CostCapError, match="1 replies that are kept have no known price"):
-            get(replies, "b", Model())
+            get(replies, "b", PricedModel())
     with Replies(tmp_path, max_cost=CENT) as later, pytest.raises(CostCapError, match="no known price"):
-        get(later, "b", Model())
+        get(later, "b", PricedModel())
 
 
 def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_asked_alone() -> None:
@@ -208,14 +207,14 @@ def test_replies_are_taken_to_be_as_long_as_the_longest_so_far_and_the_first_is_
 
 def test_a_folder_takes_one_run_at_a_time(tmp_path: Path) -> None:
     with Replies(tmp_path) as first:
-        get(first, "a", Model())
+        get(first, "a", PricedModel())
         with pytest.raises(ConfigurationError, match="another run keeps its replies in"):
             Replies(tmp_path)
     assert Replies(tmp_path).kept == 1
 
 
 def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: Path) -> None:
-    model = Model()
+    model = PricedModel()
     for _ in range(2):
         with Replies(tmp_path) as replies:
             reply = replies.get("a", lambda: Reply("yes \ud83d", model().input_tokens, 1), step="rag", price=a_cent)
@@ -225,7 +224,7 @@ def test_a_reply_that_no_file_can_hold_as_it_is_is_kept_all_the_same(tmp_path: P
 
 def test_replies_without_a_price_are_counted() -> None:
     replies = Replies()
-    get(replies, "a", Model(None))
+    get(replies, "a", PricedModel(None))
     assert (replies.budget.unpriced, replies.budget.spent) == (1, 0)
 
 
@@ -238,6 +237,6 @@ def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
 def test_a_reply_that_had_no_price_when_it_was_paid_has_one_as_soon_as_one_is_known() -> None:
     paid = Reply("reply", 1_000_000, 0, model="a-name-of-the-gateway", cost_unknown="not in the lists")
     assert paid.priced(None).cost is None
-    priced = paid.priced(prices.Model("gpt-4o-mini", "openai"))
+    priced = paid.priced(prices.PricedModel("gpt-4o-mini", "openai"))
     assert (Decimal(str(priced.cost)), priced.cost_unknown) == (Decimal("0.15"), None)
-    assert Reply("reply", 1, 1, cost="0.5").priced(prices.Model("gpt-4o-mini", "openai")).cost == "0.5"
+    assert Reply("reply", 1, 1, cost="0.5").priced(prices.PricedModel("gpt-4o-mini", "openai")).cost == "0.5"

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, results_of
-from selfroute.demo.screen import open_console
+from selfroute.command.screen import open_console
 from selfroute.evaluation.reporting.export import load, save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
 from selfroute.evaluation.reporting.report import Asked, html

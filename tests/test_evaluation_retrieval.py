@@ -21,9 +21,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation import retrieval
-from selfroute.evaluation.chunks import chunks, cut_in_the_middle
-from selfroute.evaluation.retrieval import Found, Retriever, load_retriever, ordered, passage_text
+from selfroute.evaluation.asking import retrieval
+from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
+from selfroute.evaluation.asking.retrieval import Found, Retriever, load_retriever, ordered, passage_text
 from selfroute.usage import count_tokens
 
 CHUNKS = (
@@ -312,7 +312,7 @@ def test_a_passage_begins_with_the_index_of_its_chunk() -> None:
 def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:
     code = """
 import sys
-import selfroute.evaluation.chunks, selfroute.evaluation.retrieval
+import selfroute.evaluation.asking.chunks, selfroute.evaluation.asking.retrieval
 print(sorted({"torch", "transformers", "sentence_transformers", "bm25s", "chromadb"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"  # noqa: S603

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.budget import CostCapError
+from selfroute.evaluation.asking.budget import CostCapError
+from selfroute.evaluation.asking.runner import Outcome, Task, measure, scored, tasks_of
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Passage, Strategy
-from selfroute.evaluation.runs import Outcome, Task, measure, scored, tasks_of
 
 NO_ANSWER = {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
 ANSWERED = {"declined": False, "signal": "answered", "evidence": ""}
@@ -139,7 +139,7 @@ def test_a_reason_that_can_not_be_had_takes_nothing_from_the_answer() -> None:
     assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [
         (str(number), "reason", "TimeoutError") for number in range(4)
     ]
-    finished = Finished.of(evaluation)
+    finished = ComparedResults.of(evaluation)
     assert (len(finished.keys), finished.left_out, finished.failed) == (4, 0, [])
 
 

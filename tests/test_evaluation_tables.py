@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation_parts import a_question, a_result, an_evaluation, of_the_paper, results_of, usage
-from selfroute.evaluation.reporting import paper
+from selfroute.evaluation.reporting.papers import paper
 from selfroute.evaluation.reporting.statistics import SAME, average, compare, interval
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Failure, Reason, Strategy
 from selfroute.evaluation.table import Table

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from selfroute.hangup import Waiting, ahang_up, hang_up
+from selfroute.hangup import LoopTurned, ahang_up, hang_up
 
 
 class Request:
@@ -54,10 +54,10 @@ async def wrapped(request: Request, kept: list[AsyncGenerator[str, None]]) -> As
 
 async def left(request: Request, *, after: int, most: int = 1) -> list[AsyncGenerator[str, None]]:
     kept: list[AsyncGenerator[str, None]] = []
-    pieces, waiting = wrapped(request, kept), Waiting()
+    pieces, waiting = wrapped(request, kept), LoopTurned()
     for _ in range(after):
         await anext(pieces)
-    await ahang_up(pieces, waited=waiting.over, most=most)
+    await ahang_up(pieces, waited=waiting.done, most=most)
     with pytest.raises(StopAsyncIteration):
         await anext(pieces)
     return kept
@@ -112,10 +112,10 @@ async def test_it_goes_through_although_who_waits_is_cancelled() -> None:
 
 
 async def test_whoever_waits_knows_that_the_loop_has_turned() -> None:
-    waiting = Waiting()
-    assert not waiting.over
+    waiting = LoopTurned()
+    assert not waiting.done
     await asyncio.sleep(0)
-    assert waiting.over
+    assert waiting.done
 
 
 def test_the_generators_that_a_sync_stream_reads_from_are_closed_however_old_they_are() -> None:

@@ -18,7 +18,8 @@ from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from langchain_parts import MODES, QUESTION, ask
-from langchain_selfroute import SelfRouteChain, StoredDocuments, stores
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute.stored import stores
 from langchain_stores import (
     EMBEDDING,
     a_model,

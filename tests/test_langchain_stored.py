@@ -22,7 +22,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from pydantic import ValidationError
 
 from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
-from langchain_selfroute import SelfRouteChain, StoredDocuments, stores
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute.stored import stores
 from langchain_stores import (
     EMBEDDING,
     KINDS,

@@ -38,7 +38,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetrieve
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_parts import MODES, QUESTION, ask
-from langchain_selfroute import SelfRouteChain, StoredDocuments, stores
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute.stored import stores
 from langchain_stores import (
     EMBEDDING,
     KINDS,

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfroute import ledger as ledgers
-from selfroute import sums
-from selfroute.account import Entry
-from selfroute.ledger import Ledger
-from selfroute.table import dollars
 from selfroute.usage import Cost, StepUsage, Usage
+from selfroute.usage import ledger as ledgers
+from selfroute.usage import totals as sums
+from selfroute.usage.entry import Entry
+from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import dollars
 
 COUNTS = st.integers(0, 10**7)
 COSTS = st.one_of(

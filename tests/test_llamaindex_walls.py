@@ -109,7 +109,7 @@ class Parts(NamedTuple):
         return self.index.as_retriever(similarity_top_k=4, filters=filters, **fields)
 
 
-class Behind(BaseRetriever):
+class ScopedDocuments(BaseRetriever):
     """Somebody's retriever, which hides things in a way of its own."""
 
     def __init__(self, retriever: BaseRetriever) -> None:
@@ -218,7 +218,7 @@ READ: dict[str, Callable[[Parts], Any]] = {
         parts.retriever(), documents=StoredDocuments(parts.index, filters=NOTHING_HIDDEN)
     ),
     "the documents have that of a retriever that hides it": lambda parts: parts.engine(
-        Behind(parts.retriever()), documents=StoredDocuments(parts.index, filters=A)
+        ScopedDocuments(parts.retriever()), documents=StoredDocuments(parts.index, filters=A)
     ),
     "the documents have that of the host's engine": lambda parts: parts.index.as_query_engine(
         filters=A, response_synthesizer=parts.synthesizer(filters=A), llm=parts.llm
@@ -231,13 +231,13 @@ READ: dict[str, Callable[[Parts], Any]] = {
     ),
     "from_index leads away from no filter": lambda parts: parts.of_index().with_retriever(parts.retriever()),
     "from_index has it for every retriever": lambda parts: parts.of_index(filters=A).with_retriever(
-        Behind(parts.retriever())
+        ScopedDocuments(parts.retriever())
     ),
     "two engines share a synthesizer": lambda parts: _of_two(parts, which=1),
     "a router leads to one of two": _router,
 }
 REFUSED: dict[str, Callable[[Parts], Any]] = {
-    "a retriever hides it": lambda parts: parts.engine(Behind(parts.retriever())),
+    "a retriever hides it": lambda parts: parts.engine(ScopedDocuments(parts.retriever())),
     "a subclass of the host's retriever hides it": lambda parts: parts.engine(Narrow(parts.index, similarity_top_k=4)),
     "the host's engine hides it": lambda parts: parts.index.as_query_engine(
         filters=A, response_synthesizer=parts.synthesizer(), llm=parts.llm
@@ -319,7 +319,7 @@ def test_where_nothing_is_hidden_both_are_read(store: str) -> None:
     index = _index(store)
     retriever = index.as_retriever(similarity_top_k=len(NODES))
     for documents in (StoredDocuments(index), StoredDocuments(index, filters=NOTHING_HIDDEN)):
-        for one in (retriever, Behind(retriever)):
+        for one in (retriever, ScopedDocuments(retriever)):
             engine = SelfRouteQueryEngine(one, documents=documents, llm=declining())
             (source,) = engine.query(ASK).source_nodes
             assert "walnut" in source.text
@@ -368,7 +368,7 @@ async def test_filters_of_all_kinds_hold(name: str, store: str) -> None:
         "the retriever has them": lambda: parts.engine(parts.retriever(filters)),
         "from_index has them": lambda: parts.of_index(filters=filters),
         "the documents have them": lambda: parts.engine(
-            Behind(parts.retriever()), documents=StoredDocuments(parts.index, filters=filters)
+            ScopedDocuments(parts.retriever()), documents=StoredDocuments(parts.index, filters=filters)
         ),
     }
     for way, make in ways.items():
@@ -392,7 +392,7 @@ async def test_filters_of_all_kinds_hold(name: str, store: str) -> None:
 )
 async def test_filters_that_a_store_does_not_know_open_nothing(filters: MetadataFilters, store: str) -> None:
     parts = _parts(_index(store), "query")
-    engine = parts.engine(Behind(parts.retriever()), documents=StoredDocuments(parts.index, filters=filters))
+    engine = parts.engine(ScopedDocuments(parts.retriever()), documents=StoredDocuments(parts.index, filters=filters))
     if store != "listing":
         asked = await _asked(engine, parts.llm, "query")
         assert asked is None or asked.sources == [MINE.text]
@@ -453,7 +453,7 @@ async def test_arguments_for_the_store_may_hide_anything(mode: str) -> None:
 async def test_what_lacks_the_key_of_a_hidden_filter_is_not_read(store: str, mode: str) -> None:
     public, internal = split(_handbook("a", "walnut", 1, public="yes")), split(_handbook("a", "birch", 1))
     parts = _parts(STORES[store]([*public, *internal]), mode)
-    engine = parts.engine(Behind(parts.retriever(only("public", "yes"))))
+    engine = parts.engine(ScopedDocuments(parts.retriever(only("public", "yes"))))
     assert await _asked(engine, parts.llm, mode) is None
     asked = await _asked(parts.engine(parts.retriever(only("public", "yes"))), parts.llm, mode)
     assert asked.sources == [MINE.text]
@@ -465,12 +465,12 @@ async def test_pages_and_headings_hide_nothing(store: str) -> None:
     for n, node in enumerate(nodes):
         node.metadata.update(page_label=str(n), page=n, header_path=f"/{n}/")
     parts = _parts(STORES[store](nodes), "query")
-    asked = await _asked(parts.engine(Behind(parts.retriever())), parts.llm, "query")
+    asked = await _asked(parts.engine(ScopedDocuments(parts.retriever())), parts.llm, "query")
     assert asked.sources == [MINE.text]
     for n, node in enumerate(nodes):
         node.metadata["reader"] = f"reader {n}"
     parts = _parts(STORES[store](nodes), "query")
-    assert await _asked(parts.engine(Behind(parts.retriever())), parts.llm, "query") is None
+    assert await _asked(parts.engine(ScopedDocuments(parts.retriever())), parts.llm, "query") is None
     asked = await _asked(parts.engine(parts.retriever()), parts.llm, "query")
     assert asked.sources == [MINE.text]
 
@@ -482,7 +482,7 @@ async def test_what_was_hidden_later_in_chroma_itself_is_not_read(mode: str) -> 
     for id_, text in zip(*(collection.get()[key] for key in ("ids", "documents")), strict=True):
         if "birch" in text:
             collection.update(id_, metadatas={"tenant": "b"})
-    assert await _asked(parts.engine(Behind(parts.retriever())), parts.llm, mode) is None
+    assert await _asked(parts.engine(ScopedDocuments(parts.retriever())), parts.llm, mode) is None
     asked = await _asked(parts.engine(parts.retriever()), parts.llm, mode)
     assert asked.sources == [MINE.text]
 
@@ -497,7 +497,7 @@ async def test_an_original_with_hidden_parts_is_not_read(store: str, mode: str) 
     for engine in (parts.of_index(filters=A), parts.engine(parts.retriever())):
         asked = await _asked(engine, parts.llm, mode)
         assert asked.sources == [MINE.text]
-    assert await _asked(parts.engine(Behind(parts.retriever())), parts.llm, mode) is None
+    assert await _asked(parts.engine(ScopedDocuments(parts.retriever())), parts.llm, mode) is None
 
 
 @everywhere
@@ -509,7 +509,7 @@ async def test_an_original_of_the_other_tenant_is_not_read(
     docstore.add_documents([MINE])
     docstore.add_documents([THEIRS])  # in its place
     parts = _parts(STORES[store](split(MINE)), mode)
-    for hide in (lambda retriever: retriever, Behind):
+    for hide in (lambda retriever: retriever, ScopedDocuments):
         engine = parts.engine(hide(parts.retriever(filters)), documents=StoredDocuments(parts.index, docstore=docstore))
         asked = await _asked(engine, parts.llm, mode)
         assert asked.sources == [MINE.text]
@@ -565,7 +565,7 @@ async def test_what_was_put_together_from_hidden_parts_is_not_read(
     parts = _parts(simple(nodes if kept_in == "the index" else leaves), mode)
     if kept_in == "the document store":
         parts.index.docstore.add_documents(nodes)
-    seen, unseen = parts.retriever(open_ones), Behind(parts.retriever(open_ones))
+    seen, unseen = parts.retriever(open_ones), ScopedDocuments(parts.retriever(open_ones))
     documents = StoredDocuments(parts.index, filters=open_ones)
     for engine in (
         parts.engine(seen),
@@ -588,7 +588,11 @@ async def test_indices_that_share_their_stores_do_not_share_documents(kind: Any,
     mine = kind(split(MINE), **shared)
     kind(split(THEIRS), **shared)
     parts = _parts(mine, mode)
-    for engine in (parts.of_index(), parts.engine(mine.as_retriever()), parts.engine(Behind(mine.as_retriever()))):
+    for engine in (
+        parts.of_index(),
+        parts.engine(mine.as_retriever()),
+        parts.engine(ScopedDocuments(mine.as_retriever())),
+    ):
         asked = await _asked(engine, parts.llm, mode)
         assert asked.sources == [MINE.text]
 
@@ -617,7 +621,7 @@ async def test_an_index_of_the_other_tenant_is_not_read(store: str, mode: str) -
         ).with_retriever(mine.as_retriever(filters=only("tenant", "x"))),
         "its retriever": SelfRouteQueryEngine(mine.as_retriever(), response_synthesizer=synthesizer),
         "the host's": mine.as_query_engine(response_synthesizer=synthesizer, llm=llm),
-        "of its own": SelfRouteQueryEngine(Behind(mine.as_retriever()), response_synthesizer=synthesizer),
+        "of its own": SelfRouteQueryEngine(ScopedDocuments(mine.as_retriever()), response_synthesizer=synthesizer),
     }
     theirs.docstore.add_documents([_handbook("x", "birch", 1)])
     for name, engine in engines.items():

@@ -27,20 +27,20 @@ from langchain_selfroute import models as langchain_models
 from llamaindex_selfroute import models as llamaindex_models
 from loopback import LoopbackServer
 from selfroute.errors import ConfigurationError
-from selfroute.prices import Model, cost_of
 from selfroute.usage import Cost, StepUsage, Usage
+from selfroute.usage.prices import PricedModel, cost_of
 
 pytestmark = pytest.mark.usefixtures("frozen", "one_certificate")
 every_mode = pytest.mark.parametrize("mode", MODES)
 MINI = "openai:gpt-4o-mini"
 ROOT = Path(__file__).parent.parent
 KNOWN = [
-    Model("gpt-4o-mini", "openai"),
-    Model("gpt-4o-mini-2024-07-18", "openai"),
-    Model("models/gemini-2.5-flash", "google_genai"),
-    Model("gemini-2.5-flash", "google_genai"),
-    Model("claude-3-5-haiku-latest", "anthropic"),
-    Model("gpt-4o-mini", "openai", "http://127.0.0.1:8000/v1"),  # a gateway: it is taken at its word
+    PricedModel("gpt-4o-mini", "openai"),
+    PricedModel("gpt-4o-mini-2024-07-18", "openai"),
+    PricedModel("models/gemini-2.5-flash", "google_genai"),
+    PricedModel("gemini-2.5-flash", "google_genai"),
+    PricedModel("claude-3-5-haiku-latest", "anthropic"),
+    PricedModel("gpt-4o-mini", "openai", "http://127.0.0.1:8000/v1"),  # a gateway: it is taken at its word
 ]
 COUNTS = st.integers(0, 2_000_000)
 
@@ -52,7 +52,7 @@ def listed(name: str, provider: str, **counts: int) -> Decimal:
 
 @given(st.sampled_from(KNOWN), COUNTS, COUNTS, COUNTS, COUNTS)
 def test_any_counts_of_a_known_model_have_a_price(
-    model: Model, read: int, written: int, cached: int, kept: int
+    model: PricedModel, read: int, written: int, cached: int, kept: int
 ) -> None:
     cost = cost_of(model, StepUsage(read, written, cached, cache_write_tokens=kept))
     assert cost.unknown is None
@@ -76,7 +76,7 @@ def test_what_is_written_to_a_cache_has_a_rate_of_its_own() -> None:
 
 
 def test_each_call_is_priced_by_itself_as_long_prompts_cost_more() -> None:
-    pro = Model("gemini-2.5-pro", "google_genai")
+    pro = PricedModel("gemini-2.5-pro", "google_genai")
     long, short = (cost_of(pro, StepUsage(tokens, 0)).dollars for tokens in (300_000, 30_000))
     assert long > 10 * short
 
@@ -84,13 +84,13 @@ def test_each_call_is_priced_by_itself_as_long_prompts_cost_more() -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Model("my-own-model", "openai"), "knows no price of 'my-own-model'"),
-        (Model("gpt-4o-mini", "nobody"), "knows no price of 'gpt-4o-mini'"),
-        (Model("gpt-4o-mini"), "knows no price of 'gpt-4o-mini'"),
-        (Model(), "does not say what it is"),
+        (PricedModel("my-own-model", "openai"), "knows no price of 'my-own-model'"),
+        (PricedModel("gpt-4o-mini", "nobody"), "knows no price of 'gpt-4o-mini'"),
+        (PricedModel("gpt-4o-mini"), "knows no price of 'gpt-4o-mini'"),
+        (PricedModel(), "does not say what it is"),
     ],
 )
-def test_an_unknown_model_has_no_price_and_a_reason(model: Model, reason: str) -> None:
+def test_an_unknown_model_has_no_price_and_a_reason(model: PricedModel, reason: str) -> None:
     cost = cost_of(model, StepUsage(10, 10))
     assert cost.dollars is None
     assert reason in str(cost.unknown)
@@ -99,7 +99,7 @@ def test_an_unknown_model_has_no_price_and_a_reason(model: Model, reason: str) -
 
 
 def test_where_another_provider_serves_the_model_its_price_counts() -> None:
-    router = Model("deepseek-chat", "openai", "https://api.deepseek.com/v1")
+    router = PricedModel("deepseek-chat", "openai", "https://api.deepseek.com/v1")
     expected = listed("deepseek-chat", "deepseek", input_tokens=1000, output_tokens=1000)
     assert cost_of(router, StepUsage(1000, 1000)).dollars == expected
 
@@ -108,9 +108,9 @@ def test_without_the_package_there_is_no_price_and_a_reason() -> None:
     program = dedent("""
         import sys
         sys.modules["genai_prices"] = None
-        from selfroute.prices import Model, cost_of
+        from selfroute.usage.prices import PricedModel, cost_of
         from selfroute.usage import StepUsage
-        cost = cost_of(Model("gpt-4o-mini", "openai"), StepUsage(1, 1))
+        cost = cost_of(PricedModel("gpt-4o-mini", "openai"), StepUsage(1, 1))
         assert cost.dollars is None and 'pip install "selfroute[prices]"' in cost.unknown
     """)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)  # noqa: S603
@@ -118,7 +118,7 @@ def test_without_the_package_there_is_no_price_and_a_reason() -> None:
 
 # What models are called.
 
-SCRIPTED = Model("scripted", "scriptedmodel")
+SCRIPTED = PricedModel("scripted", "scriptedmodel")
 OTHER = ScriptedModel(label="other")
 
 
@@ -135,23 +135,23 @@ def configurable() -> Any:
         (ScriptedModel().with_fallbacks([OTHER]), {}, SCRIPTED),
         (RunnableLambda(lambda prompt: prompt) | ScriptedModel() | (lambda message: message.text), {}, SCRIPTED),
         (configurable(), {}, SCRIPTED),
-        (configurable(), {"configurable": {"llm": "other"}}, Model("other", "scriptedmodel")),
-        (RunnableLambda(lambda _: "Mr Lin."), {}, Model()),
-        (ChatOpenAI(model="gpt-4o-mini", api_key="k"), {}, Model("gpt-4o-mini", "openai")),
-        (ChatOpenAI(model="gpt-4o-mini", api_key="k").bind(model="gpt-4o"), {}, Model("gpt-4o", "openai")),
+        (configurable(), {"configurable": {"llm": "other"}}, PricedModel("other", "scriptedmodel")),
+        (RunnableLambda(lambda _: "Mr Lin."), {}, PricedModel()),
+        (ChatOpenAI(model="gpt-4o-mini", api_key="k"), {}, PricedModel("gpt-4o-mini", "openai")),
+        (ChatOpenAI(model="gpt-4o-mini", api_key="k").bind(model="gpt-4o"), {}, PricedModel("gpt-4o", "openai")),
         (
             ChatOpenAI(model="m", api_key="k", base_url="http://127.0.0.1:1/v1"),
             {},
-            Model("m", "openai", "http://127.0.0.1:1/v1"),
+            PricedModel("m", "openai", "http://127.0.0.1:1/v1"),
         ),
         (
             ChatGoogleGenerativeAI(model="gemini-2.5-flash", google_api_key="k"),
             {},
-            Model("gemini-2.5-flash", "google_genai"),
+            PricedModel("gemini-2.5-flash", "google_genai"),
         ),
     ],
 )
-def test_a_chat_model_tells_what_it_is(model: Any, config: Any, expected: Model) -> None:
+def test_a_chat_model_tells_what_it_is(model: Any, config: Any, expected: PricedModel) -> None:
     assert langchain_models.name_of(model, config) == expected
 
 
@@ -163,8 +163,8 @@ def test_an_llm_tells_what_it_is() -> None:
     assert (found.name, found.provider) == ("gemini-2.5-flash", "google_genai")
     assert cost_of(llamaindex_models.name_of(OpenAI(model="gpt-4o-mini", api_key="k")), StepUsage(1, 1)).dollars
     like = OpenAILike(model="gpt-4o-mini", api_key="k", api_base="http://127.0.0.1:1/v1")
-    assert llamaindex_models.name_of(like) == Model("gpt-4o-mini", "openai", "http://127.0.0.1:1/v1")
-    assert llamaindex_models.name_of(llamaindex_parts.ScriptedLLM()) == Model("scripted")
+    assert llamaindex_models.name_of(like) == PricedModel("gpt-4o-mini", "openai", "http://127.0.0.1:1/v1")
+    assert llamaindex_models.name_of(llamaindex_parts.ScriptedLLM()) == PricedModel("scripted")
 
 
 # What results say.

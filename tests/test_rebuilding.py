@@ -34,11 +34,11 @@ from llama_index.core.node_parser import (
 from llama_index.core.node_parser import TokenTextSplitter as TokenNodeParser
 from llama_index.core.schema import BaseNode
 
-from llamaindex_selfroute.nodes import Link, put_together
-from selfroute.documents import Whole, chunks_of, rebuild
+from llamaindex_selfroute.stored.nodes import Link, put_together
+from selfroute.documents import RebuiltDocument, chunks_of, rebuild
 
 EXAMPLES = 40  # of each splitter; two thousand find no more
-Split = Callable[..., tuple[Whole, list[str]]]
+Split = Callable[..., tuple[RebuiltDocument, list[str]]]
 """Takes a text apart, given size and overlap; returns what was put together, and the chunks."""
 
 
@@ -57,7 +57,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _langchain(make: Callable[..., Any], *, index: bool) -> Split:
-    def split(text: str, size: int, overlap: int, *, strip: bool = True) -> tuple[Whole, list[str]]:
+    def split(text: str, size: int, overlap: int, *, strip: bool = True) -> tuple[RebuiltDocument, list[str]]:
         splitter = make(chunk_size=size, chunk_overlap=overlap, strip_whitespace=strip, add_start_index=index)
         rows = [(chunk.page_content, chunk.metadata) for chunk in splitter.create_documents([text])]
         return rebuild(chunks_of(rows, start_key="start_index")), [text for text, _ in rows]
@@ -66,7 +66,7 @@ def _langchain(make: Callable[..., Any], *, index: bool) -> Split:
 
 
 def _llamaindex(make: Callable[[int, int], Callable[[Sequence[BaseNode]], Sequence[BaseNode]]]) -> Split:
-    def split(text: str, size: int, overlap: int, **_: bool) -> tuple[Whole, list[str]]:
+    def split(text: str, size: int, overlap: int, **_: bool) -> tuple[RebuiltDocument, list[str]]:
         nodes = make(size + 7, overlap)([Document(id_="minutes", text=text)])  # below, some of them never end
         return put_together(map(Link.of, nodes)), [node.get_content() for node in nodes]
 
@@ -172,7 +172,7 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _is_exact(whole: Whole) -> bool:
+def _is_exact(whole: RebuiltDocument) -> bool:
     return whole.method == "offsets" and not whole.gaps
 
 
@@ -293,7 +293,7 @@ def _nodes(text: str = MINUTES, **more: Any) -> list[BaseNode]:
     return list(_sentence_splitter(60, 12, **more).get_nodes_from_documents([Document(id_="minutes", text=text)]))
 
 
-def _together(nodes: Sequence[BaseNode]) -> Whole:
+def _together(nodes: Sequence[BaseNode]) -> RebuiltDocument:
     return put_together(map(Link.of, nodes))
 
 
@@ -401,12 +401,12 @@ def test_offsets_that_count_from_something_else_are_none() -> None:
         Link("b", "ab", 3, "a", None, None),
         Link("c", "cd", 6, "b", None, None),
     ]
-    assert put_together(links) == Whole("xy\nab\ncd", "order", 3)
+    assert put_together(links) == RebuiltDocument("xy\nab\ncd", "order", 3)
 
 
 def test_a_run_that_stopped_before_another_one_leaves_a_gap() -> None:
     links = [Link("a", "The crane was old.", 0, None, "b", None), Link("c", "Tea was served.", 19, None, None, None)]
-    assert put_together(links) == Whole("The crane was old.\nTea was served.", "offsets", 2, ((18, 19),))
+    assert put_together(links) == RebuiltDocument("The crane was old.\nTea was served.", "offsets", 2, ((18, 19),))
 
 
 def test_links_that_lead_in_a_ring_are_followed_once() -> None:

@@ -25,20 +25,20 @@ from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute import StoredDocuments as StoredNodes
 from scenarios import FINAL
-from selfroute.account import Account
-from selfroute.prices import Model
-from selfroute.savings import Asked, Baseline, Window
-from selfroute.sizes import Size, Sizes
+from selfroute.documents.sizes import Size, Sizes
 from selfroute.usage import StepUsage, Usage
+from selfroute.usage.account import Account
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 TOKENS = st.integers(1, 10**6)
 LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
 
-FIRST = Asked(400, 300)  # 100 of 400 characters are around the passages
-SECOND = Asked(20_100, 20_000)
+FIRST = PromptSize(400, 300)  # 100 of 400 characters are around the passages
+SECOND = PromptSize(20_100, 20_000)
 WIDE = Window(None, roughly=True)
-ONE = Model("one")
+ONE = PricedModel("one")
 
 
 def wait_for(sizes: Sizes) -> None:
@@ -51,7 +51,7 @@ def sizes_of(lengths: list[int]) -> list[Size]:
     return [Size(key, length) for key, length in enumerate(lengths)]
 
 
-def answered(baseline: Baseline, sizes: Any, *, window: Window = WIDE, model: Model = ONE) -> Usage:
+def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE, model: PricedModel = ONE) -> Usage:
     """The usage of a question that was answered from passages: 100 input tokens, so one to four characters."""
     account = Account()
     account.usage = Usage(rag=StepUsage(100, 5))
@@ -62,7 +62,7 @@ def answered(baseline: Baseline, sizes: Any, *, window: Window = WIDE, model: Mo
 
 @given(LENGTHS, TOKENS, TOKENS)
 def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[int], read: int, first: int) -> None:
-    baseline, second = Baseline(), Asked(sum(lengths) + 100, sum(lengths))
+    baseline, second = LongContextEstimate(), PromptSize(sum(lengths) + 100, sum(lengths))
     paid = baseline.read(Usage(StepUsage(first, 1), StepUsage(read, 9)), sizes_of(lengths), asked=second, model=ONE)
     assert paid.long_context_only == read
     assert paid.token_ratio == (first + read) / read
@@ -72,26 +72,26 @@ def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[in
 
 
 def test_what_was_around_a_document_when_it_was_read_is_not_taken_for_the_document() -> None:
-    baseline = Baseline()
+    baseline = LongContextEstimate()
     for key in range(5):  # each alone, in 100 characters of instructions
         usage = Usage(None, StepUsage(50, 1))
-        baseline.read(usage, [Size(key, 100)], asked=Asked(200, 100), model=ONE)
+        baseline.read(usage, [Size(key, 100)], asked=PromptSize(200, 100), model=ONE)
     assert answered(baseline, [Size(key, 100) for key in range(5)]).long_context_only == 150  # and not 250
-    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], asked=Asked(104, 4), model=ONE)
+    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], asked=PromptSize(104, 4), model=ONE)
     assert answered(baseline, [Size("stub", 100_000)]).long_context_only == 25_025  # though it has grown since
 
 
 @given(LENGTHS)
 def test_documents_that_were_not_read_count_by_their_length(lengths: list[int]) -> None:
-    assert answered(Baseline(), sizes_of(lengths)).long_context_only == round((sum(lengths) + 100) / 4)
+    assert answered(LongContextEstimate(), sizes_of(lengths)).long_context_only == round((sum(lengths) + 100) / 4)
 
 
 @given(LENGTHS, st.integers(1, 10**5))
 def test_no_more_is_counted_than_the_second_step_would_be_given(lengths: list[int], budget: int) -> None:
-    only = answered(Baseline(), sizes_of(lengths), window=Window(budget, roughly=True)).long_context_only
+    only = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=True)).long_context_only
     assert only == round((min(sum(lengths), 4 * budget) + 100) / 4)
     # A counter of the user's is taken to count as the provider does, who has a token for four characters here.
-    counted = answered(Baseline(), sizes_of(lengths), window=Window(budget, roughly=False)).long_context_only
+    counted = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=False)).long_context_only
     assert counted == only
 
 
@@ -100,20 +100,22 @@ def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
         (Usage(StepUsage(9, 1), StepUsage(5000, 9, estimated=True)), sizes_of([20_000])),
         (Usage(StepUsage(9, 1), StepUsage(9000, 9)), None),
     ):
-        baseline = Baseline()
+        baseline = LongContextEstimate()
         assert baseline.read(usage, sizes, asked=SECOND, model=ONE).long_context_only in {5000, 9000}
         assert answered(baseline, sizes_of([20_000])).long_context_only == 5025
 
 
 def test_what_one_model_counted_says_nothing_of_another() -> None:
-    baseline = Baseline()
+    baseline = LongContextEstimate()
     baseline.read(Usage(None, StepUsage(20_100, 9)), sizes_of([20_000]), asked=SECOND, model=ONE)
-    found = [answered(baseline, sizes_of([20_000]), model=model).long_context_only for model in (ONE, Model("other"))]
+    found = [
+        answered(baseline, sizes_of([20_000]), model=model).long_context_only for model in (ONE, PricedModel("other"))
+    ]
     assert found == [20_100, 5025]
 
 
 def test_what_is_not_known_is_none_and_not_a_guess() -> None:
-    usage = answered(Baseline(), None)
+    usage = answered(LongContextEstimate(), None)
     assert (usage.long_context_only, usage.token_ratio) == (None, None)
     assert usage.as_dict()["cost_long_context_only"] is None
 
@@ -122,7 +124,7 @@ def test_what_is_known_later_completes_the_account_later() -> None:
     account, known = Account(), list[Any]()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
-    Baseline().answered(account, lengths, asked=FIRST, window=WIDE, model=ONE, priced=ONE)
+    LongContextEstimate().answered(account, lengths, asked=FIRST, window=WIDE, model=ONE, priced=ONE)
     assert account.usage.long_context_only is None
     assert account.later is not None
     assert account.later() is None
@@ -133,7 +135,7 @@ def test_what_is_known_later_completes_the_account_later() -> None:
 
 
 def test_nothing_to_read_costs_nothing() -> None:
-    usage = Baseline().read(Usage(rag=StepUsage(100, 1)), None, asked=FIRST, model=ONE)
+    usage = LongContextEstimate().read(Usage(rag=StepUsage(100, 1)), None, asked=FIRST, model=ONE)
     assert (usage.long_context_only, usage.token_ratio) == (0, None)
     assert usage.as_dict()["cost_long_context_only"] == "0"
 
@@ -230,7 +232,7 @@ def test_who_counts_has_the_context_of_who_asked() -> None:
 def test_a_program_ends_without_waiting_for_what_is_still_to_be_counted() -> None:
     program = dedent("""
         import time
-        from selfroute.sizes import Sizes
+        from selfroute.documents.sizes import Sizes
         sizes = Sizes()
         for key in range(1000):
             sizes.count(key, lambda: time.sleep(0.5) or 1)

@@ -21,7 +21,7 @@ from langchain_selfroute.structured import Report as LangChainReport
 from llamaindex_selfroute.structured import Report as LlamaIndexReport
 from scenarios import ANSWERS, DECLINES, FINALS, QUESTION, WHOLE, Scenario
 from selfroute.answerability import declines
-from selfroute.reports import json_in
+from selfroute.answerability.structured import json_in
 
 
 class Reporting(langchain_parts.ScriptedModel):

@@ -27,8 +27,8 @@ import langchain_parts
 import llamaindex_parts
 from langchain_parts import ListRetriever, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
-from selfroute import telemetry
 from selfroute.flow import Retrieve
+from selfroute.usage import telemetry
 
 every_mode = pytest.mark.parametrize("mode", langchain_parts.MODES)
 every_stream = pytest.mark.parametrize("mode", langchain_parts.STREAMS)
@@ -455,7 +455,7 @@ def test_without_the_package_nothing_happens() -> None:
     _run(
         "import sys; sys.modules['opentelemetry'] = None\n"
         "sys.path.insert(0, 'tests')\n"
-        "from selfroute import telemetry\n"
+        "from selfroute.usage import telemetry\n"
         "from llamaindex_parts import QUESTION, an_engine\n"
         "assert an_engine().query(QUESTION).metadata['route'] == 'long_context'\n"
         "assert telemetry.trace() is None\n"
@@ -464,7 +464,7 @@ def test_without_the_package_nothing_happens() -> None:
 
 def test_importing_does_not_import_it() -> None:
     _run(
-        "import sys, selfroute.account, selfroute.drivers\n"
+        "import sys, selfroute.usage.account, selfroute.drivers\n"
         "assert not any(name.partition('.')[0] == 'opentelemetry' for name in sys.modules)\n"
     )
 

@@ -21,11 +21,11 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import ConfigDict, PrivateAttr
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
-from selfroute.demo.frameworks import Output, Read, Show
-from selfroute.demo.models import no_provider, unusable, weights
+from selfroute.command.framework import Output, Read, Show
+from selfroute.command.models import no_provider, unusable, weights
+from selfroute.command.texts import Passage, Text
 from selfroute.demo.reader import NAME as READER
 from selfroute.demo.reader import REFUSAL, THRESHOLD, Reader, Reply
-from selfroute.demo.texts import Passage, Text
 
 NAME = "LangChain"
 

@@ -25,11 +25,11 @@ from pydantic import PrivateAttr
 from typing_extensions import override
 
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
-from selfroute.demo.frameworks import Output, Read, Show
-from selfroute.demo.models import no_provider, unusable, weights
+from selfroute.command.framework import Output, Read, Show
+from selfroute.command.models import no_provider, unusable, weights
+from selfroute.command.texts import Passage, Text
 from selfroute.demo.reader import NAME as READER
 from selfroute.demo.reader import REFUSAL, THRESHOLD, Reader, Reply
-from selfroute.demo.texts import Passage, Text
 
 NAME = "LlamaIndex"
 _BATCH = 64

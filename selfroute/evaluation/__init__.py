@@ -1,6 +1,6 @@
 """Evaluation: does Self-Route reproduce the paper's tables, and does it pay on one's own documents?"""
 
-from selfroute.evaluation.pipelines import evaluate
+from selfroute.evaluation.evaluating import evaluate
 from selfroute.evaluation.questions import Question, load_questions
 from selfroute.evaluation.results import Evaluation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from selfroute.reports import json_in
+from selfroute.answerability.structured import json_in
 
 LETTERS = {"A": "multi-step", "B": "general", "C": "long and complex", "D": "implicit", "E": "other"}
 ANSWERED = "answerable"

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from selfroute.automaton import State
+from selfroute.languages.automaton import State
 from selfroute.languages.chinese import CHINESE
 from selfroute.languages.english import ENGLISH
 from selfroute.languages.french import FRENCH
 from selfroute.languages.german import GERMAN
 from selfroute.languages.japanese import JAPANESE
 from selfroute.languages.language import Language
+from selfroute.languages.notation import Rules, compiled
 from selfroute.languages.spanish import SPANISH
-from selfroute.notation import Rules, compiled
 
 LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Language:
-    """Rules by which a language declines, in the notation of `selfroute.notation`.
+    """Rules by which a language declines, in the notation of `selfroute.languages.notation`.
 
     Examples:
         >>> latin = Language(

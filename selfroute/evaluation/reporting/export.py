@@ -24,7 +24,7 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
 from selfroute.evaluation.reporting.summary import summary
@@ -83,7 +83,7 @@ def load(folder: str | Path) -> Evaluation:
 
 def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
     texts: dict[str, int] = {}
-    k, *_ = Finished.of(evaluation).ks
+    k, *_ = ComparedResults.of(evaluation).ks
     results = [
         {
             **_fields(result),

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from selfroute.evaluation.reporting.finished import Finished, Results, Run, named
+from selfroute.evaluation.reporting.compared import ComparedResults, Results, Run, named
 from selfroute.evaluation.table import Cell, Table
 
 
-def money(finished: Finished) -> Table | None:
+def money(finished: ComparedResults) -> Table | None:
     """Tokens, US dollars and seconds of each strategy, and the share of the long context's cost."""
     if not finished.keys:
         return None
@@ -30,7 +30,7 @@ def money(finished: Finished) -> Table | None:
     return Table("money", "Tokens, cost and time", columns, tuple(rows), tuple(_notes(finished)))
 
 
-def cost_share(finished: Finished, run: Run) -> float | None:
+def cost_share(finished: ComparedResults, run: Run) -> float | None:
     """The cost of a strategy in per cent of the long context's; None if one of the two is not known.
 
     Args:
@@ -42,7 +42,7 @@ def cost_share(finished: Finished, run: Run) -> float | None:
     return float(100 * spent / whole) if spent is not None and whole else None
 
 
-def _notes(finished: Finished) -> Iterator[str]:
+def _notes(finished: ComparedResults) -> Iterator[str]:
     yield "Every strategy counts as if it was run alone: a reply that two of them share is paid by both."
     unknown: dict[str, list[str]] = defaultdict(list)
     for run, results in finished.ascending_runs:
@@ -62,7 +62,7 @@ def _notes(finished: Finished) -> Iterator[str]:
     yield "A kept reply counts as when it was asked for; retrieval is not counted."
 
 
-def _whole(finished: Finished) -> tuple[Decimal | None, str]:
+def _whole(finished: ComparedResults) -> tuple[Decimal | None, str]:
     """What the long context alone costs, and in words where that is known from."""
     if reader := finished.get("long_context"):
         return _sum(each.usage.get("cost") for each in reader.values()), "the long context"

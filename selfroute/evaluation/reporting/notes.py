@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.reporting.finished import Finished, compared, named, run_of
+from selfroute.evaluation.reporting.compared import ComparedResults, compared, named, run_of
 from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
 from selfroute.evaluation.results import Result
 
@@ -14,7 +14,7 @@ _FEW = 0.01  # of the questions can be left out without a word on whether the re
 _MANY = 0.1  # of the questions
 
 
-def about_main(finished: Finished) -> Iterator[str]:
+def about_main(finished: ComparedResults) -> Iterator[str]:
     """The notes of the main table; what bears on all its figures comes first."""
     evaluation, asked = finished.evaluation, len(finished.documents)
     if finished.left_out > _MANY * asked:
@@ -42,7 +42,7 @@ def about_main(finished: Finished) -> Iterator[str]:
     yield from about_intervals(finished)
 
 
-def about_intervals(finished: Finished) -> tuple[str, ...]:
+def about_intervals(finished: ComparedResults) -> tuple[str, ...]:
     """The note that tables with intervals bear."""
     names = with_few_documents(finished.keys, finished.documents)
     if not names:
@@ -68,7 +68,7 @@ def about_papers(counts: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
-def _about_tokens(finished: Finished) -> Iterator[str]:
+def _about_tokens(finished: ComparedResults) -> Iterator[str]:
     if finished.get("long_context"):
         yield "token % is Self-Route's input tokens over those of the long context."
     elif finished.get("self_route", finished.ks[0]):
@@ -76,7 +76,7 @@ def _about_tokens(finished: Finished) -> Iterator[str]:
         yield f"The long context {why}: token % is an estimate of what it would have read, where that is known."
 
 
-def _about_left_out(finished: Finished) -> Iterator[str]:
+def _about_left_out(finished: ComparedResults) -> Iterator[str]:
     """How many questions are not compared, and what their first step said: they are seldom left out by chance."""
     if not finished.left_out:
         return

@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
-from selfroute.evaluation.reporting.differences import BIN_WIDTH, bin_of, difference_of, pairs_of
-from selfroute.evaluation.reporting.finished import Finished, Run
+from selfroute.evaluation.reporting.compared import ComparedResults, Run
+from selfroute.evaluation.reporting.papers.differences import BIN_WIDTH, bin_of, difference_of, pairs_of
 from selfroute.evaluation.results import Evaluation, Reason, Result, Strategy
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def plots(evaluation: Evaluation) -> dict[str, bytes]:
     Returns:
         PNG images by name; the names are those of `CAPTIONS`, and those that nothing can be drawn for are left out.
     """
-    finished = Finished.of(evaluation)
+    finished = ComparedResults.of(evaluation)
     figures = {
         "quality_tokens": _quality_tokens(finished),
         "k": _by_k(finished),
@@ -93,7 +93,7 @@ def _plain(axes: Axes, *, title: str, x: str, y: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _quality_tokens(finished: Finished) -> Figure | None:
+def _quality_tokens(finished: ComparedResults) -> Figure | None:
     points = {(strategy, k): _point(finished, strategy, k) for strategy, k in finished.runs}
     known = {
         run: (tokens, score) for run, (tokens, score) in points.items() if tokens is not None and score is not None
@@ -119,14 +119,14 @@ def _quality_tokens(finished: Finished) -> Figure | None:
     return figure
 
 
-def _point(finished: Finished, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
+def _point(finished: ComparedResults, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
     """The tokens and the score of a strategy, on average over the data sets."""
     average, _ = finished.figures(k)
     tokens = {"long_context": 100.0, "rag": average.get("rag token %"), "self_route": average.get("token %")}
     return tokens[strategy], average.get(strategy)
 
 
-def _by_k(finished: Finished) -> Figure | None:
+def _by_k(finished: ComparedResults) -> Figure | None:
     ks = sorted(k for k in finished.ks if k is not None)
     if len(ks) < 2 or not finished.keys:  # noqa: PLR2004 - a line has two ends
         return None
@@ -161,7 +161,7 @@ def _style(strategy: Strategy) -> dict[str, str]:
     return {"marker": _MARKS[strategy], "color": _COLOURS[strategy]}
 
 
-def _differences(finished: Finished) -> Figure | None:
+def _differences(finished: ComparedResults) -> Figure | None:
     pairs = pairs_of(finished)
     if not pairs:
         return None

@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
-from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
-from selfroute.table import dollars
+from selfroute.usage.ledger_text import dollars
 
 Record = TypeVar("Record", Result, Failure, Reason)
 
@@ -123,7 +123,7 @@ def html(
 
 def _asked(evaluation: Evaluation) -> list[Asked]:
     results, failures = _by_question(evaluation.results), _by_question(evaluation.failures)
-    reasons, (k, *_) = _by_question(evaluation.reasons), Finished.of(evaluation).ks
+    reasons, (k, *_) = _by_question(evaluation.reasons), ComparedResults.of(evaluation).ks
     return [
         Asked(question, results[question.key], failures[question.key], reasons[question.key], k)
         for question in evaluation.questions

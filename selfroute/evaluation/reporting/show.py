@@ -25,7 +25,7 @@ def show_tables(console: Console, tables: Iterable[Table]) -> None:
     """
     from rich.text import Text as Styled
 
-    from selfroute.demo.screen import shown
+    from selfroute.command.screen import shown
 
     for table in tables:
         console.print(Styled(shown(table.title), style="bold"))
@@ -43,7 +43,7 @@ def show_summary(console: Console, sentences: Iterable[str]) -> None:
     """Print sentences, each on lines of its own, and an empty line."""
     from rich.text import Text as Styled
 
-    from selfroute.demo.screen import shown
+    from selfroute.command.screen import shown
 
     for sentence in sentences:
         console.print(Styled(shown(sentence)))
@@ -148,7 +148,7 @@ def _print(console: Console, table: Table) -> None:
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    from selfroute.demo.screen import shown
+    from selfroute.command.screen import shown
 
     grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     for index, (head, width) in enumerate(zip(table.columns, _widths(table, console.width), strict=True)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from selfroute.evaluation.reporting.finished import Finished
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.money import cost_share
 from selfroute.evaluation.reporting.statistics import SAME, Comparison
 from selfroute.evaluation.results import Evaluation, Strategy
@@ -15,13 +15,13 @@ _TOKENS = {"rag": "rag token %", "self_route": "token %"}
 
 def summary(evaluation: Evaluation) -> list[str]:
     """Say in a few sentences what each strategy brings and takes, with the first k that was asked for."""
-    finished = Finished.of(evaluation)
+    finished = ComparedResults.of(evaluation)
     if not finished.keys:
         return ["No question was finished by every strategy, so there is nothing to compare."]
     return [*_scores(finished), *_first_step(finished), *_basis(finished)]
 
 
-def _scores(finished: Finished) -> Iterator[str]:
+def _scores(finished: ComparedResults) -> Iterator[str]:
     k = finished.ks[0]
     average, by_dataset = finished.figures(k)
     first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
@@ -57,7 +57,7 @@ def _more(points: float) -> str:
     return f"{abs(points):.2f} {'more' if points > 0 else 'less'}"
 
 
-def _price(finished: Finished, strategy: Strategy, *, whole: str) -> str:
+def _price(finished: ComparedResults, strategy: Strategy, *, whole: str) -> str:
     """The tokens and the cost in per cent of the long context's, as far as they are known."""
     if strategy == "long_context":
         return ""
@@ -68,7 +68,7 @@ def _price(finished: Finished, strategy: Strategy, *, whole: str) -> str:
     return " and ".join(f"{_percent(share)} of {'its' if n else whole} {what}" for n, (share, what) in enumerate(parts))
 
 
-def _first_step(finished: Finished) -> Iterator[str]:
+def _first_step(finished: ComparedResults) -> Iterator[str]:
     average, by_dataset = finished.figures(finished.ks[0])
     share = average.get("answerable %")
     if share is not None:
@@ -76,7 +76,7 @@ def _first_step(finished: Finished) -> Iterator[str]:
         yield f"The first step answered {_percent(share)} of the questions{mean}."
 
 
-def _basis(finished: Finished) -> Iterator[str]:
+def _basis(finished: ComparedResults) -> Iterator[str]:
     """On how many questions the rest stands, if not on all."""
     failed = " and ".join(dict.fromkeys(_NAMES[strategy] for strategy, _ in finished.failed))
     none = f"{failed} finished none at all" if failed else ""

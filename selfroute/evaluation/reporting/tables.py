@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from selfroute.evaluation.reporting import paper as published
-from selfroute.evaluation.reporting.ablations import based_only_on, by_k, closed_book, passkey, reasons
-from selfroute.evaluation.reporting.differences import agreement, decisions, declines, differences, wins
-from selfroute.evaluation.reporting.finished import Finished, mean
+from selfroute.evaluation.reporting.compared import ComparedResults, mean
 from selfroute.evaluation.reporting.money import money
 from selfroute.evaluation.reporting.notes import about_intervals, about_main, about_papers
+from selfroute.evaluation.reporting.papers import paper as published
+from selfroute.evaluation.reporting.papers.ablations import based_only_on, by_k, closed_book, passkey, reasons
+from selfroute.evaluation.reporting.papers.differences import agreement, decisions, declines, differences, wins
 from selfroute.evaluation.reporting.statistics import interval
 from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
 from selfroute.evaluation.table import Cell, Table
@@ -25,8 +25,8 @@ _COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "
 
 def tables(evaluation: Evaluation) -> list[Table]:
     """All tables that the results allow."""
-    finished = Finished.of(evaluation)
-    makers: tuple[Callable[[Finished], Table | None], ...] = (
+    finished = ComparedResults.of(evaluation)
+    makers: tuple[Callable[[ComparedResults], Table | None], ...] = (
         main,
         intervals,
         paper,
@@ -48,7 +48,7 @@ def tables(evaluation: Evaluation) -> list[Table]:
     return [table for maker in makers if (table := maker(finished))]
 
 
-def main(finished: Finished) -> Table | None:
+def main(finished: ComparedResults) -> Table | None:
     """Table 1: the scores, what the first step answers and the tokens, on average and for each data set."""
     if not finished.keys:
         return None
@@ -69,7 +69,7 @@ def main(finished: Finished) -> Table | None:
     return Table("main", title, columns, tuple(rows), tuple(about_main(finished)))
 
 
-def intervals(finished: Finished) -> Table | None:
+def intervals(finished: ComparedResults) -> Table | None:
     """The interval of 95 % of each score."""
     rows: list[tuple[Cell, ...]] = []
     for (strategy, k), _ in finished.ascending_runs:
@@ -83,7 +83,7 @@ def intervals(finished: Finished) -> Table | None:
     return Table("intervals", "Scores with intervals of 95 %", columns, tuple(rows), notes) if finished.keys else None
 
 
-def paper(finished: Finished) -> Table | None:
+def paper(finished: ComparedResults) -> Table | None:
     """The same beside the paper's figures, for its data sets."""
     names = [name for name in finished.datasets if name in published.DATASETS and name in finished.papers]
     if not names:
@@ -101,7 +101,7 @@ def paper(finished: Finished) -> Table | None:
     return Table("paper", title, ("", "row", "Avg", *names), rows, notes)
 
 
-def comparisons(finished: Finished) -> Table | None:
+def comparisons(finished: ComparedResults) -> Table | None:
     """The differences between strategies, question by question, on average over the data sets."""
     rows = tuple((name, *figures) for name, figures in _compared(finished))
     apart = "difference is the mean over the data sets; the table comparisons_by_dataset has each by itself."
@@ -109,7 +109,7 @@ def comparisons(finished: Finished) -> Table | None:
     return Table("comparisons", "Strategies compared", ("comparison", *_COMPARED), rows, notes) if rows else None
 
 
-def comparisons_by_dataset(finished: Finished) -> Table | None:
+def comparisons_by_dataset(finished: ComparedResults) -> Table | None:
     """The same for each of several data sets."""
     if len(finished.datasets) < 2:  # noqa: PLR2004
         return None
@@ -120,7 +120,7 @@ def comparisons_by_dataset(finished: Finished) -> Table | None:
     return Table("comparisons_by_dataset", "Strategies compared, by data set", columns, rows, notes) if rows else None
 
 
-def _compared(finished: Finished) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+def _compared(finished: ComparedResults) -> Iterator[tuple[str, tuple[Cell, ...]]]:
     """The pairs that ran, with the figures of their comparison."""
     for first, second in _PAIRS:
         found = finished.compare(first, second)
@@ -131,7 +131,7 @@ def _compared(finished: Finished) -> Iterator[tuple[str, tuple[Cell, ...]]]:
             yield f"{first} - {second}", (*head, f"{found.p:.4f}", *counts, found.verdict)
 
 
-def _about_compared(finished: Finished) -> tuple[str, ...]:
+def _about_compared(finished: ComparedResults) -> tuple[str, ...]:
     return (
         "The first is called better or worse where the interval leaves 0 out and p is at most 0.05.",
         "Of twenty pairs that are alike, one is called better or worse by chance.",
@@ -140,7 +140,7 @@ def _about_compared(finished: Finished) -> tuple[str, ...]:
     )
 
 
-def failures(finished: Finished) -> Table | None:
+def failures(finished: ComparedResults) -> Table | None:
     """What could not be finished, and why."""
     counts = Counter(
         (each.strategy, "" if each.k is None else each.k, each.error) for each in finished.evaluation.failures
@@ -150,7 +150,7 @@ def failures(finished: Finished) -> Table | None:
     return Table("failures", "Failures", ("strategy", "k", "questions", "error"), rows, notes) if rows else None
 
 
-def _interval(finished: Finished, row: str, k: int | None) -> tuple[Cell, Cell]:
+def _interval(finished: ComparedResults, row: str, k: int | None) -> tuple[Cell, Cell]:
     """The interval of a row, times 100; empty where it is no score."""
     if row not in STRATEGIES:
         return "", ""

@@ -8,7 +8,7 @@ from importlib.metadata import distributions, requires
 
 from selfroute import __version__
 from selfroute.answerability import declines
-from selfroute.ledger import Ledger
+from selfroute.usage.ledger import Ledger
 
 assert {found.metadata["Name"] for found in distributions()} == {"selfroute"}
 assert not [line for line in requires("selfroute") or () if "extra ==" not in line]

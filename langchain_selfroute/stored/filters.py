@@ -1,0 +1,76 @@
+"""Which filter a retriever works under, as configured for one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
+from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.runnables.retry import RunnableRetry
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+
+_HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
+_OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverScope:
+    """What a retriever asks its store for.
+
+    Attributes:
+        vectorstore: The store.
+        filter: The filter; None if there is none.
+        others: More search arguments, any of which may hide something.
+    """
+
+    vectorstore: VectorStore
+    filter: Any = None
+    others: tuple[str, ...] = ()
+
+
+def filter_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> RetrieverScope | None:
+    """Look for the filter of a retriever through whatever LangChain wraps around it.
+
+    Returns:
+        What it asks for; None if that can not be seen: then anything may be hidden from it.
+    """
+    given: dict[str, Any] = {}
+    while not isinstance(retriever, BaseRetriever):
+        if isinstance(retriever, DynamicRunnable):
+            retriever, config = retriever.prepare(config)
+        elif type(retriever) in (RunnableBinding, RunnableRetry):
+            bound: Any = retriever
+            given = {**bound.kwargs, **given}
+            config = merge_configs(bound.config, config)
+            config = merge_configs(config, *(made(config) for made in bound.config_factories))
+            retriever = bound.bound
+        elif type(retriever) is RunnableSequence:  # what comes before only makes the question
+            retriever, given = retriever.last, {}
+        else:
+            return None
+    if not _is_plain(retriever, given):
+        return None
+    known: Any = retriever
+    searches = {**known.search_kwargs, **given}
+    others = sorted(key for key in searches.keys() - _HARMLESS - {"filter"} if searches[key] is not None)
+    found = searches.get("filter")
+    return RetrieverScope(known.vectorstore, None if isinstance(found, Mapping) and not found else found, tuple(others))
+
+
+def _is_plain(retriever: BaseRetriever, given: Mapping[str, Any]) -> bool:
+    """Whether it is known to search by its `search_kwargs` and what it is given, and by nothing else."""
+    if isinstance(retriever, VectorStoreRetriever):
+        # A subclass that searches in its own way may hide more.
+        return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
+    multi = type(retriever).__module__.startswith(("langchain.", "langchain_classic."))
+    # ParentDocumentRetriever and its like, which pass over what they are given
+    return (
+        multi
+        and isinstance(getattr(retriever, "vectorstore", None), VectorStore)
+        and hasattr(retriever, "docstore")
+        and not given
+    )

@@ -1,0 +1,128 @@
+"""Nodes -> chunks that know their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from llama_index.core.schema import BaseNode, NodeRelationship, RelatedNodeInfo
+
+from selfroute.documents.chunks import Chunk, offset
+from selfroute.documents.rebuild import RebuiltDocument, rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What is kept of a node to put its document together.
+
+    Attributes:
+        id: Its id.
+        text: Its text.
+        start: Where it begins in the document, in characters; None if that is not known.
+        before: The id of the node before it; None for the first.
+        after: The id of the node after it; None for the last.
+        parent: The id of the node that it was cut from; None if it was cut from the document itself.
+        version: The hash of the document that it was cut from; None if that is not known.
+    """
+
+    id: str
+    text: str
+    start: int | None
+    before: str | None
+    after: str | None
+    parent: str | None
+    version: str | None = None
+
+    @classmethod
+    def of(cls, node: BaseNode) -> Link:
+        """Look at a node."""
+        text, parent = node.get_content(), _id(node, NodeRelationship.PARENT)
+        start, end = offset(getattr(node, "start_char_idx", None)), getattr(node, "end_char_idx", None)
+        if start is not None and (parent or (end is not None and end - start != len(text))):
+            start = None  # it counts from its parent, or its text was changed afterwards
+        before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
+        source = node.relationships.get(NodeRelationship.SOURCE)
+        version = source.hash if isinstance(source, RelatedNodeInfo) else None
+        return cls(node.node_id, text, start, before, after, parent, version)
+
+
+def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
+    related = node.relationships.get(relationship)
+    return related.node_id if isinstance(related, RelatedNodeInfo) else None
+
+
+def put_together(links: Iterable[Link]) -> RebuiltDocument:
+    """Put a document together from all of its nodes, placed along the way from each node to the next.
+
+    Where a neighbour is not among them, something is missing. Nodes that were cut from another one among them add
+    nothing, nor does what was indexed twice. Nodes of different versions of the document may not fit together.
+    """
+    held = {link.id: link for link in links}
+    links = [link for link in held.values() if link.parent not in held]
+    held.clear()
+    if all(link.before is None and link.after is None for link in links):
+        chunks = [Chunk(link.text, link.start) for link in links]
+        versions = {link.version for link in links}
+        links.clear()
+        return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks))
+    ways = _once(_ways(links))
+    links.clear()
+    # Nodes that know what is before them and not what is after were cut from other nodes, and count from these.
+    nested = any(link.after is None for way in ways for link in way[:-1])
+    if not nested and all(way[0].start is not None for way in ways):
+        ways.sort(key=lambda way: way[0].start or 0)
+    more = ways[-1][-1].after is not None
+    return rebuild(_placed(ways, nested=nested), doubtful=more)
+
+
+def _placed(ways: list[list[Link]], *, nested: bool) -> Iterator[Chunk]:
+    place, version = 0, ways[0][0].version
+    for way in ways:
+        place += 2 * (way[0].before is not None)  # a number is left out where something is missing
+        for link in way:
+            place += link.version != version
+            yield Chunk(link.text, None if nested else link.start, (place,))
+            place, version = place + 1, link.version
+        place += way[-1].after is not None
+    ways.clear()
+
+
+def _ways(links: list[Link]) -> list[list[Link]]:
+    known = {link.id: link for link in links}
+    next_to = {link.before: link for link in links}
+    passed = set[str]()
+    ways: list[list[Link]] = []
+    for first in [link for link in links if link.before not in known] + links:  # the latter only if they go in a ring
+        way: list[Link] = []
+        link: Link | None = first
+        while link and link.id not in passed:
+            passed.add(link.id)
+            way.append(link)
+            link = known.get(link.after) if link.after else next_to.get(link.id)
+        if way:
+            ways.append(way)
+    return ways
+
+
+def _once(ways: list[list[Link]]) -> list[list[Link]]:
+    """Leave out ways that are part of another one: what was indexed once more, maybe by half."""
+    passes = max(sum(way[0].before is None for way in ways), sum(way[-1].after is None for way in ways))
+    if passes < 2 and not any(way[0].before is None and way[-1].after is None for way in ways):  # noqa: PLR2004
+        return ways  # parts of one, between which something is missing
+    read = [[(link.text, link.start) for link in way] for way in ways]
+    where: dict[tuple[str, int | None], list[tuple[int, int]]] = {}
+    for number, way in enumerate(read):
+        for index, one in enumerate(way):
+            where.setdefault(one, []).append((number, index))
+
+    def again(number: int) -> bool:
+        way = read[number]
+        rare = min(range(len(way)), key=lambda index: len(where[way[index]]))
+        return any(
+            (len(read[other]), -other) > (len(way), -number)
+            and read[other][max(at - rare, 0) : at - rare + len(way)] == way
+            for other, at in where[way[rare]]
+        )
+
+    # What is cut from parents comes in several ways, of which two may well be the same.
+    return [way for number, way in enumerate(ways) if way[0].parent or not again(number)]

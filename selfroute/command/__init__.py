@@ -1,0 +1,1 @@
+"""The bodies of the commands `selfroute demo`, `ask` and `evaluate`."""

@@ -1,0 +1,258 @@
+"""The body of `selfroute evaluate`. `selfroute.cli` imports this only when it is run: it is heavy."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from rich.console import Console
+
+from langchain_selfroute.models import name_of
+from selfroute.command import estimates, run, screen
+from selfroute.command import framework as frameworks
+from selfroute.demo import corpus
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation import datasets
+from selfroute.evaluation.asking.from_documents import DocumentsPipeline
+from selfroute.evaluation.asking.replies import Replies, count_kept
+from selfroute.evaluation.asking.retrieval import Order, Retriever, load_retriever
+from selfroute.evaluation.asking.runner import measure, tasks_of
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.reporting.show import show_summary, show_tables
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
+from selfroute.evaluation.table import Table
+from selfroute.usage import prices
+
+_PAPERS = 5
+_ONLY_IN_FILES = frozenset({"intervals", "differences", "comparisons_by_dataset"})
+"""Tables that are too long for a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for on the command line; see `selfroute evaluate --help`."""
+
+    data: Sequence[str]
+    model: str | None
+    long_context_model: str | None
+    base_url: str | None
+    priced_as: str | None
+    long_context_priced_as: str | None
+    temperature: float | None
+    strategies: str
+    k: str
+    retriever: str
+    order: Order
+    window: int | None
+    limit: int | None
+    data_folder: Path | None
+    out: Path
+    concurrency: int
+    max_cost: float | None
+    dry_run: bool
+    drop_closed_book: bool
+    explain_declines: bool
+    compare_based_only_on: bool
+    as_json: bool
+
+    @property
+    def chosen(self) -> list[Strategy]:
+        """The strategies to compare.
+
+        Raises:
+            ConfigurationError: One is unknown.
+        """
+        asked = [part.strip() for part in self.strategies.split(",")]
+        unknown = [part for part in asked if part not in STRATEGIES]
+        if unknown:
+            msg = (
+                f"--strategies takes {', '.join(STRATEGIES)}, with commas between; not {', '.join(map(repr, unknown))}"
+            )
+            raise ConfigurationError(msg)
+        return [one for one in STRATEGIES if one in asked]
+
+    @property
+    def ks(self) -> list[int]:
+        """How many passages, the paper's number first: the tables that are for one k are for the first.
+
+        Raises:
+            ConfigurationError: They are no numbers from 1.
+        """
+        try:
+            numbers = sorted({int(part) for part in self.k.split(",")}, key=lambda k: (k != _PAPERS, k))
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1:
+            msg = f"--k takes numbers from 1, with commas between, such as 1,5,10; not {self.k!r}"
+            raise ConfigurationError(msg)
+        return numbers
+
+
+def evaluate(options: Options) -> bool:
+    """Run an evaluation and save what came of it.
+
+    Returns:
+        Whether all questions were asked and none failed.
+    """
+    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    strategies, _ = options.chosen, options.ks  # before anything is loaded
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        questions = [question for name in options.data for question in _questions(name, options)]
+    for note in notes:
+        err.print(str(note.message))
+    models = _models(options, err)
+    if options.dry_run:
+        show_tables(out, [_estimate(options, models, questions)])
+        return True
+    retriever = None
+    if {"rag", "self_route"} & set(strategies):
+        with screen.stage(err, f"Loading the retriever {options.retriever}"):
+            retriever = load_retriever(options.retriever, folder=options.out / "vectors")
+    cap = None if options.max_cost is None else Decimal(str(options.max_cost))
+    with Replies(options.out, max_cost=cap) as replies:
+        pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
+        evaluation = _ask(options, pipeline, models=models, questions=questions, err=err)
+    evaluation.save(options.out)
+    _tell(evaluation, options, out=out, err=err, replies=replies)
+    return not evaluation.failures and not evaluation.stopped
+
+
+def _ask(
+    options: Options, pipeline: DocumentsPipeline, *, models: run.Models, questions: Sequence[Question], err: Console
+) -> Evaluation:
+    chosen = partial(
+        tasks_of,
+        strategies=options.chosen,
+        ks=options.ks,
+        closed_book=options.drop_closed_book,
+        based_only_on=options.compare_based_only_on,
+    )
+    concurrency = options.concurrency if models.is_language_model else models.at_once
+    try:
+        with screen.stage(err, "Asking", sum(len(chosen(question)) for question in questions)) as advance:
+            return measure(
+                pipeline,
+                questions,
+                concurrency=concurrency,
+                explain_declines=options.explain_declines,
+                settings=_settings(options, models),
+                on_progress=advance,
+                **chosen.keywords,
+            )
+    except KeyboardInterrupt:
+        kept = pipeline.replies.kept + pipeline.replies.asked
+        err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
+        raise
+
+
+def _pipeline(
+    options: Options, models: run.Models, *, replies: Replies, retriever: Retriever | None
+) -> DocumentsPipeline:
+    return DocumentsPipeline(
+        models.llm,
+        replies=replies,
+        retriever=retriever,
+        long_context_llm=models.long_context_llm,
+        order=options.order,
+        window=options.window,
+        priced_as=options.priced_as,
+        long_context_priced_as=options.long_context_priced_as,
+    )
+
+
+def _questions(name: str, options: Options) -> list[Question]:
+    questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
+    bare = next((question for question in questions if question.document is None), None)
+    if bare:
+        msg = f"question {bare.id!r} of {name} has no document: write document or document_file"
+        raise InputError(msg)
+    return questions
+
+
+def _models(options: Options, err: Console) -> run.Models:
+    framework = frameworks.load("langchain")
+    models = run.load_models(
+        framework, options.model, long_context=options.long_context_model, base_url=options.base_url
+    )
+    if models is None:
+        with screen.stage(err, "Loading the extractive reader"):
+            models = run.extractive_reader(framework, framework.load_embeddings())
+    if options.temperature is None or not models.is_language_model:
+        return models
+    llm, second = (one and one.bind(temperature=options.temperature) for one in (models.llm, models.long_context_llm))
+    return replace(models, llm=llm, long_context_llm=second)
+
+
+def _estimate(options: Options, models: run.Models, questions: Sequence[Question]) -> Table:
+    pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
+    said = prices.declared_models(
+        priced_as=options.priced_as,
+        long_context_priced_as=options.long_context_priced_as,
+        shared=models.long_context_llm is None,
+    )
+    first = partial(prices.cost_of, said["rag"] or name_of(models.llm))
+    second = partial(prices.cost_of, said["long_context"] or name_of(models.long_context_llm or models.llm))
+    sizes = estimates.sizes_of(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
+    return estimates.estimate(
+        questions,
+        sizes,
+        strategies=options.chosen,
+        closed_book=options.drop_closed_book,
+        based_only_on=options.compare_based_only_on,
+        explain_declines=options.explain_declines,
+        prices=(first, second),
+        kept=count_kept(options.out),
+    )
+
+
+def _settings(options: Options, models: run.Models) -> dict[str, Any]:
+    return {
+        "data": list(options.data),
+        "model": models.name,
+        "language_model": models.is_language_model,
+        "base_url": options.base_url and _without_credentials(options.base_url),
+        "temperature": options.temperature,
+        "retriever": options.retriever,
+        "order": options.order,
+        "window": options.window,
+        "limit": options.limit,
+    }
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
+    tables = evaluation.tables()
+    if options.as_json:
+        record = {
+            "settings": dict(evaluation.settings),
+            "summary": evaluation.summary(),
+            "tables": [asdict(table) for table in tables],
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+    else:
+        show_summary(out, evaluation.summary())
+        show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
+    if replies.asked or replies.kept:
+        budget = replies.budget
+        paid = "at prices that are not known" if budget.unpriced else f"${budget.spent:.4f} with earlier runs"
+        err.print(f"{replies.asked} replies were asked for, {replies.kept} were kept from earlier runs; {paid}.")
+    err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
+    if evaluation.failures:
+        err.print(
+            f"{len(evaluation.failures)} tasks failed and are scored nowhere; run it again to try them once more."
+        )
+    if evaluation.stopped:
+        err.print(f"It ended early: {evaluation.stopped}.")

@@ -1,0 +1,54 @@
+"""Puts into words what questions took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from selfroute.command.run import Models
+from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import dollars, percent
+
+__all__ = ["STEPS", "by_step", "dollars", "ledger_rows"]
+
+STEPS = {"rag": "rag", "long_context": "long context"}
+
+
+def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
+    """Name what a ledger counted: the tokens, what they are of the long context alone, and the money.
+
+    Args:
+        ledger: The ledger.
+        models: Who was asked: a price that is missing is named only if there should be one.
+    """
+    figures = ledger.to_dict()
+    tokens, savings, money = figures["tokens"], figures["savings"], figures["money"]
+
+    def measured(count: int) -> str:
+        return "" if count == figures["queries"] else f", in {count} of {figures['queries']} questions"
+
+    estimated = any(tokens[step]["estimated_tokens"] for step in STEPS)
+    counted = "characters / 4" if not models.is_language_model else "partly estimated" if estimated else "as reported"
+    yield "tokens", f"{tokens['total_tokens']:,}   {by_step(tokens)}; {counted}"
+    if savings["token_ratio"] is not None:
+        sums = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}{measured(savings['queries'])}"
+        yield "tokens read", f"{percent(savings['token_ratio'])} of the long context alone   {sums}"
+    elif savings["unknown"]:
+        yield "tokens read", f"not compared: the documents' length is not known{measured(savings['unknown'])}"
+    if money["cost"] is not None:
+        yield "cost", dollars(money["cost"]) + (" and what has no price" if money["unpriced"] else "")
+    compared = money["compared"]
+    if compared["saved"] is not None:
+        sums = f"{dollars(compared['cost'])} in place of {dollars(compared['cost_long_context_only'])}"
+        yield "saved", f"{dollars(compared['saved'])}   {sums}{measured(compared['queries'])}"
+    if models.has_list_price:
+        yield from (("no price", f"{count}   {reason}") for reason, count in money["unpriced"].items())
+
+
+def by_step(tokens: Mapping[str, Any]) -> str:
+    """The tokens of the steps that ran, out of the usage of a question or of a ledger."""
+    steps = {step: tokens[step] for step in STEPS if tokens[step] and tokens[step]["input_tokens"]}
+    return "; ".join(
+        f"{STEPS[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"
+        for step, counts in steps.items()
+    )

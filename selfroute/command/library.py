@@ -1,0 +1,112 @@
+"""Texts and the index of their passages, in an embedded Chroma."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import chromadb
+from chromadb.api import ClientAPI
+from chromadb.config import Settings
+
+from selfroute.command.framework import Framework, Pipeline
+from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, Passage, Text, split
+from selfroute.errors import ConfigurationError
+
+_BATCH = 64
+_PAGE = 5000
+
+
+class Library:
+    """Texts and the index of their passages.
+
+    An index that is kept in a folder holds every text that was ever asked about there; a library sees only its own.
+
+    Attributes:
+        texts: The texts by source.
+        passages: All their passages by id.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[Text],
+        *,
+        framework: Framework,
+        embeddings: Any,
+        embeddings_name: str,
+        folder: Path | None = None,
+    ) -> None:
+        """Open the index.
+
+        Args:
+            texts: The texts, each source once.
+            framework: Writes the index and reads it.
+            embeddings: Embeds passages and questions: the framework's own.
+            embeddings_name: What the embeddings are; another name is another index.
+            folder: Where the index is kept; None for one in memory.
+
+        Raises:
+            ConfigurationError: The folder can not be used.
+        """
+        self.texts = {text.source: text for text in texts}
+        self.passages = {passage.id: passage for text in texts for passage in split(text)}
+        client, name = _open(framework.NAME, embeddings_name, folder)
+        self._collection = client.get_or_create_collection(
+            name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+        )
+        self._index = framework.open_index(client, name, embeddings)
+
+    def missing(self) -> list[Passage]:
+        """Return the passages that the index does not hold yet."""
+        known: set[str] = set()
+        for page in _pages(list(self.passages), _PAGE):
+            known.update(self._collection.get(ids=list(page), include=[])["ids"])
+        return [passage for name, passage in self.passages.items() if name not in known]
+
+    def index(self, passages: Sequence[Passage], *, on_progress: Callable[[int], object]) -> None:
+        """Add passages, and drop those of former contents of the same sources.
+
+        Args:
+            passages: What `missing` returned.
+            on_progress: Is told how many were added, time and again.
+        """
+        for page in _pages(passages, _BATCH):
+            self._index.add(page)
+            on_progress(len(page))
+        for source in {passage.source for passage in passages}:
+            current = self.texts[source].key
+            former: dict[str, Any] = {"$and": [{"source": source}, {"text_key": {"$ne": current}}]}
+            self._collection.delete(where=former)
+
+    def pipeline(self, llm: Any, *, long_context_llm: Any, k: int) -> AbstractContextManager[Pipeline]:
+        """Put Self-Route on these texts; its ledger counts until the end of the context.
+
+        Args:
+            llm: The model of the first step: the framework's own.
+            long_context_llm: The model of the second step, None for the same.
+            k: How many passages are retrieved.
+        """
+        return self._index.pipeline([*self.texts.values()], llm=llm, long_context_llm=long_context_llm, k=k)
+
+
+def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
+    """Open Chroma; return it with the name of the collection."""
+    settings = Settings(anonymized_telemetry=False)
+    if folder is None:
+        return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
+    made_with = f"{framework} {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} titled"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        client = chromadb.PersistentClient(folder.resolve(), settings)
+    except Exception as error:
+        msg = f"--store {folder}: the index can not be kept there ({error})"
+        raise ConfigurationError(msg) from error
+    return client, f"selfroute-{hashlib.sha256(made_with.encode()).hexdigest()[:16]}"
+
+
+def _pages(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

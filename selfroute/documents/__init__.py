@@ -1,0 +1,21 @@
+"""Whole documents out of their chunks, and as much of them as a model's window takes."""
+
+from selfroute.documents.chunks import Chunk, chunks_of, offset
+from selfroute.documents.overflow import is_too_long, read_less
+from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
+from selfroute.documents.window import Part, fit, room_in, trim
+
+__all__ = [
+    "Chunk",
+    "Part",
+    "RebuiltDocument",
+    "chunks_of",
+    "fit",
+    "is_too_long",
+    "offset",
+    "original_label",
+    "read_less",
+    "rebuild",
+    "room_in",
+    "trim",
+]

@@ -1,0 +1,65 @@
+"""Recognises that a model refused a prompt as too long, and says how much less to send."""
+
+from __future__ import annotations
+
+import re
+
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|window|size)[^.]{0,40}exceed|exceed\w*[^.]{0,60}context"
+    r"|maximum context|max_model_len|(?:prompt|input|request|message)s? (?:is |are )?too long"
+    r"|token count[^.]{0,40}exceed|exceed[^.]{0,60}(?:number of|input|prompt) tokens|input tokens exceed"
+    r"|too many (?:input |prompt )?tokens|reduce the length of the (?:messages|input|prompt)"
+    r"|`inputs` (?:tokens|must have)[^.]{0,60}(?:<=|less than)"
+    r"|token count is \d+ but|longer than the (?:model's |maximum )*(?:context|model|input|prompt) length"
+    r"|exceeds? the maximum (?:allowed )?(?:input|prompt|context|model) length",
+    re.IGNORECASE,
+)
+_RATE_LIMIT = re.compile(
+    r"rate.?limit|throttl|quota|per (?:minute|min|hour|day)\b|wait before trying|try again (?:later|in)\b",
+    re.IGNORECASE,
+)
+_NUMBER = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d{3,})(?!\w)"
+_LIMIT_AFTER = re.compile(
+    r"(?:maximum|max_\w+|limit|at most|cannot exceed|less than|<=|>|window of|context size)\D{0,60}?" + _NUMBER,
+    re.IGNORECASE,
+)
+_LIMIT_BEFORE = re.compile(_NUMBER + r"\D{0,20}(?:maximum|limit)", re.IGNORECASE)
+_OTHER_TROUBLE = frozenset({401, 403, 404, 408, 429})
+
+
+def is_too_long(error: Exception) -> bool:
+    """Whether a provider's error says that the prompt was too long for the model's window.
+
+    Many servers say so in words only. A rate limit that counts tokens is none.
+    """
+    codes = {getattr(error, "code", None), getattr(error, "status_code", None)}
+    if "context_length_exceeded" in codes:
+        return True
+    message = str(error)
+    return codes.isdisjoint(_OTHER_TROUBLE) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
+
+
+def read_less(error: Exception, *, sent: int) -> int:
+    """How many tokens of documents to send after the model refused `sent` of them as too long.
+
+    Args:
+        error: The provider's error; its words may name the limit, and what was asked for.
+        sent: Tokens of documents in the refused prompt, by our own count.
+
+    Returns:
+        What stays within the limit that the error names, else half; always less than `sent`.
+    """
+    message = str(error)
+    named = _LIMIT_AFTER.search(message) or _LIMIT_BEFORE.search(message)
+    if not named:
+        return sent // 2
+    limit = _int(named[1])
+    asked = max(_int(number) for number in re.findall(_NUMBER, message))
+    # A fifth less: the prompt's own words and the answer need room, and our count is not the provider's.
+    if asked > limit:
+        return sent * limit * 4 // (asked * 5)
+    return limit * 4 // 5 if limit < sent else sent // 2
+
+
+def _int(digits: str) -> int:
+    return int(digits.replace(",", ""))

@@ -1,0 +1,105 @@
+"""Fits documents into a model's window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is read of one document.
+
+    Attributes:
+        index: Which of the documents it is.
+        text: All of it, or the part around its passages.
+        trimmed: Whether it is a part.
+    """
+
+    index: int
+    text: str
+    trimmed: bool
+
+
+def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, count: Count) -> list[Part]:
+    """Take documents, best first, until the budget is full; trim the one that does not fit.
+
+    Args:
+        texts: The documents' texts, best first.
+        passages: The texts that were retrieved, best first; a trimmed document keeps what is around them.
+        budget: How many tokens the texts may have together; None for no limit.
+        count: Counts the tokens of a text.
+
+    Returns:
+        The parts, together at most `budget` tokens; what comes after the trimmed one is left out.
+    """
+    if budget is None:
+        return [Part(index, text, False) for index, text in enumerate(texts)]
+    parts: list[Part] = []
+    room = budget
+    for index, text in enumerate(texts):
+        size = count(text)
+        if size > room:
+            part = trim(text, passages=passages, budget=room, count=count)
+            return [*parts, Part(index, part, True)] if part else parts
+        parts.append(Part(index, text, False))
+        room -= size
+    return parts
+
+
+def room_in(window: int) -> int:
+    """How many tokens of documents a model takes that says its window to be `window` tokens.
+
+    A tenth is kept for what a rough count misses, and room for the instruction, the question and the answer.
+    """
+    return max(window * 9 // 10 - 1_000, window // 2)
+
+
+def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:
+    """Cut a document down to one stretch around its passages.
+
+    Args:
+        text: The document's text.
+        passages: What was retrieved, best first; those that do not occur in the text are passed over.
+        budget: How many tokens the stretch may have.
+        count: Counts the tokens of a text.
+
+    Returns:
+        The stretch with the best passage in it and as many of the others as fit, from white space to
+        white space; all of a text that fits; empty if there is no room for anything.
+    """
+    hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
+    best = text[slice(*hits[0])]
+    least = best if count(best) <= budget else ""
+    part, length, size = text, len(text), count(text)
+    while size > budget:  # the same tokens per character everywhere is a guess: look again
+        length = min(length * budget // size, length - 1)
+        if length <= len(least):
+            return least
+        part = _stretch(text, hits, length)
+        size = count(part)
+    return part
+
+
+def _find(passage: str, text: str) -> int:
+    passage = passage.strip()
+    if not passage:
+        return -1
+    at = text.find(passage)
+    return at if at >= 0 else text.find(passage[:60])
+
+
+def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> str:
+    low, high = hits[0][0], min(hits[0][1], hits[0][0] + length)
+    for start, end in hits[1:]:
+        if max(high, end) - min(low, start) <= length:
+            low, high = min(low, start), max(high, end)
+    start = max(0, min(low - (length - (high - low)) // 2, len(text) - length))
+    end = start + length
+    if start > 0 and not text[start - 1].isspace():
+        start = next((i for i in range(start, min(start + 40, low)) if text[i].isspace()), start)
+    if end < len(text) and not text[end].isspace():
+        end = next((i for i in range(end, max(end - 40, high), -1) if text[i - 1].isspace()), end)
+    return text[start:end].strip()

@@ -1,0 +1,120 @@
+"""Self-Route over the questions' own documents, set up as in the paper: a LangChain chain for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from langchain_selfroute import SelfRouteChain
+from langchain_selfroute.models import window_of
+from selfroute.documents.window import room_in
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation import prompts
+from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
+from selfroute.evaluation.asking.replies import Replies
+from selfroute.evaluation.asking.retrieval import Order, Retriever, ordered, passage_text
+from selfroute.evaluation.asking.runner import Outcome, Task
+from selfroute.evaluation.asking.with_langchain import ChainPipeline
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.results import Passage
+
+_DOCUMENTS = 64
+
+
+class DocumentsPipeline:
+    """Answers each question from its own document (Li et al., 2024, section 3.2).
+
+    The document is cut into chunks of 300 words, of which the k nearest are the passages, each with its number in
+    front. Both steps have the data set's prompt (Table 9). A document that is longer than the model's window is cut
+    in the middle before it is read whole, as LongBench does.
+    """
+
+    def __init__(  # noqa: PLR0913 - what there is to choose
+        self,
+        llm: Runnable[Any, Any],
+        *,
+        replies: Replies,
+        retriever: Retriever | None,
+        long_context_llm: Runnable[Any, Any] | None = None,
+        order: Order = "score",
+        window: int | None = None,
+        priced_as: str | None = None,
+        long_context_priced_as: str | None = None,
+    ) -> None:
+        """Set up.
+
+        Args:
+            llm: The model.
+            replies: Where its replies are kept.
+            retriever: Finds passages; None if no strategy wants any.
+            long_context_llm: Another model for whole documents.
+            order: `"score"` puts the nearest passage first, as the paper does; `"document"` puts them as they stand in
+                the document (OP-RAG, Yu et al., 2024).
+            window: How many tokens the model of whole documents takes; None for what it says of itself.
+            priced_as: As in `SelfRouteChain`.
+            long_context_priced_as: As in `SelfRouteChain`.
+        """
+        self._llm, self._long_context_llm = llm, long_context_llm
+        self.replies, self._retriever, self._order = replies, retriever, order
+        self._priced: dict[str, Any] = {
+            "priced_as": priced_as,
+            "long_context_priced_as": long_context_priced_as,
+        }
+        window = window or window_of(long_context_llm or llm)
+        self.budget = None if window is None else room_in(window)
+
+    def ask(self, task: Task) -> Outcome:
+        """Perform a task."""
+        question = task.question
+        read, cut = self.whole(question)
+        passages = self._passages(question, task.k) if task.k and task.strategy != "long_context" else []
+        given = {"input": question.question, "choices": prompts.choice_lines(question.choices)}
+        outcome = self._pipeline(task, passages, read).ask(task, given)
+        return replace(outcome, cut=outcome.route == "long_context" and (cut or outcome.cut))
+
+    def explain(self, task: Task, passages: Sequence[Passage]) -> str:
+        """Ask the model why passages do not answer a task's question."""
+        return self._pipeline(task, [], "").explain(task, passages)
+
+    def whole(self, question: Question) -> tuple[str, bool]:
+        """What is read of a question's document as a whole, and whether it was cut in the middle."""
+        text = question.document or ""
+        return (text, False) if self.budget is None else cut_in_the_middle(text, self.budget)
+
+    def _passages(self, question: Question, k: int) -> list[Document]:
+        if self._retriever is None:
+            msg = "there is no retriever: only long_context and closed_book go without one"
+            raise ConfigurationError(msg)
+        found = self._retriever.search(
+            _chunks(question.document or ""), question.question, k=k, document_id=question.document_id
+        )
+        return [
+            Document(passage_text(one), metadata={"score": one.score, "chunk": one.index})
+            for one in ordered(found, self._order)
+        ]
+
+    def _pipeline(self, task: Task, passages: list[Document], read: str) -> ChainPipeline:
+        template = prompts.PROMPTS[task.question.prompt]
+        prompt = ChatPromptTemplate(
+            [("human", prompts.with_based_only_on(template) if task.based_only_on else template)]
+        )
+        chain = SelfRouteChain(
+            retriever=RunnableLambda(lambda _: passages),
+            llm=self._llm,
+            long_context_llm=self._long_context_llm,
+            documents=[Document(read)],
+            rag_prompt=prompt,
+            long_context_prompt=prompt,
+            max_context_tokens=self.budget,
+            **self._priced,
+        )
+        return ChainPipeline(chain, self.replies)
+
+
+_chunks = lru_cache(_DOCUMENTS)(chunks)

@@ -1,0 +1,249 @@
+"""Every reply that was paid for, kept as it comes: what was asked once is not asked again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.budget import Budget, Price
+from selfroute.usage.counts import Cost, StepUsage, Usage
+from selfroute.usage.prices import PricedModel, cost_of
+
+FILE = "replies.jsonl"
+NO_SETTINGS = ("key", "secret", "password", "headers", "timeout", "retries", "callbacks", "verbose", "cache", "tags")
+"""How the settings of a model end in their names that its replies do not depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model replied, and what that took.
+
+    Attributes:
+        text: What it wrote.
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the reply.
+        cached_tokens: Those of the prompt that the provider read from its cache.
+        cache_write_tokens: Those of the prompt that it wrote there.
+        estimated: Whether any count is not the provider's own.
+        model: The model that replied, as it is called where it is paid for.
+        provider: Whose it is.
+        cost: In US dollars, a decimal string; None if that is not known.
+        cost_unknown: Why it is not; None if it is.
+        seconds: How long it took.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    estimated: bool = False
+    model: str | None = None
+    provider: str | None = None
+    cost: str | None = None
+    cost_unknown: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, text: str, counts: StepUsage, model: PricedModel) -> Reply:
+        """Take a reply as it came.
+
+        Args:
+            text: What the model wrote.
+            counts: What that took, priced.
+            model: The model that replied.
+        """
+        return cls(
+            text,
+            counts.input_tokens,
+            counts.output_tokens,
+            counts.cached_tokens,
+            counts.cache_write_tokens,
+            estimated=counts.estimated,
+            model=model.name,
+            provider=model.provider,
+            cost=counts.cost.as_text(),
+            cost_unknown=counts.cost.unknown,
+        )
+
+    def priced(self, priced_as: PricedModel | None) -> Reply:
+        """The same with a price of today, if none was known when it was paid."""
+        if self.cost is not None:
+            return self
+        cost = cost_of(priced_as or PricedModel(self.model, self.provider), self.usage())
+        return replace(self, cost=cost.as_text(), cost_unknown=cost.unknown)
+
+    def usage(self) -> StepUsage:
+        """The counts, priced."""
+        unknown = self.cost_unknown or "no price was known when it was paid"
+        cost = Cost(None, unknown) if self.cost is None else Cost(Decimal(self.cost))
+        return StepUsage(
+            self.input_tokens,
+            self.output_tokens,
+            self.cached_tokens,
+            self.estimated,
+            self.cache_write_tokens,
+            cost,
+        )
+
+
+def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
+    """What the replies of a long-context step took, as plain JSON."""
+    counts = [reply.usage() for reply in replies]
+    return Usage(long_context=reduce(add, counts) if counts else None).as_dict()
+
+
+_FIELDS = frozenset(field.name for field in fields(Reply))
+
+
+class Replies:
+    """The replies of a run.
+
+    They are kept in `replies.jsonl` of a folder, one to a line, each written before it is used; a line that an
+    interrupted run left half written is dropped. Threads may share them: two that ask the same wait for one reply.
+    A folder takes one run at a time.
+
+    Attributes:
+        budget: What they cost, and may.
+        asked: How many were asked for in this run.
+        kept: How many there were already.
+    """
+
+    def __init__(self, folder: Path | None = None, *, max_cost: Decimal | None = None) -> None:
+        """Open the replies.
+
+        Args:
+            folder: Where they are kept; None for in memory only.
+            max_cost: The most that all of them may cost together, in US dollars; None for no limit.
+
+        Raises:
+            ConfigurationError: The folder can not be used, or another run uses it.
+        """
+        self._path = folder / FILE if folder else None
+        self._lock = threading.Lock()
+        self._asking: dict[str, threading.Lock] = {}
+        self._replies: dict[str, Reply] = {}
+        self.budget = Budget(max_cost)
+        self.asked = 0
+        self._folder_lock = _locked(folder) if folder else None
+        if self._path and self._path.exists():
+            _cut_torn_line(self._path)
+            for key, step, reply in _kept(self._path):
+                self._add(key, reply, step)
+        self.kept = len(self._replies)
+
+    def __enter__(self) -> Replies:  # noqa: PYI034 (typing.Self is of Python 3.11)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the folder to others."""
+        if self._folder_lock:
+            self._folder_lock.release()
+
+    def get(self, identity: object, ask: Callable[[], Reply], *, step: str, price: Price) -> Reply:
+        """Return the reply to a prompt: the kept one, or else ask for it and keep it.
+
+        Args:
+            identity: All that the reply depends on, as plain JSON: model, settings, prompt.
+            ask: Asks the model; what it raises passes through, and nothing is kept.
+            step: What it is asked for.
+            price: What it costs with so many tokens.
+
+        Raises:
+            CostCapError: It could cost more than is left of `max_cost`.
+            ConfigurationError: There is a `max_cost`, and a price is not known.
+        """
+        key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()
+        with self._lock:
+            if key in self._replies:
+                return self._replies[key]
+            asking = self._asking.setdefault(key, threading.Lock())
+        with asking:
+            if key in self._replies:  # another thread asked the same
+                return self._replies[key]
+            with self.budget.reserve(step, price):
+                started = time.monotonic()
+                reply = ask()
+                reply = replace(reply, seconds=round(time.monotonic() - started, 3))
+                self._keep(key, reply, step)
+        return reply
+
+    def _keep(self, key: str, reply: Reply, step: str) -> None:
+        with self._lock:
+            if self._path:
+                line = json.dumps({"key": key, "step": step, **asdict(reply)})
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(f"{line}\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+            self.asked += 1
+            self._add(key, reply, step)
+
+    def _add(self, key: str, reply: Reply, step: str) -> None:
+        self._replies[key] = reply
+        self.budget.book(reply.cost, kind=step, output_tokens=reply.output_tokens)
+
+
+def count_kept(folder: Path) -> int:
+    """Count the replies that are kept in a folder, without touching it."""
+    path = folder / FILE
+    return len({key for key, _, _ in _kept(path)}) if path.exists() else 0
+
+
+def _locked(folder: Path) -> Any:
+    """Make the folder, and keep other runs out of it."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / f"{FILE}.lock", timeout=0, thread_local=False)
+        lock.acquire()
+    except Timeout as error:
+        msg = f"another run keeps its replies in {folder}: wait for it, or use another folder"
+        raise ConfigurationError(msg) from error
+    except OSError as error:
+        msg = f"the replies can not be kept in {folder}: {error.strerror or error}"
+        raise ConfigurationError(msg) from error
+    return lock
+
+
+def _kept(path: Path) -> Iterator[tuple[str, str, Reply]]:
+    """The replies of a file, with their keys and steps."""
+    with path.open("rb") as lines:
+        for line in lines:
+            # What a damaged line replied to is asked again.
+            with suppress(ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
+                row = json.loads(line)
+                known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
+                yield row["key"], row["step"], _checked(Reply(**known))
+
+
+def _checked(reply: Reply) -> Reply:
+    if not isinstance(reply.text, str) or Decimal(reply.cost or 0) < 0 or reply.input_tokens + reply.output_tokens < 0:
+        msg = "it is no reply"
+        raise ValueError(msg)
+    return reply
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Cut off a line that an interrupted run left half written, so that the next one starts on a line of its own."""
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        with path.open("r+b") as file:
+            file.truncate(end)

@@ -1,0 +1,253 @@
+"""Retrievers over the chunks of one document, by name: those of the papers and any of sentence-transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfroute.documents.sizes import Recent
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.hub import is_within_reach
+
+_MISSPELT = ("contriever", "dragon", "bm25")
+RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25")
+_MINILM = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
+_CONTRIEVER = "facebook/contriever"
+_DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
+_DOCUMENTS = 32  # that are kept in memory
+_QUESTIONS = 1_000
+
+Order = Literal["score", "document"]
+_Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk that was found.
+
+    Attributes:
+        index: Which chunk of the document it is, from 0.
+        text: Its text.
+        score: How near it is to the question: the cosine of both vectors, or the BM25 score.
+    """
+
+    index: int
+    text: str
+    score: float
+
+
+class Retriever(ABC):
+    """Finds the chunks of a document that are nearest to a question; safe under threads."""
+
+    def __init__(self) -> None:
+        self._documents: Recent[Any] = Recent(_DOCUMENTS)
+        self._lock = threading.Lock()  # a tokenizer serves one thread at a time
+
+    def search(self, chunks: Sequence[str], question: str, *, k: int, document_id: str) -> list[Found]:
+        """Find the best chunks.
+
+        Args:
+            chunks: All chunks of the document, in order.
+            question: The question.
+            k: How many to find; all if there are fewer.
+            document_id: A digest of the document's text: what is known of its chunks is kept under it.
+
+        Returns:
+            The chunks, best first; of equals the earlier one first.
+        """
+        if not chunks:
+            return []
+        lengths = hashlib.sha256(repr([len(chunk) for chunk in chunks]).encode()).hexdigest()[:16]
+        scores = self._scores(chunks, question, document=f"{document_id}-{lengths}")
+        best = np.argsort(-scores, kind="stable")[:k]
+        return [Found(int(index), chunks[index], float(scores[index])) for index in best]
+
+    @abstractmethod
+    def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
+        """Score each chunk; `document` tells it and how it was cut into chunks."""
+
+
+class _Dense(Retriever):
+    """Compares vectors by their cosine.
+
+    A model sees no more of a chunk than it takes: Contriever and Dragon 512 word pieces, all-MiniLM-L6-v2 256.
+    """
+
+    def __init__(self, name: str, *, questions: Any, passages: Any, folder: Path | None) -> None:
+        super().__init__()
+        self._name, self._folder = name, folder
+        self._of_questions, self._of_passages = questions, passages
+        self._questions: Recent[_Floats] = Recent(_QUESTIONS)
+
+    def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
+        vector, vectors = self._questions.get(question), self._documents.get(document)
+        if vector is None or vectors is None:
+            with self._lock:
+                vector = self._question(question)
+                vectors = self._document(chunks, document, width=vector.size)
+        scores: _Floats = vectors @ vector
+        return scores
+
+    def _question(self, question: str) -> _Floats:
+        vector = self._questions.get(question)
+        if vector is None:
+            vector = _embed(self._of_questions.encode_query, question)
+            self._questions.put(question, vector)
+        return vector
+
+    def _document(self, chunks: Sequence[str], document: str, *, width: int) -> _Floats:
+        vectors: _Floats | None = self._documents.get(document)
+        if vectors is None:
+            vectors = self._kept(chunks, document, width=width)
+            self._documents.put(document, vectors)
+        return vectors
+
+    def _kept(self, chunks: Sequence[str], document: str, *, width: int) -> _Floats:
+        """Read the vectors of a document; those that are not there are made, and written."""
+        path = self._folder and self._folder / f"{_file_name(self._name)}-{document}.npy"
+        vectors = _read(path, shape=(len(chunks), width)) if path else None
+        if vectors is None:
+            vectors = _embed(self._of_passages.encode_document, list(chunks))
+            if path:
+                _write(path, vectors)
+        return vectors
+
+
+class _BM25(Retriever):
+    """BM25 as bm25s does it by default: Lucene's variant, English stop words, words of two letters and more."""
+
+    def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
+        with self._lock:
+            index = self._documents.get(document) or _index(chunks)
+            self._documents.put(document, index)
+        words = [word for word in _tokens([question])[0] if word in index.vocab_dict]
+        if not words:
+            return np.zeros(len(chunks), dtype=np.float32)
+        scores: _Floats = index.get_scores(words)
+        return scores
+
+
+def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
+    """Load a retriever.
+
+    Args:
+        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`, or what
+            sentence-transformers loads: a name on the Hugging Face hub or a folder with weights.
+        folder: Where the vectors of documents are kept from one run to the next; None for in memory only.
+
+    Raises:
+        ConfigurationError: It can not be loaded; the message names others.
+    """
+    meant = get_close_matches(name, _MISSPELT, n=1) if name not in RETRIEVERS and not Path(name).exists() else None
+    if meant:
+        msg = f"there is no retriever {name!r}: is it {meant[0]}?"
+        raise ConfigurationError(msg)
+    package = "bm25s" if name == "bm25" else "sentence_transformers"
+    if not find_spec(package):
+        msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
+        raise ConfigurationError(msg)
+    if name == "bm25":
+        return _BM25()
+    if folder:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"vectors can not be kept in {folder}: {error.strerror}"
+            raise ConfigurationError(msg) from error
+    if name == "dragon":
+        questions, passages = (_load(path, first_token=True) for path in _DRAGON)
+    elif name in _MINILM:
+        questions = passages = _load(None)
+    else:
+        questions = passages = _load(_CONTRIEVER if name == "contriever" else name)
+    return _Dense(name, questions=questions, passages=passages, folder=folder)
+
+
+def ordered(found: Sequence[Found], order: Order) -> list[Found]:
+    """Put passages in the order in which the model reads them.
+
+    Args:
+        found: The passages, best first.
+        order: `"score"` leaves them (Li et al., 2024); `"document"` has them as they stand there (Yu et al., 2024).
+    """
+    return sorted(found, key=lambda chunk: chunk.index) if order == "document" else list(found)
+
+
+def passage_text(found: Found) -> str:
+    """The passage as the model reads it, with the chunk's index before it (section 3.2); the first chunk is 1."""
+    return f"[{found.index + 1}] {found.text}"
+
+
+def _load(name: str | None, *, first_token: bool = False) -> Any:
+    """Load an encoder, pooled as its own files say or by the mean; or by its first token."""
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - heavy
+
+    from selfroute.command.models import weights  # noqa: PLC0415 - heavy
+
+    try:
+        with weights(name) as path:
+            here = Path(path).exists() or not is_within_reach()
+            model: Any = SentenceTransformer(path, local_files_only=here)
+    except ConfigurationError as error:
+        others = "--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
+        msg = f"{str(error).rstrip('.')}; what needs no download: {others}"
+        raise ConfigurationError(msg) from error
+    if first_token:
+        model[1] = type(model[1])(model[0].auto_model.config.hidden_size, "cls")  # sentence-transformers' Pooling
+    return model
+
+
+def _embed(encode: Any, texts: str | list[str]) -> _Floats:
+    vectors = encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def _index(chunks: Sequence[str]) -> Any:
+    import bm25s  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
+
+    words = _tokens(list(chunks))
+    index = bm25s.BM25()
+    index.index(words if any(words) else [[""]], show_progress=False)  # it can not be made of nothing
+    return index
+
+
+def _tokens(texts: list[str]) -> list[list[str]]:
+    import bm25s  # noqa: PLC0415 - heavy
+
+    tokens: list[list[str]] = bm25s.tokenize(texts, return_ids=False, show_progress=False)
+    return tokens
+
+
+def _file_name(retriever: str) -> str:
+    """A file's name for a retriever; a folder of weights goes by its whole path."""
+    name = str(Path(retriever).resolve()) if Path(retriever).is_dir() else retriever
+    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', name)[-40:]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _read(path: Path, *, shape: tuple[int, int]) -> _Floats | None:
+    """Read vectors; None if they are not there, or the file is broken."""
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return vectors if vectors.shape == shape and vectors.dtype == np.float32 else None
+
+
+def _write(path: Path, vectors: _Floats) -> None:
+    """Write vectors in a way that nobody ever reads half of them."""
+    temporary = path.with_suffix(f".{os.getpid()}")
+    with temporary.open("wb") as file:
+        np.save(file, vectors)
+    temporary.replace(path)

@@ -1,0 +1,258 @@
+"""Asks the questions: each by every strategy, many at a time, and scores what comes back."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, Protocol
+
+from selfroute.error_text import one_line
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation.asking.budget import CostCapError
+from selfroute.evaluation.metrics import METRICS
+from selfroute.evaluation.prompts import choice_lines
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.reasons import letter_in
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result, Strategy
+from selfroute.flow import Route
+
+_HOPELESS = 5
+"""So many questions that fail before any succeeds end the run: a wrong key would fail them all."""
+
+
+_LOOSE = {
+    "squad_f1": ("squad_em", "squad_f1"),
+    "squad_em": ("squad_em", "squad_f1"),
+    "choice": ("choice", "choice"),
+    "passkey": ("passkey", "passkey"),
+    "first_or_second": ("first_or_second", "first_or_second"),
+}
+"""What stands for the metrics of Li et al. (2025) where these make no sense of a data set's answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A strategy to try on a question; the attributes are those of `Result`."""
+
+    question: Question
+    strategy: Strategy
+    k: int | None = None
+    based_only_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pipeline made of a task, before it is scored; the attributes are those of `Result`."""
+
+    answer: str
+    route: Route | None
+    answerable: bool
+    decision: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    draft: str | None = None
+    passages: Sequence[Passage] = ()
+    cut: bool = False
+    seconds: float = 0.0
+
+
+class Pipeline(Protocol):
+    """What is evaluated: something that answers by each strategy. It is asked from several threads at once."""
+
+    def ask(self, task: Task) -> Outcome:
+        """Perform a task."""
+
+    def explain(self, task: Task, passages: Sequence[Passage]) -> str:
+        """Ask the model why passages do not answer a task's question (the prompt of the paper's Table 8)."""
+
+
+def with_choices(question: Question) -> str:
+    """The question, with its choices below it."""
+    return "\n".join(filter(None, (question.question, choice_lines(question.choices))))
+
+
+def tasks_of(
+    question: Question,
+    strategies: Sequence[Strategy],
+    *,
+    ks: Sequence[int | None],
+    closed_book: bool,
+    based_only_on: bool,
+) -> list[Task]:
+    """List what is to be asked about a question: what reads no passages once, the rest once for each k."""
+    tasks = [Task(question, "closed_book")] if closed_book else []
+    tasks += [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
+    once: list[Strategy] = [one for one in strategies if one == "long_context"]
+    return tasks + [
+        Task(question, one, based_only_on=said) for one in once for said in (False, True)[: 1 + based_only_on]
+    ]
+
+
+@dataclass
+class Run:
+    """A run in progress; several threads write to it.
+
+    Attributes:
+        results: What is done.
+        failures: What could not be.
+        reasons: Why drafts were declined.
+        stopped: Why it ended early.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    stopped: str | None = None
+
+
+def measure(  # noqa: PLR0913 - what there is to choose
+    pipeline: Pipeline,
+    questions: Sequence[Question],
+    *,
+    strategies: Sequence[Strategy],
+    ks: Sequence[int | None] = (None,),
+    closed_book: bool = False,
+    based_only_on: bool = False,
+    explain_declines: bool = False,
+    concurrency: int = 4,
+    settings: Mapping[str, Any],
+    on_progress: Callable[[int], object] = lambda _: None,
+) -> Evaluation:
+    """Ask questions by each strategy, and score what comes back.
+
+    Args:
+        pipeline: What is evaluated.
+        questions: The questions.
+        strategies: The strategies.
+        ks: How many passages are retrieved, one after the other.
+        closed_book: Whether each question is asked without any text, too.
+        based_only_on: Whether documents are also read with a prompt that says "based only on the provided passage".
+        explain_declines: Whether the model is asked why it declined.
+        concurrency: How many questions are asked at a time.
+        settings: What is run, as plain JSON.
+        on_progress: Is told how many tasks were done, time and again.
+
+    Raises:
+        ConfigurationError: A part can not work at all.
+        InputError: There are no questions, or one is there twice.
+    """
+    if not questions:
+        msg = "there are no questions"
+        raise InputError(msg)
+    keys = Counter(question.key for question in questions)
+    dataset, name = max(keys, key=keys.__getitem__)
+    if keys[dataset, name] > 1:
+        msg = f"question {name!r} of {dataset!r} is there twice: give each an id, or each file a dataset, of its own"
+        raise InputError(msg)
+    tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
+    perform = partial(_perform, pipeline, explain_declines=explain_declines)
+    done = _run(questions, tasks=tasks, perform=perform, concurrency=concurrency, on_progress=on_progress)
+    about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
+    return Evaluation(questions, done.results, done.failures, done.reasons, about, done.stopped)
+
+
+def _run(
+    questions: Sequence[Question],
+    *,
+    tasks: Callable[[Question], Sequence[Task]],
+    perform: Callable[[Task, Run], None],
+    concurrency: int,
+    on_progress: Callable[[int], object],
+) -> Run:
+    """Ask so many questions at a time; the tasks of one run one after the other, so that they share replies."""
+    done = [Run() for _ in questions]
+    stop = threading.Event()
+    ended = Run()
+
+    def ask(number: int) -> None:
+        if stop.is_set():
+            return
+        for task in tasks(questions[number]):  # to the end, as only whole questions can be compared
+            try:
+                perform(task, done[number])
+            except BaseException:  # of what stops the run; the provider's errors are among the failures
+                stop.set()
+                raise
+            on_progress(1)
+
+    threads = ThreadPoolExecutor(concurrency, thread_name_prefix="selfroute-evaluation")
+    try:
+        for future in as_completed([threads.submit(ask, number) for number in _in_turn(questions)]):
+            try:
+                future.result()
+            except CostCapError as error:
+                ended.stopped = ended.stopped or str(error)
+            if _is_hopeless(done) and not stop.is_set():
+                ended.stopped = f"the first {_HOPELESS} questions all failed, so that the rest was not asked"
+                stop.set()
+    finally:
+        stop.set()
+        threads.shutdown(cancel_futures=True)
+    for own in done:
+        ended.results += own.results
+        ended.failures += own.failures
+        ended.reasons += own.reasons
+    return ended
+
+
+def _in_turn(questions: Sequence[Question]) -> list[int]:
+    """The places of the questions, those of all data sets in turn: so a run that is cut short has some of each."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for number, question in enumerate(questions):
+        turns.append((seen[question.dataset], number))
+        seen[question.dataset] += 1
+    return [number for _, number in sorted(turns)]
+
+
+def _perform(pipeline: Pipeline, task: Task, run: Run, *, explain_declines: bool) -> None:
+    question = task.question
+    asked: Strategy | Literal["reason"] = task.strategy
+    try:
+        outcome = pipeline.ask(task)
+        run.results.append(scored(task, outcome))
+        if explain_declines and asked == "self_route" and outcome.passages and outcome.decision["declined"]:
+            asked = "reason"
+            reply = pipeline.explain(task, outcome.passages)
+            run.reasons.append(Reason(question.dataset, question.id, task.k, letter_in(reply), reply))
+    except (CostCapError, ConfigurationError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a provider raises is listed, and is no wrong answer
+        where = (question.dataset, question.id, asked, task.k, task.based_only_on)
+        run.failures.append(Failure(*where, one_line(error)))
+
+
+def _is_hopeless(runs: Sequence[Run]) -> bool:
+    failed = [one for one in runs if one.failures]
+    return len(failed) >= _HOPELESS and not any(one.results for one in runs)
+
+
+def scored(task: Task, outcome: Outcome) -> Result:
+    """Score an outcome by the question's own metric, and by those of Li et al. (2025)."""
+    question, answer = task.question, outcome.answer
+    # SQuAD's own way to say that there is no answer is to say nothing.
+    said = "" if question.metric.startswith("squad") and not outcome.answerable else answer
+    score = METRICS[question.metric](said, question.answers)
+    exact, set_f1 = _LOOSE.get(question.metric, ("exact_loose", "set_f1"))
+    return Result(
+        dataset=question.dataset,
+        id=question.id,
+        strategy=task.strategy,
+        k=task.k,
+        based_only_on=task.based_only_on,
+        answer=answer,
+        route=outcome.route,
+        answerable=outcome.answerable,
+        decision=outcome.decision,
+        usage=outcome.usage,
+        draft=outcome.draft,
+        passages=outcome.passages,
+        cut=outcome.cut,
+        seconds=outcome.seconds,
+        score=score,
+        exact=METRICS[exact](said, question.answers),
+        set_f1=METRICS[set_f1](said, question.answers),
+    )

@@ -1,0 +1,213 @@
+"""The questions that can be compared, those that every strategy finished, and the figures of Table 1 over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from selfroute.evaluation.datasets import DATASETS
+from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
+from selfroute.evaluation.results import STRATEGIES, Evaluation, Result, Strategy
+
+Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
+Results = Mapping[Key, Result]
+Figures = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class ComparedResults:
+    """The results on the questions that all strategies finished, for each k.
+
+    Attributes:
+        evaluation: What they are taken from.
+        runs: The results of each strategy and k that finished any question, all on the same questions.
+        drafts: For each k the results of all first steps, those on questions that are not compared, too.
+        failed: The strategies and k that were asked for and finished no question.
+        unfinished: How many of the questions asked the others did not finish.
+        left_out: How many of the questions asked are not compared.
+        documents: The document that each question is on.
+    """
+
+    evaluation: Evaluation
+    runs: Mapping[Run, Results]
+    drafts: Mapping[int | None, Results]
+    failed: Sequence[Run]
+    unfinished: Mapping[Run, int]
+    left_out: int
+    documents: Mapping[Key, str]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> ComparedResults:
+        """Those of an evaluation; closed book and "based only on" are other experiments."""
+        found: dict[Run, dict[Key, Result]] = {run: {} for run in _runs(evaluation)}
+        for result in compared(evaluation):
+            found[run_of(result.strategy, result.k)][result.key] = result
+        documents = {question.key: question.document_id for question in evaluation.questions}
+        keys = [key for key in documents if found and all(key in results for results in found.values())]
+        return cls(
+            evaluation,
+            {run: {key: results[key] for key in keys} for run, results in found.items()},
+            {k: found.get(("self_route", k), {}) | found.get(("rag", k), {}) for _, k in found},
+            _failed(evaluation, found),
+            {run: len(documents) - len(results) for run, results in found.items()},
+            len(documents) - len(keys) if found else 0,
+            documents,
+        )
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """The questions that are compared."""
+        return list(next(iter(self.runs.values()), {}))
+
+    @property
+    def datasets(self) -> Sequence[str]:
+        """Their data sets."""
+        return list(dict.fromkeys(name for name, _ in self.keys))
+
+    @property
+    def ks(self) -> Sequence[int | None]:
+        """The k that were tried, the main one first."""
+        return list(dict.fromkeys(k for strategy, k in self.runs if strategy != "long_context")) or [None]
+
+    @property
+    def ascending_ks(self) -> Sequence[int | None]:
+        """The same in ascending order."""
+        return sorted(self.ks, key=lambda k: k or 0)
+
+    @property
+    def ascending_runs(self) -> Sequence[tuple[Run, Results]]:
+        """The runs with their results: the long context, then by k in ascending order."""
+        return sorted(self.runs.items(), key=lambda item: item[0][1] or 0)
+
+    @property
+    def papers(self) -> Collection[str]:
+        """The data sets that were loaded as the paper's; one's own may bear the same names."""
+        data = self.evaluation.settings.get("data")
+        return [name for name in DATASETS if isinstance(data, list | tuple) and name in data]
+
+    def counts(self, names: Iterable[str]) -> dict[str, int]:
+        """How many questions of some data sets are compared."""
+        counts = Counter(name for name, _ in self.keys)
+        return {name: counts[name] for name in names}
+
+    @property
+    def about_k(self) -> tuple[str, ...]:
+        """The note that the tables for one k bear."""
+        others = ", ".join(str(k) for k in self.ascending_ks if k != self.ks[0])
+        return (f"This is for k={self.ks[0]}. For k={others} see the tables main and k.",) if others else ()
+
+    def get(self, strategy: Strategy, k: int | None = None) -> Results:
+        """The results of a strategy, empty if it did not run.
+
+        Args:
+            strategy: Which strategy.
+            k: With how many passages; the long context takes any.
+        """
+        return self.runs.get((strategy, None if strategy == "long_context" else k), {})
+
+    def compare(self, first: Strategy, second: Strategy) -> Comparison | None:
+        """Compare two strategies, with the main k; None if one of them did not run."""
+        ours, theirs = (
+            {key: each.score for key, each in self.get(strategy, self.ks[0]).items()} for strategy in (first, second)
+        )
+        return compare(ours, theirs, documents=self.documents) if ours and theirs else None
+
+    def of_dataset(self, name: str) -> ComparedResults:
+        """The same with the questions of one data set."""
+        return self.only(key for key in self.documents if key[0] == name)
+
+    def only(self, keys: Iterable[Key]) -> ComparedResults:
+        """The same with fewer questions."""
+        kept = set(keys)
+        runs = {run: {key: each for key, each in found.items() if key in kept} for run, found in self.runs.items()}
+        drafts = {k: {key: each for key, each in found.items() if key in kept} for k, found in self.drafts.items()}
+        return replace(self, runs=runs, drafts=drafts)
+
+    def figures(self, k: int | None) -> tuple[Figures, dict[str, Figures]]:
+        """Table 1, for one k: the means over the data sets, and the figures of each data set.
+
+        Each has `questions` (their number; first the sum), a score for each strategy that ran, `answerable %` (of all
+        drafts), `rag token %` and `token %` (Self-Route's), all times 100 and None where they are not known.
+        """
+        by_dataset = {name: self.of_dataset(name)._figures(k) for name in self.datasets}  # noqa: SLF001
+        columns = list(by_dataset.values())
+        total = {row: mean([column[row] for column in columns]) for row in (columns[0] if columns else ())}
+        return {**total, "questions": len(self.keys)}, by_dataset
+
+    def _figures(self, k: int | None) -> Figures:
+        runs = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
+        figures: Figures = {"questions": len(self.keys)}
+        figures.update({strategy: 100 * fmean(each.score for each in results) for strategy, results in runs.items()})
+        reader = runs.get("long_context")
+        for strategy, row in (("rag", "rag token %"), ("self_route", "token %")):
+            if strategy in runs:
+                figures[row] = token_share(runs[strategy], reader)
+        if drafted := self.drafts.get(k):
+            figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
+        return figures
+
+
+def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:
+    """The input tokens in per cent of those of the long context alone.
+
+    Args:
+        results: Those of a strategy.
+        reader: Those of the long context on the same questions; without it, what the chain says that would have
+            taken, on the questions where it knows.
+    """
+    if reader is None:
+        results = [each for each in results if each.usage.get("long_context_only") is not None]
+        whole = sum(each.usage["long_context_only"] for each in results)
+    else:
+        whole = sum(each.input_tokens for each in reader)
+    return 100 * sum(each.input_tokens for each in results) / whole if whole else None
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of figures, None if one of them is not known."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def named(run: Run) -> str:
+    """A strategy and its k in words."""
+    strategy, k = run
+    return strategy if k is None else f"{strategy} (k={k})"
+
+
+def compared(evaluation: Evaluation) -> Iterable[Result]:
+    """The results of the three strategies, without those of "based only on"."""
+    return (each for each in evaluation.results if each.strategy in STRATEGIES and not each.based_only_on)
+
+
+def run_of(strategy: Strategy, k: int | None) -> Run:
+    """A strategy with its k, if it has one."""
+    return strategy, None if strategy == "long_context" else k
+
+
+def _failed(evaluation: Evaluation, found: Collection[Run]) -> list[Run]:
+    """What was asked for and is not among what was found; k is None where nothing tells it."""
+    failures = [each for each in evaluation.failures if not each.based_only_on]
+    tried = [run_of(strategy, each.k) for each in failures for strategy in STRATEGIES if strategy == each.strategy]
+    known = {strategy for strategy, _ in (*found, *tried)}
+    asked = evaluation.settings.get("strategies") or ()
+    untold: list[Run] = [(strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known]
+    return [run for run in dict.fromkeys([*tried, *untold]) if run not in found]
+
+
+def _runs(evaluation: Evaluation) -> list[Run]:
+    """What ran: the long context first, as in the paper, then by k as they were asked for."""
+    asked = evaluation.settings.get("k") or ()
+    order = list(asked) if isinstance(asked, list | tuple) else [asked]
+
+    def place(run: Run) -> tuple[bool, int, int]:
+        strategy, k = run
+        return (
+            strategy != "long_context",
+            order.index(k) if k in order else len(order) + (k or 0),
+            STRATEGIES.index(strategy),
+        )
+
+    return sorted({run_of(each.strategy, each.k) for each in compared(evaluation)}, key=place)

@@ -1,0 +1,1 @@
+"""The papers' own tables: what only their data sets fill."""

@@ -1,0 +1,21 @@
+"""What a question took: tokens, money, time, and what always reading the documents would have taken."""
+
+from selfroute.usage.account import Account
+from selfroute.usage.counts import FREE, NOTHING, UNPRICED, Cost, StepUsage, Usage, count_tokens
+from selfroute.usage.entry import Entry
+from selfroute.usage.ledger import Ledger
+from selfroute.usage.prices import PricedModel
+
+__all__ = [
+    "FREE",
+    "NOTHING",
+    "UNPRICED",
+    "Account",
+    "Cost",
+    "Entry",
+    "Ledger",
+    "PricedModel",
+    "StepUsage",
+    "Usage",
+    "count_tokens",
+]

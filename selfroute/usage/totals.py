@@ -1,0 +1,182 @@
+"""The sums that a ledger keeps."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from selfroute.usage.counts import Cost, StepUsage, Usage
+from selfroute.usage.entry import Entry
+
+_MOST = 100_000  # times that are kept of each kind
+
+
+def _stands_for(known: int, answered: int) -> bool:
+    """Whether queries stand for all that were answered: at most a tenth is missing."""
+    return known > 0 and (answered - known) * 10 <= answered
+
+
+class _Times:
+    """The last times of one kind, eight bytes each."""
+
+    def __init__(self) -> None:
+        self._kept, self._next = array("d"), 0
+
+    def add(self, seconds: float) -> None:
+        if len(self._kept) < _MOST:
+            self._kept.append(seconds)
+        else:
+            self._kept[self._next] = seconds
+            self._next = (self._next + 1) % _MOST
+
+    def as_dict(self) -> dict[str, float | None]:
+        from statistics import quantiles  # noqa: PLC0415 - only reports need it
+
+        if not self._kept:
+            return {"median": None, "p95": None}
+        times = self._kept if len(self._kept) > 1 else self._kept * 2  # it wants two
+        twentieths = quantiles(times, n=20, method="inclusive")
+        return {"median": twentieths[9], "p95": twentieths[18]}
+
+
+@dataclass(slots=True)
+class _Tokens:
+    """The tokens of one step."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    estimated_tokens: int = 0
+
+    def add(self, step: StepUsage | None) -> None:
+        if step:
+            self.input_tokens += step.input_tokens
+            self.output_tokens += step.output_tokens
+            self.cached_tokens += step.cached_tokens
+            self.estimated_tokens += step.total_tokens if step.estimated else 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {**asdict(self), "total_tokens": self.input_tokens + self.output_tokens}
+
+
+@dataclass(slots=True)
+class _Savings:
+    """What was read, next to what the long context alone would have read: both of the same queries."""
+
+    queries: int = 0
+    input_tokens: int = 0
+    long_context_only: int = 0
+
+    def add(self, usage: Usage) -> None:
+        self.queries += 1
+        self.input_tokens += usage.input_tokens
+        self.long_context_only += usage.long_context_only or 0
+
+    def as_dict(self, answered: int) -> dict[str, Any]:
+        told = self.long_context_only and _stands_for(self.queries, answered)
+        ratio = self.input_tokens / self.long_context_only if told else None
+        return {**asdict(self), "token_ratio": ratio, "unknown": answered - self.queries}
+
+
+@dataclass(slots=True)
+class _Money:
+    """What was paid, and next to it what the long context alone would have cost: both of the same queries."""
+
+    cost: Decimal | None = None
+    unpriced: Counter[str] = field(default_factory=Counter)
+    compared: int = 0
+    compared_cost: Decimal = Decimal(0)
+    compared_only: Decimal = Decimal(0)
+
+    def add(self, usage: Usage) -> None:
+        for step in (usage.rag, usage.long_context):  # one may be known, the other not
+            if step and step.cost.dollars is not None:
+                self.cost = (self.cost or Decimal(0)) + step.cost.dollars
+        if usage.cost.dollars is None:
+            self.unpriced[str(usage.cost.unknown)] += 1
+
+    def compare(self, usage: Usage) -> None:
+        cost, only = usage.cost.dollars, usage.cost_long_context_only.dollars
+        if cost is not None and only is not None:
+            self.compared += 1
+            self.compared_cost += cost
+            self.compared_only += only
+
+    def as_dict(self, answered: int) -> dict[str, Any]:
+        cost = Decimal(0) if self.cost is None and not self.unpriced else self.cost
+        saved = self.compared_only - self.compared_cost if _stands_for(self.compared, answered) else None
+        return {
+            "cost": Cost(cost).as_text(),
+            "unpriced": dict(sorted(self.unpriced.items())),
+            "compared": {
+                "queries": self.compared,
+                "cost": Cost(self.compared_cost).as_text(),
+                "cost_long_context_only": Cost(self.compared_only).as_text(),
+                "saved": Cost(saved).as_text(),
+            },
+        }
+
+
+@dataclass(slots=True)
+class Totals:
+    """The sums over some entries; what the figures mean says `Ledger.to_dict`."""
+
+    queries: int = 0
+    declined: int = 0
+    unanswerable: int = 0
+    left: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    rag: _Tokens = field(default_factory=_Tokens)
+    long_context: _Tokens = field(default_factory=_Tokens)
+    savings: _Savings = field(default_factory=_Savings)
+    money: _Money = field(default_factory=_Money)
+    first_text: _Times = field(default_factory=_Times)
+    end: _Times = field(default_factory=_Times)
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry."""
+        answered = entry.outcome == "answered"
+        self.rag.add(entry.usage.rag)
+        self.long_context.add(entry.usage.long_context)
+        self.money.add(entry.usage)
+        if entry.outcome == "failed":
+            self.errors[str(entry.error)] += 1
+            return
+        self.queries += 1
+        self.declined += bool(entry.declined)
+        self.unanswerable += answered and entry.answerable is False
+        self.left += entry.outcome == "left"
+        if entry.seconds_to_first_text is not None:
+            self.first_text.add(entry.seconds_to_first_text)
+        if answered:
+            self.compare(entry.usage)
+            self.end.add(entry.seconds)
+
+    def compare(self, usage: Usage) -> None:
+        """Put what an answered query took next to what the long context alone would have taken, if that is known."""
+        if usage.long_context_only is not None:
+            self.savings.add(usage)
+            self.money.compare(usage)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain JSON."""
+        answered = self.queries - self.left
+        return {
+            "queries": self.queries,
+            "declined": self.declined,
+            "unanswerable": self.unanswerable,
+            "left": self.left,
+            "failed": sum(self.errors.values()),
+            "errors": dict(sorted(self.errors.items())),
+            "tokens": {
+                "rag": self.rag.as_dict(),
+                "long_context": self.long_context.as_dict(),
+                "total_tokens": self.rag.as_dict()["total_tokens"] + self.long_context.as_dict()["total_tokens"],
+            },
+            "savings": self.savings.as_dict(answered),
+            "money": self.money.as_dict(answered),
+            "seconds": {"first_text": self.first_text.as_dict(), "end": self.end.as_dict()},
+        }
