@@ -20,21 +20,21 @@ from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import structured
 from langchain_selfroute.documents import Source
-from langchain_selfroute.models import name_of, window_of
+from langchain_selfroute.models import name_of
+from langchain_selfroute.parts import Parts
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments, is_empty
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute import prompts
-from selfroute.answerability.structured import Answerability, answerability_of
-from selfroute.documents.window import room_in
+from selfroute.answerability.structured import Answerability
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
+from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
-from selfroute.usage.counts import count_tokens
-from selfroute.usage.prices import ModelNames, PricedModel
+from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 
@@ -109,9 +109,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
-    max_context_tokens: int | None = Field(default=None, gt=0)
+    max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
-    measure_savings: bool = True
+    measure_savings: MeasureSavings = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
@@ -168,26 +168,14 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @model_validator(mode="after")
     def _check_models(self) -> Self:
         if self.answerability == "structured":
-            structured.asking("llm", self.model_of("rag"))
-            structured.asking("long_context_llm", self.model_of("long_context"))
+            structured.asking("llm", self.llm)
+            structured.asking("long_context_llm", self.long_context_llm or self.llm)
         return self
 
-    @field_validator("answerability", mode="before")
+    @field_validator(*SETTINGS, mode="before")
     @classmethod
-    def _check_answerability(cls, value: Any) -> Answerability:
-        return answerability_of(value)
-
-    @field_validator("refusal")
-    @classmethod
-    def _check_refusal(cls, value: str) -> str:
-        return prompts.refusal_of(value)
-
-    @field_validator("priced_as", "long_context_priced_as")
-    @classmethod
-    def _check_priced_as(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None:
-            PricedModel.of(str(info.field_name), value)
-        return value
+    def _check_setting(cls, value: Any, info: ValidationInfo) -> Any:
+        return checked(str(info.field_name), value)
 
     @classmethod
     def from_vectorstore(  # noqa: PLR0913 - the arguments of the contract
@@ -246,44 +234,37 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
         steps: dict[str, Runnable[Any, Any]] = {
             "retrieve": self.retriever,
-            "rag": self.model_of("rag"),
+            "rag": self._models["rag"],
             "read_documents": source,
-            "long_context": self.model_of("long_context"),
+            "long_context": self._models["long_context"],
         }
         return graph_of(steps, start=start, end=end)
 
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text with `token_counter`, or estimate them."""
-        return self.token_counter(text) if self.token_counter else count_tokens(text)
-
     @cached_property
-    def baseline(self) -> LongContextEstimate:
-        """What this chain has seen of what reading the documents takes."""
+    def estimate(self) -> LongContextEstimate:
+        """What this chain has learned about the cost of reading documents."""
         return LongContextEstimate()
-
-    def model_of(self, step: Route) -> Runnable[Any, Any]:
-        """The model of a step."""
-        return self.llm if step == "rag" else self.long_context_llm or self.llm
-
-    def priced_model_of(self, step: Route) -> PricedModel | None:
-        """What the user says that the model of a step is priced as."""
-        first, second = self.priced_as, self.long_context_priced_as
-        if not (first or second):
-            return None
-        shared = self.long_context_llm is None
-        return prices.declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
     @cached_property
     def names(self) -> ModelNames:
-        """What the models say that they are called."""
+        """What the models are called where they are paid for."""
         return ModelNames(name_of)
 
-    def document_budget(self) -> int | None:
-        """The tokens that the documents of the second step may have together, None for no limit."""
-        if self.max_context_tokens is not None:
-            return self.max_context_tokens
-        window = window_of(self.model_of("long_context"))
-        return None if window is None else room_in(window)
+    @property
+    def _models(self) -> dict[Route, Runnable[Any, Any]]:
+        return {"rag": self.llm, "long_context": self.long_context_llm or self.llm}
+
+    def _parts(self) -> Parts:
+        return Parts(
+            retriever=self.retriever,
+            models=self._models,
+            prompts={"rag": self.rag_prompt, "long_context": self.long_context_prompt},
+            documents=self.documents,
+            document_prompt=self.document_prompt,
+            settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
+            names=self.names,
+            estimate=self.estimate,
+        )
 
     @override
     def invoke(
@@ -293,7 +274,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         @_performs
         def answer(given: Any, run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = Steps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
+            steps = Steps(self._parts(), given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
             return steps.whole(run(steps.flow(), steps))
 
         return self._call_with_config(answer, input, config, **kwargs)
@@ -306,7 +287,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         @_performs
         async def answer(given: Any, run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = AsyncSteps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
+            steps = AsyncSteps(self._parts(), given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
             return steps.whole(await arun(steps.flow(), steps))
 
         return await self._acall_with_config(answer, input, config, **kwargs)
@@ -324,7 +305,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         @_performs
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
             inner.append(
-                chunks_of(Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+                chunks_of(
+                    Steps(self._parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+                )
             )
             return inner[0]
 
@@ -352,7 +335,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
             inner.append(
-                achunks_of(AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+                achunks_of(
+                    AsyncSteps(self._parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+                )
             )
             return inner[0]
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of as text_in
-from langchain_selfroute.models import Tally
+from langchain_selfroute.models import MessageTally
 from selfroute.answerability import structured as reports
 from selfroute.errors import ConfigurationError
 
@@ -59,7 +59,7 @@ class StructuredReply:
     report: Mapping[str, Any] | None
 
 
-def text_of(reply: StructuredReply, tally: Tally, *, refusal: str) -> str:
+def text_of(reply: StructuredReply, tally: MessageTally, *, refusal: str) -> str:
     """The report as a model that writes text would have it; the text that a model wrote in place of one."""
     raw = "" if reply.message is None else tally.add(reply.message)
     if reply.report is None:

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute import models
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.models import Response, Tally
+from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
 
 
@@ -83,7 +83,7 @@ class _Words(PydanticOutputParser[Report]):
         return f"{query}\n\n{self.get_format_string(escape_json=False)}"
 
 
-def text_of(llm: LLM, reply: Response, tally: Tally, *, refusal: str) -> str:
+def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) -> str:
     """The report as a model that writes text would have it; the text that a model wrote in place of one."""
     raw = tally.add(reply)
     report = reports.report_in((*_called(llm, reply), reports.json_in(raw)))

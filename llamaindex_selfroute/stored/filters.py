@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -34,9 +34,9 @@ class AccessLimits:
         return self != _OPEN
 
     @property
-    def name(self) -> str:
-        """What tells it from others."""
-        return f"{self.filters} {hash(self.documents)} {hash(self.nodes)}"
+    def key(self) -> Hashable:
+        """What distinguishes these limits from others."""
+        return tuple(filters.model_dump_json() for filters in self.filters), self.documents, self.nodes
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
         """The same, and these filters too."""
@@ -48,7 +48,7 @@ class AccessLimits:
 _OPEN = AccessLimits()
 
 
-def wall_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
+def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
     """Look for what a retriever is limited to.
 
     Args:

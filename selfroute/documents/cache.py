@@ -43,10 +43,10 @@ class Cache:
 
     def __init__(self, characters: int = _CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._characters, self._clock, self._held, self.forgotten = characters, clock, 0, 0
-        self._kept: OrderedDict[tuple[Hashable, str], tuple[float, CachedDocument]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, Hashable], tuple[float, CachedDocument]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, source: Hashable, through: str) -> CachedDocument | None:
+    def get(self, source: Hashable, through: Hashable) -> CachedDocument | None:
         """Return a document that is not too old."""
         key = (source, through)
         with self._lock:
@@ -59,7 +59,7 @@ class Cache:
             self._kept.move_to_end(key)
             return kept
 
-    def put(self, source: Hashable, through: str, kept: CachedDocument, *, forgotten: int | None = None) -> None:
+    def put(self, source: Hashable, through: Hashable, kept: CachedDocument, *, forgotten: int | None = None) -> None:
         """Keep a document; those that were not asked for the longest make room.
 
         Args:
@@ -87,7 +87,7 @@ class Cache:
             for key in [key for key in self._kept if source is None or key[0] == source]:
                 self._drop(key)
 
-    def _drop(self, key: tuple[Hashable, str]) -> None:
+    def _drop(self, key: tuple[Hashable, Hashable]) -> None:
         _, kept = self._kept.pop(key)
         self._held -= len(kept.whole.text)
 
