@@ -123,7 +123,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         model = self.parts.models[step]
         schema = 0
         if self.settings.structured:
-            model, schema = structured.asking("llm", model), structured.schema_length()
+            model, schema = structured.asking("llm", model, self.config), structured.schema_length()
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
         return model, prompt, self._child(step, f"selfroute:{step}")
 

@@ -11,7 +11,7 @@ from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, models, structured
@@ -59,8 +59,8 @@ class Steps(BaseSteps[NodeWithScore]):
         return self.query.query_str
 
     @override
-    def _text_of(self, document: NodeWithScore) -> str:
-        return document.node.get_content()
+    def _text_of(self, document: NodeWithScore | BaseNode) -> str:
+        return (document.node if isinstance(document, NodeWithScore) else document).get_content()
 
     @override
     def _trimmed(self, document: NodeWithScore, text: str) -> NodeWithScore:

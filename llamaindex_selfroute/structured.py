@@ -25,7 +25,7 @@ from selfroute.answerability import structured as reports
 
 
 class Report(BaseModel):
-    """The answer to the question, or that it can not be answered."""
+    """The answer to the question, or that it cannot be answered."""
 
     answerable: bool = Field(description=reports.ANSWERABLE)
     answer: str = Field(description=reports.ANSWER)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from selfroute.documents.overflow import is_too_long, read_less
@@ -157,14 +156,16 @@ class BaseSteps(ABC, Generic[Document]):
 
     def _lengths(self) -> Lengths | None:
         """Return what says how long the documents are, None if nothing does."""
-        with suppress(Exception):  # what keeps documents from being read does not concern an answer from the passages
+        try:
             source = self._source()
             if isinstance(source, ScopedDocuments):
                 return source.lengths(self.passages, count=self.settings.measure_savings == "background")
-            if isinstance(source, list | tuple):
-                size = Size(None, sum([len(self._text_of(document)) for document in source]))
-                return lambda: [size]
-        return None
+        except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
+            return None
+        if not isinstance(source, list | tuple):
+            return None
+        size = Size(None, sum([len(self._text_of(document)) for document in source]))
+        return lambda: [size]
 
     def _budget(self) -> int | None:
         """Return how many tokens of documents the second step may be given, None for no limit."""
