@@ -93,7 +93,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     @override
     def _model_name(self, step: Route) -> PricedModel:
         model = self.parts.models[step]
-        if self.kwargs or "configurable" in self.config:  # they may choose another model for each call
+        if self.kwargs or self.config.get("configurable"):  # they may choose another model for each call
             return models.name_of(model, self.config, self.kwargs)
         return self.parts.names.of(step, model)
 

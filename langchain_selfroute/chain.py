@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+)
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
@@ -271,26 +275,33 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` go to the models of both steps."""
-
-        @_performs
-        def answer(given: Any, run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = Steps(self._parts(), given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
-            return steps.whole(run(steps.flow(), steps))
-
-        return self._call_with_config(answer, input, config, **kwargs)
+        config = ensure_config(config)
+        manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
+        try:
+            steps = Steps(self._parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            output = steps.whole(run(steps.flow(), steps))
+        except BaseException as error:
+            manager.on_chain_error(error)
+            raise
+        manager.on_chain_end(output)
+        return cast("SelfRouteOutput", output)
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """As `invoke`."""
-
-        @_performs
-        async def answer(given: Any, run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = AsyncSteps(self._parts(), given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
-            return steps.whole(await arun(steps.flow(), steps))
-
-        return await self._acall_with_config(answer, input, config, **kwargs)
+        config = ensure_config(config)
+        fields = _run_fields(self, config)
+        manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
+        try:
+            steps = AsyncSteps(self._parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            output = steps.whole(await arun(steps.flow(), steps))
+        except BaseException as error:
+            await manager.on_chain_error(error)
+            raise
+        await manager.on_chain_end(output)
+        return cast("SelfRouteOutput", output)
 
     @override
     def stream(
@@ -302,7 +313,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """
         inner: list[Generator[AddableDict, None, None]] = []
 
-        @_performs
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
             inner.append(
                 chunks_of(
@@ -330,7 +340,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         async def once() -> AsyncIterator[Any]:
             yield input
 
-        @_performs
         def transform(
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
@@ -351,11 +360,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             await outer.aclose()
 
 
-_PERFORMS = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _performs(function: Function) -> Function:
-    """Spare LangChain, which looks at the signature of what it runs, the inspection at every call."""
-    function.__signature__ = _PERFORMS  # type: ignore[attr-defined]
-    return function
+def _run_fields(chain: SelfRouteChain, config: RunnableConfig) -> dict[str, Any]:
+    """Take what names the chain's own run out of a config."""
+    return {"name": config.get("run_name") or chain.get_name(), "run_id": config.pop("run_id", None)}
