@@ -51,7 +51,7 @@ _LAST_LATIN = "\u024f"
 
 
 class Gate:
-    """Holds a streamed reply back for as long as it may still decline.
+    """A gate that holds a streamed reply back for as long as it may still decline.
 
     However the reply is cut into pieces, the verdict is the one that `declines` gives on the whole reply. What `feed`
     and `end` return adds up to the whole reply if it answers, and to nothing if it declines.

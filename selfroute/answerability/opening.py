@@ -15,7 +15,7 @@ _LONGEST_TAG = len("</reasoning>")
 
 
 class ReasoningSplitter:
-    """Separates what a reasoning model writes before its reply, `<think> ... </think>`, from the reply.
+    """A filter that separates a model's reasoning, `<think> ... </think>`, from the reply that follows it.
 
     Attributes:
         done: Whether the reply itself has begun.
@@ -52,7 +52,7 @@ class ReasoningSplitter:
 
 
 class WordReader:
-    """Reads text that is still arriving, word by word.
+    """A reader that takes text which is still arriving apart, word by word.
 
     The caller sets `text` and `final` before it resumes a generator of this class. Such a generator yields whenever it
     needs more text than there is, and returns its result as soon as later text cannot change it.

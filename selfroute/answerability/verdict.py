@@ -10,7 +10,7 @@ Signal = Literal["sentinel", "phrase", "empty", "no_passages", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a reply declines, and how that was recognised. It is truthy if the reply declines.
+    """The judgement on one reply: whether it declines, and how that was recognised. Truthy if it declines.
 
     Attributes:
         declined: Whether the reply declines.

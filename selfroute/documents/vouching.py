@@ -27,7 +27,7 @@ class RetrievedChunk:
 
 
 class VisibilityCheck:
-    """Checks that a retriever, of which only some passages are known, can see every chunk of a document.
+    """A check that a retriever, of which only some passages are known, can see every chunk of a document.
 
     A metadata filter that lets a passage through also lets through every chunk with the same metadata. So a document
     may be read if each of its chunks has the metadata of some passage; otherwise a chunk may be hidden from the

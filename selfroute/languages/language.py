@@ -13,9 +13,9 @@ class Language:
     Examples:
         >>> latin = Language(
         ...     name="Latin",
-        ...     declines=("{text} non {tells}",),
+        ...     declines=("{text} non {says}",),
         ...     labels=("responsum :",),
-        ...     words={"text": "liber libri", "tells": "dicit dicunt narra*"},
+        ...     words={"text": "liber libri", "says": "dicit dicunt narra*"},
         ... )
 
     Attributes:

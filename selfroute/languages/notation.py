@@ -59,8 +59,8 @@ def compile_rules(languages: Iterable[Rules]) -> State:
     """Compile the rules of some languages into one automaton; return its first state.
 
     Examples:
-        >>> words = {"text": "text passage*", "tells": "mention* say"}
-        >>> start = compile_rules([Rules(("the {text} (does | do) not {tells}",), words=words)])
+        >>> words = {"text": "text passage*", "say": "mention* say"}
+        >>> start = compile_rules([Rules(("the {text} (does | do) not {say}",), words=words)])
         >>> start.after("the").after("passages").after("do").after("not").after("say").matched
         True
         >>> start.after("the").may_take("ship")
@@ -78,7 +78,7 @@ _EMPTY = Concat(())  # matches without reading a word
 
 
 class _Parser:
-    """Turns the rules of one language into a pattern; each list and part is read once."""
+    """A parser that turns the rules of one language into a pattern; it reads each list and part once."""
 
     def __init__(self, rules: Rules, words: set[str]) -> None:
         """Prepare to read these rules; every word and stem that they name is added to `words`."""
@@ -138,7 +138,7 @@ class _Parser:
 
 
 class _Expression:
-    """Parses one expression by recursive descent: alternatives, sequences of items, single items."""
+    """A recursive-descent parser of one expression: alternatives, sequences of items, single items."""
 
     def __init__(self, expression: str, parser: _Parser) -> None:
         self._expression, self._parser = expression, parser

@@ -17,7 +17,7 @@ _ROUTES = ("rag", "long_context")
 
 
 class Ledger:
-    """Adds up the tokens, costs and times of questions; safe to use from threads and tasks.
+    """A running total of the tokens, costs and times of questions; safe to use from threads and tasks.
 
     Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
     queries for which the length of the documents is not known yet.
@@ -69,13 +69,14 @@ class Ledger:
                 is the number of failed attempts; `errors` counts them by type.
             `tokens`: the tokens of all calls, by step, and `total_tokens`. `estimated_tokens` are the input and output
                 tokens among them that no provider counted.
-            `savings`: the answered `queries` whose `long_context_only` is known, the sums of it and of their
-                `input_tokens`, and `token_ratio`, the second sum divided by the first (None if there are none, or too
-                many are unknown). `unknown` is the number of other answered queries.
-            `money`: decimal strings in US dollars. `cost` is the cost of all calls, as far as it is known (None if none
-                is); `unpriced` counts what is missing from it, by reason. `compared` covers the `queries` of `savings`
-                for which both costs are known: their `cost`, `cost_long_context_only`, and the difference `saved`
-                (negative if more was spent; None under the same conditions as `token_ratio`).
+            `savings`: the number of answered `queries` whose `long_context_only` is known, the sums of this and of
+                their `input_tokens`, and `token_ratio`: `input_tokens` divided by `long_context_only` (None if there
+                are no such queries, or too many are unknown). `unknown` is the number of other answered queries.
+            `money`: decimal strings in US dollars. `cost` is the cost of all calls, as far as it is known (None if no
+                cost is); `unpriced` counts by reason the attempts that have a cost which is not known. `compared`
+                covers the `queries` of `savings` for which both costs are known: their `cost`,
+                `cost_long_context_only`, and the difference `saved` (negative if more was spent; None under the same
+                conditions as `token_ratio`).
             `seconds`: by route, the time to the `first_text`, and to the `end` of answered queries: `median` and `p95`,
                 the 95th percentile, interpolated as in numpy (None if there are none).
         """

@@ -76,7 +76,7 @@ _NO_MODEL = (None, PricedModel())
 
 
 class ModelNames:
-    """Looks up the names of both steps' models, and remembers them as long as the models stay the same."""
+    """The names of both steps' models, each looked up once for as long as the step keeps its model."""
 
     def __init__(self, look_up: Callable[[Any], PricedModel]) -> None:
         """Take the function that returns the name of a framework's model."""
