@@ -15,6 +15,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
+from langchain_selfroute.host import tracing_params
 from selfroute.usage.counts import StepUsage, reported
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
@@ -123,11 +124,10 @@ def name_of(
     inside, bound = inside_of(model, config)
     urls = (getattr(inside, name, None) for name in _URLS)
     url = next((url for url in urls if isinstance(url, str)), None)
-    try:
-        about = inside._get_ls_params(**{**bound, **(options or {})})  # noqa: SLF001 - what LangChain's traces call it
-        return PricedModel.from_reported(about.get("ls_model_name"), about.get("ls_provider"), url)
-    except Exception:  # noqa: BLE001 - not all that is a model has this, nor as it should be
+    params = tracing_params(inside, {**bound, **(options or {})})
+    if not params:
         return PricedModel()
+    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), url)
 
 
 def window_of(model: Runnable[Any, Any]) -> int | None:

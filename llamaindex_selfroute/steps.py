@@ -14,7 +14,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
-from llamaindex_selfroute import convert, documents, models, structured
+from llamaindex_selfroute import convert, documents, host, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, is_heard, send
 from llamaindex_selfroute.hangup import hang_up
@@ -178,7 +178,7 @@ class Steps(BaseSteps[NodeWithScore]):
         llm, whole = self.parts.models[step], step == "long_context"
         context = convert.context_of(effect.context, self.parts.document_prompt, whole=whole)
         words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
-        prompt = convert.formatted(llm, self.parts.prompts[step], words)
+        prompt = host.formatted(llm, self.parts.prompts[step], words)
         schema = structured.schema_length() if self.settings.structured else 0
         self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=len(context))
         return llm, prompt, ResponseTally(whole=self.settings.structured or not self.streaming)

@@ -7,6 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from langchain_selfroute.host import collection_id
 from langchain_selfroute.stored.stores.base import Store, kind_of, searches_as
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
@@ -25,8 +26,8 @@ class Chroma(Store):
     def is_of(self, vectorstore: Any) -> bool:
         if vectorstore is self._vectorstore:
             return True
-        theirs = getattr(getattr(vectorstore, "_collection", None), "id", None)
-        return theirs is not None and theirs == self._collection_id()
+        theirs = collection_id(vectorstore)
+        return theirs is not None and theirs == collection_id(self._vectorstore)
 
     @override
     def is_plain(self, vectorstore: Any) -> bool:
@@ -54,10 +55,8 @@ class Chroma(Store):
 
     @override
     def cache_key(self, conditions: Sequence[Any]) -> str | None:
-        return repr((self._collection_id(), conditions))
-
-    def _collection_id(self) -> Any:
-        return self._vectorstore._collection.id  # noqa: SLF001 - two objects may be one store, and one two
+        known = collection_id(self._vectorstore)  # two objects may be one store, and one may become another
+        return None if known is None else repr((known, conditions))
 
 
 def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
+from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, chroma_where
 from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
 
@@ -26,7 +27,7 @@ class Chroma(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        store = getattr(retriever, "_vector_store", None)
+        store = host.vector_store_of(retriever)
         same = store is self._store or getattr(getattr(store, "client", None), "id", None) == self._store.client.id
         return same and searches_as(store, listing_class(self._store))
 

@@ -9,6 +9,7 @@ from typing import Any
 from llama_index.core.schema import BaseNode
 from typing_extensions import override
 
+from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters, test_of, together
 from llamaindex_selfroute.stored.stores.base import Fetch, Store
 from selfroute.errors import ReplyError
@@ -24,7 +25,7 @@ class Fetched(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        return retriever._index is self._index  # noqa: SLF001
+        return host.index_of(retriever) is self._index
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:

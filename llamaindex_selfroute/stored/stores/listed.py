@@ -9,6 +9,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from typing_extensions import override
 
+from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters, test_of, together
 from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
 from selfroute.errors import ConfigurationError
@@ -24,7 +25,7 @@ class Listed(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        return getattr(retriever, "_vector_store", None) is self._store and searches_as(self._store, self._kind)
+        return host.vector_store_of(retriever) is self._store and searches_as(self._store, self._kind)
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
