@@ -20,7 +20,7 @@ from typing_extensions import Self, Unpack, override
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from llamaindex_selfroute.synthesizer import Fields, SelfRouteSynthesizer
+from llamaindex_selfroute.synthesizer import SynthesizerFields, SelfRouteSynthesizer
 from selfroute.errors import ConfigurationError
 from selfroute.settings import Settings
 
@@ -31,7 +31,7 @@ _CHOOSING = (
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {"streaming": False}  # all others are None
 
 
-class EngineFields(Fields, total=False):
+class Fields(SynthesizerFields, total=False):
     """More keyword arguments of `SelfRouteQueryEngine`; see there."""
 
     node_postprocessors: list[BaseNodePostprocessor] | None
@@ -68,7 +68,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         callback_manager: CallbackManager | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
-        **fields: Unpack[Fields],
+        **fields: Unpack[SynthesizerFields],
     ) -> None:
         """Configure.
 
@@ -105,7 +105,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         response_synthesizer: SelfRouteSynthesizer | None = None,
         *,
         documents: Source | None = None,
-        **fields: Unpack[EngineFields],
+        **fields: Unpack[Fields],
     ) -> Self:
         """Do as the constructor does."""
         return cls(retriever, response_synthesizer, documents=documents, llm=llm, **fields)
@@ -119,7 +119,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         filters: MetadataFilters | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
-        **fields: Unpack[EngineFields],
+        **fields: Unpack[Fields],
     ) -> Self:
         """Put an engine on an index, in place of `index.as_query_engine()`.
 

@@ -37,7 +37,7 @@ from selfroute.usage.savings import LongContextEstimate
 dispatcher = get_dispatcher(__name__)
 
 
-class Fields(TypedDict, total=False):
+class SynthesizerFields(TypedDict, total=False):
     """More keyword arguments of `SelfRouteSynthesizer`; see there."""
 
     long_context_llm: LLM | None
