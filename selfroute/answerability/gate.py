@@ -12,12 +12,15 @@ How a reply is read:
    (`ReasoningSplitter`), then white space, quotes and Markdown up to the first character that counts. All of this is
    remembered, since it belongs to the text that is released if the reply answers.
 2. `WordReader` splits the rest into words and punctuation marks. It hands a word out as soon as it is complete, or as
-   soon as its first letters rule every rule out.
-3. `Gate._judge` feeds these words to the automata of the rules. After each word there are three cases. The rules for
-   declines are dead: no rule can match any more, so the reply answers and everything held back is released. One of them
-   has matched: the reply declines, unless the sentence goes on as one of the rules for answers describes. Neither: the
-   reply is held back, and the next word is read. At the start, and after a label such as "Answer:", the text is also
-   compared with the refusal itself.
+   soon as its first letters show that no rule continues with it.
+3. `Gate._judge` feeds these words to the automata of the rules. After each word there are three cases:
+
+   * The automaton of the declines is dead, since no rule can match any more. The reply answers, and everything held
+     back is released.
+   * A rule has matched. The reply declines, unless the sentence goes on as one of the rules for answers describes.
+   * Neither. The reply stays held back, and the next word is read.
+
+   At the start, and after a label such as "Answer:", the text is also compared with the refusal itself.
 
 For example, "The text does not mention her." matches a rule at "mention", and is a decline as soon as the sentence can
 no longer turn into an answer. "The text describes her as tall. She" is held back up to "She", since "but it does not
