@@ -20,7 +20,7 @@ from typing_extensions import Self, Unpack, override
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from llamaindex_selfroute.synthesizer import SynthesizerFields, SelfRouteSynthesizer
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from selfroute.errors import ConfigurationError
 from selfroute.settings import Settings
 

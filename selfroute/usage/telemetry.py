@@ -104,7 +104,7 @@ def _api() -> _Api | None:
         from opentelemetry import context, metrics, trace  # noqa: PLC0415
     except ImportError:
         return None
-    from selfroute import __version__  # noqa: PLC0415
+    from selfroute.version import __version__  # noqa: PLC0415
 
     meter = metrics.get_meter("selfroute", __version__)
     try:
