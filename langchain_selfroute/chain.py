@@ -119,7 +119,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True
+    )
 
     if not TYPE_CHECKING:  # checkers see the fields
 
