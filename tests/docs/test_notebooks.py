@@ -22,7 +22,7 @@ from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer
 
-FOLDER = Path(__file__).parent.parent / "notebooks"
+FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 named = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 # The kernel's client still asks for an event loop policy of its own, and says that it talks over TCP.

@@ -33,7 +33,7 @@ from selfroute.usage.prices import PricedModel, cost_of
 pytestmark = pytest.mark.usefixtures("frozen", "one_certificate")
 every_mode = pytest.mark.parametrize("mode", MODES)
 MINI = "openai:gpt-4o-mini"
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 KNOWN = [
     PricedModel("gpt-4o-mini", "openai"),
     PricedModel("gpt-4o-mini-2024-07-18", "openai"),
@@ -287,7 +287,7 @@ def test_the_price_lists_are_loaded_with_the_first_chain_and_not_by_the_import_o
     )
     program = dedent(f"""
         import sys
-        sys.path.insert(0, "tests")
+        sys.path.insert(0, "tests/support")
         import {package}
         assert "genai_prices" not in sys.modules
         import {host}_parts

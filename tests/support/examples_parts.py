@@ -2,7 +2,7 @@
 
 As a program it runs one with embeddings that cost nothing: the real ones take many seconds to load and to index with.
 
-    python tests/examples_parts.py examples/chat.py --model openai:test
+    python tests/support/examples_parts.py examples/chat.py --model openai:test
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from langchain_core.embeddings import Embeddings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from typing_extensions import Self, override
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 _DEADLINE = 120.0
 

@@ -35,7 +35,7 @@ from selfroute.evaluation.asking.with_llamaindex import EnginePipeline
 from selfroute.evaluation.evaluating import evaluate
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import STRATEGIES, Evaluation
-from test_structured import Calling, Reporting
+from structured_parts import Calling, Reporting
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 

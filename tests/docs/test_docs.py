@@ -33,7 +33,7 @@ from selfroute.drivers import astream
 from selfroute.evaluation import load_questions
 from selfroute.flow import Decided
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").glob("*.md"))]

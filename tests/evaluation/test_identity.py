@@ -82,8 +82,8 @@ def test_no_key_is_told() -> None:
 def test_a_model_is_the_same_in_another_process() -> None:
     names = ["plain", "bound", "with a fallback", "after a prefix", "a function", "a fake"]
     code = (
-        "import json, test_evaluation_identity as here\n"
-        f"print(json.dumps([here.told_of(here.DIFFERENT[name]()) for name in {names}], default=repr))"
+        "import json, test_identity as here\n"
+        f"print(json.dumps([here.describe_model(here.DIFFERENT[name]()) for name in {names}], default=repr))"
     )
     there = subprocess.check_output([sys.executable, "-c", code], cwd=Path(__file__).parent, text=True)  # noqa: S603
     here = [describe_model(DIFFERENT[name]()) for name in names]

@@ -454,7 +454,7 @@ def _run(code: str) -> None:
 def test_without_the_package_nothing_happens() -> None:
     _run(
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "sys.path.insert(0, 'tests')\n"
+        "sys.path.insert(0, 'tests/support')\n"
         "from selfroute.usage import telemetry\n"
         "from llamaindex_parts import QUESTION, an_engine\n"
         "assert an_engine().query(QUESTION).metadata['route'] == 'long_context'\n"
@@ -471,7 +471,7 @@ def test_importing_does_not_import_it() -> None:
 
 def test_a_provider_may_come_later() -> None:
     _run(
-        "import sys; sys.path.insert(0, 'tests')\n"
+        "import sys; sys.path.insert(0, 'tests/support')\n"
         "from opentelemetry import trace\n"
         "from langchain_parts import QUESTION, a_chain\n"
         "a_chain().invoke(QUESTION)\n"
