@@ -19,6 +19,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     lanes.mark_matrices(items)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_terminal() -> Iterator[None]:
+    """Let commands print as wide as they do into a pipe."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let clients, which nothing here asks for TLS, load one certificate in place of all: half of the time here."""

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import selfroute
+from lanes import examples
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.drivers import arun, astream, run, stream
@@ -182,7 +183,7 @@ def test_both_loops_play_every_scenario_alike(scenario: Scenario) -> None:
         assert steps.opened == steps.closed
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(scenario=st.sampled_from(SCENARIOS), draft=st.lists(st.integers(0, 60)), final=st.lists(st.integers(0, 40)))
 def test_the_outcome_does_not_depend_on_the_pieces(scenario: Scenario, draft: list[int], final: list[int]) -> None:
     def steps() -> PlainSteps:

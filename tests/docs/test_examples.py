@@ -79,6 +79,7 @@ def test_a_missing_key_is_named_at_once(
     assert "OPENAI_API_KEY" in shown.err.splitlines()[-1]
 
 
+@pytest.mark.matrix
 def test_they_run_without_a_key(tmp_path: Path) -> None:
     with start("chat") as chat, start("tenants") as tenants, start("bulk", cwd=tmp_path) as bulk:
         chat.say("Who retrieved the fog bell from the water?")
@@ -208,6 +209,7 @@ async def test_the_service_answers_two_at_once_from_documents_without_a_name_and
 # chat.py
 
 
+@pytest.mark.matrix
 def test_the_chat_remembers_goes_on_after_an_error_and_stops_an_answer_at_ctrl_c(server: LoopbackServer) -> None:
     def answer(request: Request) -> Reply | str:
         if "Rewrite the question" in request.prompt:
@@ -260,6 +262,7 @@ def test_a_follow_up_question_is_searched_for_as_it_was_reworded() -> None:
 # tenants.py
 
 
+@pytest.mark.matrix
 def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackServer) -> None:
     def answer(request: Request) -> str:
         divers = re.findall("Osric Pellan|Una Marsh", request.prompt)
@@ -282,6 +285,7 @@ def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackSe
 # chroma_server.py
 
 
+@pytest.mark.matrix
 def test_a_chroma_server_is_indexed_once_and_asked_from_another_process(server: LoopbackServer, tmp_path: Path) -> None:
     chromadb, port = pytest.importorskip("chromadb"), free_port()
     program = [str(Path(sys.executable).parent / "chroma"), "run", "--path", str(tmp_path), "--host", "127.0.0.1"]
@@ -313,6 +317,7 @@ def test_a_chroma_server_is_indexed_once_and_asked_from_another_process(server: 
 # bulk.py
 
 
+@pytest.mark.matrix
 def test_a_bulk_run_that_is_killed_goes_on_and_pays_no_answer_twice(server: LoopbackServer, tmp_path: Path) -> None:
     questions = [f"What is number {number}?" for number in range(12)]
     (tmp_path / "questions.jsonl").write_text(

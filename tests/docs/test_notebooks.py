@@ -44,6 +44,7 @@ def shape(notebook: Any) -> list[list[str]]:
     return [[kind for kind, _ in groupby(output.output_type for output in cell.outputs)] for cell in cells]
 
 
+@pytest.mark.matrix
 @known
 @named
 def test_a_notebook_runs_offline_and_shows_as_much_as_is_committed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,7 @@ def test_no_key_is_told() -> None:
     assert "sk-first-key" not in repr([describe_model(make()) for make in DIFFERENT.values()])
 
 
+@pytest.mark.matrix
 def test_a_model_is_the_same_in_another_process() -> None:
     names = ["plain", "bound", "with a fallback", "after a prefix", "a function", "a fake"]
     code = (

@@ -10,12 +10,12 @@ from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 
-from langchain_parts import DOCUMENTS, MODES, QUESTION, WHOLE, ListRetriever, ScriptedModel, a_chain, ask
+from langchain_parts import DOCUMENTS, FAR_APART, QUESTION, WHOLE, ListRetriever, ScriptedModel, a_chain, ask
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND
 from selfroute.errors import SelfRouteError
 
-every_mode = pytest.mark.parametrize("mode", MODES)
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
 NASTY = [
     "{name}",
     "{{name}}",
@@ -31,7 +31,7 @@ NASTY = [
 ]
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("nasty", NASTY)
 async def test_template_syntax_is_only_text_wherever_it_stands(nasty: str, mode: str) -> None:
     chain = a_chain(
@@ -49,14 +49,14 @@ async def test_template_syntax_is_only_text_wherever_it_stands(nasty: str, mode:
     assert (result["input"], result["more"]) == (given["input"], given["more"])
 
 
-@every_mode
+@both_modes
 async def test_a_refusal_with_braces_is_only_text(mode: str) -> None:
     chain = a_chain(("{none}",), refusal="{none}")
     assert (await ask(chain, QUESTION, mode))["route"] == "long_context"
     assert all("{none}" in call.prompt for call in chain.llm.calls)
 
 
-@every_mode
+@both_modes
 async def test_the_prompts_hold_context_question_and_refusal(mode: str) -> None:
     chain = a_chain(("PASS",), refusal="PASS")
     await ask(chain, QUESTION, mode)
@@ -79,7 +79,7 @@ PROMPTS = {
 }
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", PROMPTS)
 async def test_prompts_of_one_s_own_are_used_in_the_step_they_are_for(name: str, mode: str) -> None:
     prompt = PROMPTS[name]
@@ -94,7 +94,7 @@ async def test_prompts_of_one_s_own_are_used_in_the_step_they_are_for(name: str,
         assert ("There was." in prompts[step]) is (name == "history")
 
 
-@every_mode
+@both_modes
 async def test_a_document_prompt_formats_passages_and_documents(mode: str) -> None:
     chain = a_chain(
         retriever=ListRetriever(passages=[Document("Tea.", metadata={"page": 3})]),

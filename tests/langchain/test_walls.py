@@ -37,7 +37,7 @@ from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from langchain_parts import MODES, QUESTION, ask
+from langchain_parts import FAR_APART, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from langchain_selfroute.stored import stores
 from langchain_stores import (
@@ -57,7 +57,7 @@ from langchain_stores import (
 )
 from selfroute.errors import ConfigurationError
 
-every_mode = pytest.mark.parametrize("mode", MODES)
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 MINE, OTHER = "Ash", "Birch"
 
@@ -194,7 +194,7 @@ SEEN: dict[str, Callable[[House], Runnable[Any, Any]]] = {
 }
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", SEEN)
 async def test_the_filter_of_a_retriever_is_found_in_any_dress(house: House, name: str, mode: str) -> None:
     chain = chain_on(house.store, StoredDocuments(house.store), SEEN[name](house))
@@ -202,7 +202,7 @@ async def test_the_filter_of_a_retriever_is_found_in_any_dress(house: House, nam
         await reads_its_own(chain, mode)
 
 
-@every_mode
+@both_modes
 async def test_a_filter_given_to_from_vectorstore_holds_for_both_steps(house: House, mode: str) -> None:
     chain = SelfRouteChain.from_vectorstore(house.store, a_model(), k=30, filter=house.of())
     result = await ask(chain, QUESTION, mode)
@@ -245,7 +245,7 @@ async def test_a_filter_of_any_shape_holds(house: House, name: str, place: str) 
         await reads_its_own(chain, "invoke")
 
 
-@every_mode
+@both_modes
 async def test_both_filters_hold_together(house: House, mode: str) -> None:
     store = store_with(house.kind, [*_shared(), *_chunks(MINE, year=7), *_chunks(OTHER, year=7)])
     documents = StoredDocuments(store, filter=holding(house.kind, year=7))
@@ -257,7 +257,7 @@ async def test_both_filters_hold_together(house: House, mode: str) -> None:
     assert document.metadata["year"] == 7
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("filters", [(MINE, OTHER), (OTHER, MINE)])
 async def test_filters_that_exclude_each_other_let_nothing_through(
     house: House, filters: tuple[str, str], mode: str
@@ -269,7 +269,7 @@ async def test_filters_that_exclude_each_other_let_nothing_through(
     assert chain.llm.steps == ["rag"]
 
 
-@every_mode
+@both_modes
 async def test_an_empty_filter_says_that_nothing_is_hidden_but_what_the_retriever_hides(
     house: House, mode: str
 ) -> None:
@@ -293,7 +293,7 @@ async def test_an_empty_filter_of_the_retriever_hides_nothing() -> None:
     assert asked == [None, own]
 
 
-@every_mode
+@both_modes
 async def test_only_the_part_of_a_document_that_the_filter_lets_through_is_read(mode: str, house: House) -> None:
     chunks = chunks_of(text_of(MINE), source="handbook")
     for n, chunk in enumerate(chunks):
@@ -345,7 +345,7 @@ PER_CALL: dict[str, Callable[[House], tuple[SelfRouteChain, Callable[[str], Any]
 }
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", PER_CALL)
 @pytest.mark.parametrize("how", ["invoke", "with_config", "around"])
 async def test_a_filter_set_per_call_holds_for_that_call(house: House, name: str, how: str, mode: str) -> None:
@@ -361,7 +361,7 @@ async def test_a_filter_set_per_call_holds_for_that_call(house: House, name: str
             await reads_its_own(chain, mode, config, asked=around, tenant=tenant)
 
 
-@every_mode
+@both_modes
 async def test_the_retriever_of_a_chain_may_be_set_per_call(house: House, mode: str) -> None:
     chain = chain_on(house.store, StoredDocuments(house.store), house.retriever())
     asked = chain.configurable_fields(retriever=ConfigurableField(id="retriever"))
@@ -427,7 +427,7 @@ def _by_context(kind: str) -> tuple[Any, StoredDocuments]:
     return store.as_retriever(search_kwargs={"filter": allowed}), StoredDocuments(store)
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("kind", ["memory", "fetch", "fetch by itself"])
 async def test_a_filter_that_asks_who_is_asking_is_asked_each_time(kind: str, mode: str) -> None:
     retriever, documents = _by_context(kind)
@@ -529,14 +529,14 @@ UNSEEN: dict[str, Callable[[House], Any]] = {
 }
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", UNSEEN)
 async def test_what_can_not_be_seen_is_refused_where_names_are_shared(house: House, name: str, mode: str) -> None:
     for _ in range(2):
         await refuses(chain_on(house.store, StoredDocuments(house.store), UNSEEN[name](house)), mode, "in tenant")
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", UNSEEN)
 async def test_what_can_not_be_seen_is_read_where_all_chunks_are_like_the_passages(
     apart: House, name: str, mode: str
@@ -560,7 +560,7 @@ CALLED: dict[str, Callable[[StoredDocuments], Any]] = {
 }
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", CALLED)
 async def test_documents_called_by_somebody_else_do_not_know_the_retriever(
     house: House, apart: House, name: str, mode: str
@@ -591,7 +591,7 @@ LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@every_mode
+@both_modes
 @every_kind
 @pytest.mark.parametrize("name", LESS)
 async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name: str, mode: str) -> None:
@@ -604,7 +604,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
     await refuses(chain, mode, "differs from what was retrieved in")
 
 
-@every_mode
+@both_modes
 async def test_what_may_be_hidden_is_not_read_to_its_end(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "_PAGE", 2)
     seen: list[Any] = []
@@ -645,7 +645,7 @@ async def test_a_number_that_may_be_of_something_else_may_hide(kind: str, key: s
 # More than a filter
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize(
     "search", [{"where_document": {"$contains": MINE}}, {"ids": ["c0"]}, {"namespace": "ash"}, {"tenant": MINE}]
 )
@@ -662,7 +662,7 @@ async def test_search_arguments_that_may_hide_something_are_refused_at_once(sear
         await ask(chain, QUESTION, mode, {"configurable": {"search": search}})
 
 
-@every_mode
+@both_modes
 async def test_search_arguments_go_with_a_filter_of_the_documents(mode: str) -> None:
     store = store_with("chroma", _shared())
     retriever = store.as_retriever(search_kwargs={"where_document": {"$contains": MINE}})
@@ -708,7 +708,7 @@ def _store_that_hides(kind: str, name: str) -> Any:
     return store
 
 
-@every_mode
+@both_modes
 @every_kind
 @pytest.mark.parametrize("name", ["subclass", "deeper", "namesake", "patched"])
 async def test_a_store_that_searches_in_its_own_way_may_hide_something(kind: str, name: str, mode: str) -> None:
@@ -734,7 +734,7 @@ async def test_a_store_of_the_users_own_that_searches_as_ever_is_known() -> None
 # A store for each tenant
 
 
-@every_mode
+@both_modes
 @every_kind
 @pytest.mark.parametrize("named", [True, False])
 async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: bool, mode: str) -> None:
@@ -756,7 +756,7 @@ async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: b
         await refuses(chain_on(other, stored, retriever), mode)
 
 
-@every_mode
+@both_modes
 async def test_a_fetched_store_is_that_of_the_retriever_or_is_not_read(mode: str) -> None:
     mine, other = (Shelf(chunks_of(text_of(owner), source="handbook")) for owner in (MINE, OTHER))
     for filters in ({}, {"filter": {}}):
@@ -766,7 +766,7 @@ async def test_a_fetched_store_is_that_of_the_retriever_or_is_not_read(mode: str
         assert document.page_content == text_of(OTHER)
 
 
-@every_mode
+@both_modes
 @every_kind
 async def test_to_say_that_nothing_is_hidden_does_not_make_another_store_the_right_one(kind: str, mode: str) -> None:
     stores_of = [store_with(kind, chunks_of(text_of(owner), source="handbook")) for owner in (MINE, OTHER)]
@@ -783,7 +783,7 @@ async def test_to_say_that_nothing_is_hidden_does_not_make_another_store_the_rig
                 await ask(chain, QUESTION, mode, {"configurable": {"store": mine}})
 
 
-@every_mode
+@both_modes
 @every_kind
 async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mode: str) -> None:
     preamble = "All doors are shut at nine.\n\n"
@@ -794,7 +794,7 @@ async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mod
     await refuses(chain_on(other, StoredDocuments(other, filter={}), retriever), mode, "does not hold")
 
 
-@every_mode
+@both_modes
 @every_kind
 async def test_a_passage_with_the_same_words_in_another_store_vouches_for_nothing(kind: str, mode: str) -> None:
     preamble = "All doors are shut at nine.\n\n"
@@ -806,7 +806,7 @@ async def test_a_passage_with_the_same_words_in_another_store_vouches_for_nothin
     await refuses(chain_on(other, StoredDocuments(other), RunnableLambda(lambda _: passages)), mode, "does not hold")
 
 
-@every_mode
+@both_modes
 async def test_two_objects_over_one_collection_are_one_store(mode: str) -> None:
     store = store_with("chroma", _shared())
     same = chroma_class()(store._collection.name, EMBEDDING, client=store._client)
@@ -816,7 +816,7 @@ async def test_two_objects_over_one_collection_are_one_store(mode: str) -> None:
     assert (await read_by(open_chain, mode))[0].metadata["selfroute"]["chunks"] == 18
 
 
-@every_mode
+@both_modes
 async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(mode: str) -> None:
     """A search index of another kind beside the store that is read."""
     chunks = _chunks(MINE)
@@ -831,7 +831,7 @@ async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(mode: str
     await reads_its_own(chain_on(renamed, StoredDocuments(renamed, filter={}), index.as_retriever()), mode)
 
 
-@every_mode
+@both_modes
 async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hidden(mode: str) -> None:
     chunks = _chunks(MINE)
     index = store_with("memory", [Document(chunk.page_content, metadata={"source": "handbook"}) for chunk in chunks])
@@ -840,7 +840,7 @@ async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hi
     await reads_its_own(chain_on(store, StoredDocuments(store, filter={}), index.as_retriever()), mode)
 
 
-@every_mode
+@both_modes
 async def test_a_passage_from_elsewhere_does_not_vouch_beside_one_from_here(house: House, mode: str) -> None:
     foreign = Document("Nobody knows me.", id="x", metadata={"source": "handbook", "tenant": OTHER})
     passages = house.retriever().invoke(QUESTION)
@@ -849,7 +849,7 @@ async def test_a_passage_from_elsewhere_does_not_vouch_beside_one_from_here(hous
         await refuses(chain, mode, "in tenant")
 
 
-@every_mode
+@both_modes
 async def test_passages_in_other_words_are_no_matter_where_it_is_said_what_is_hidden(house: House, mode: str) -> None:
     reworded = house.retriever() | RunnableLambda(
         lambda found: [Document(f"In short, {n}.", metadata=one.metadata) for n, one in enumerate(found)]
@@ -885,7 +885,7 @@ def _docstore(*sources: str) -> InMemoryStore:
     return docstore
 
 
-@every_mode
+@both_modes
 async def test_an_original_that_holds_what_is_hidden_is_not_used(house: House, mode: str) -> None:
     docstore = _docstore("handbook")
     parts: list[tuple[Any, Any]] = [
@@ -901,7 +901,7 @@ async def test_an_original_that_holds_what_is_hidden_is_not_used(house: House, m
     await refuses(chain_on(house.store, StoredDocuments(house.store, docstore=docstore), house.hidden()), mode)
 
 
-@every_mode
+@both_modes
 async def test_an_original_of_which_nothing_is_hidden_is_used(apart: House, mode: str) -> None:
     docstore = InMemoryStore()
     docstore.mset([(f"{MINE}.md", Document("The original.", metadata={"tenant": MINE}))])
@@ -914,7 +914,7 @@ async def test_an_original_of_which_nothing_is_hidden_is_used(apart: House, mode
         assert (document.page_content, document.metadata["selfroute"]["method"]) == ("The original.", "original")
 
 
-@every_mode
+@both_modes
 async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(house: House, mode: str) -> None:
     foreign = RunnableLambda(lambda _: [Document("A leaf.", metadata={"source": "lost", "tenant": MINE})])
     for filters in ({"filter": house.of()}, {}):
@@ -923,7 +923,7 @@ async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(house: H
             await ask(chain, QUESTION, mode)
 
 
-@every_mode
+@both_modes
 async def test_the_wall_of_a_fetched_store_holds_for_originals(mode: str) -> None:
     shelf, allowed = Shelf(_shared()), lambda metadata: metadata["tenant"] == MINE
     chain = SelfRouteChain.from_vectorstore(
@@ -955,7 +955,7 @@ def _parents(house: House, **fields: Any) -> ParentDocumentRetriever:
     return retriever
 
 
-@every_mode
+@both_modes
 async def test_the_filter_of_a_parent_retriever_holds(house: House, mode: str) -> None:
     retriever = _parents(house, search_kwargs={"filter": house.of(), "k": 3})
     stored = StoredDocuments(retriever.vectorstore)
@@ -963,7 +963,7 @@ async def test_the_filter_of_a_parent_retriever_holds(house: House, mode: str) -
         await reads_its_own(chain_on(retriever.vectorstore, stored, dressed), mode)
 
 
-@every_mode
+@both_modes
 async def test_a_parent_retriever_passes_over_what_is_bound_to_it(house: House, mode: str) -> None:
     retriever = _parents(house, search_kwargs={"filter": house.of(), "k": 3})
     bound = retriever.bind(filter=house.of(OTHER))
@@ -982,7 +982,7 @@ class OwnParents(ParentDocumentRetriever):
         return [document for document in found if document.metadata["tenant"] == MINE]
 
 
-@every_mode
+@both_modes
 async def test_a_parent_retriever_of_the_users_own_can_not_be_seen(house: House, mode: str) -> None:
     parents = _parents(house)
     retriever = OwnParents(
@@ -997,7 +997,7 @@ async def test_a_parent_retriever_of_the_users_own_can_not_be_seen(house: House,
 # The cache
 
 
-@every_mode
+@both_modes
 async def test_each_filter_has_a_text_of_its_own_in_the_cache(mode: str) -> None:
     seen: list[Any] = []
     house = House("chroma", store_with("chroma", _shared(), of=watched(seen)))
@@ -1008,7 +1008,7 @@ async def test_each_filter_has_a_text_of_its_own_in_the_cache(mode: str) -> None
     assert [bool(options["include"]) for options in seen] == [True, True] + [False] * 4
 
 
-@every_mode
+@both_modes
 async def test_a_chunk_that_goes_to_the_other_side_is_noticed(mode: str) -> None:
     chunks = _chunks(MINE)
     store = store_with("chroma")
@@ -1027,7 +1027,7 @@ async def test_a_chunk_that_goes_to_the_other_side_is_noticed(mode: str) -> None
     assert document.metadata["selfroute"]["chunks"] == 8
 
 
-@every_mode
+@both_modes
 async def test_one_object_over_a_collection_for_each_tenant_keeps_their_texts_apart(mode: str) -> None:
     """Even where ids, names and the retrieved passage are the same."""
     houses = {}

@@ -150,6 +150,7 @@ def astream(runnable: Runnable[Any, Any], **config: Any) -> Any:
 
 both_clients = pytest.mark.parametrize("client", ["openai", "gemini"])
 every_mode = pytest.mark.parametrize("ask", [invoke, stream, ainvoke, astream])
+both_modes = pytest.mark.parametrize("ask", [invoke, astream])
 streaming = pytest.mark.parametrize("ask", [stream, astream])
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
 
@@ -286,7 +287,7 @@ def asked_up_to(step: str) -> list[str]:
 
 
 @both_clients
-@every_mode
+@both_modes
 @each_step
 @pytest.mark.parametrize("status", [429, 500])
 def test_a_providers_error_passes_through_and_is_never_paid_twice(
@@ -672,7 +673,7 @@ def test_bound_arguments_reach_both_models(server: LoopbackServer, client: str, 
 
 
 @both_clients
-@every_mode
+@both_modes
 def test_a_key_shows_in_no_trace_and_no_output(server: LoopbackServer, client: str, ask: Ask) -> None:
     script(server, draft=REFUSAL)
     chain, runs = chain_over(server, client), Runs()
@@ -692,7 +693,7 @@ BROKEN = {
 
 
 @both_clients
-@every_mode
+@both_modes
 @each_step
 @pytest.mark.parametrize("trouble", BROKEN)
 def test_a_key_shows_in_no_error(server: LoopbackServer, client: str, ask: Ask, step: str, trouble: str) -> None:

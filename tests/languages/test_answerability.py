@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from lanes import examples
 from replies import ANSWERS, DECLINES, REFUSALS, by_language, languages_put_back
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
 from selfroute.errors import ConfigurationError
@@ -139,7 +140,7 @@ replies = st.builds(
 refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(reply=replies, refusal=refusals, data=st.data())
 def test_a_stream_gets_the_verdict_of_the_whole_and_loses_nothing(
     reply: str, refusal: str, data: st.DataObject
@@ -161,7 +162,7 @@ def test_every_reply_streamed_by_the_character_gets_the_verdict_of_the_whole() -
         assert (gate.verdict, shown) == (declines(reply), "" if gate.verdict else reply)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(reply=replies, refusal=refusals, following=st.one_of(openings, fragments))
 def test_a_settled_verdict_never_changes(reply: str, refusal: str, following: str) -> None:
     taken, gate = stream(reply, refusal)
@@ -267,6 +268,7 @@ def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> 
     assert not set(language.words) & set(language.parts)
 
 
+@pytest.mark.matrix
 def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None:
     expected = [declines(reply) for reply in every_reply]
     for _ in range(3):

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from llamaindex_parts import (
     DOCUMENTS,
-    MODES,
+    FAR_APART,
     STREAMS,
     WHOLE,
     ListRetriever,
@@ -31,7 +31,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from scenarios import FINAL, FOUND, QUESTION
 from selfroute.errors import SelfRouteError
 
-every_mode = pytest.mark.parametrize("mode", MODES)
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("is_chat", [True, False], ids=["chat", "completion"])
 NASTY = [
     "{name}",
@@ -52,7 +52,7 @@ NASTY = [
 
 
 @every_kind
-@every_mode
+@both_modes
 @pytest.mark.parametrize("nasty", NASTY)
 async def test_template_syntax_is_only_text_wherever_it_stands(nasty: str, mode: str, is_chat: bool) -> None:
     question = f"Who is {nasty}?"
@@ -73,7 +73,7 @@ async def test_template_syntax_is_only_text_wherever_it_stands(nasty: str, mode:
             assert call.messages is None or [message.role for message in call.messages] == [MessageRole.USER]
 
 
-@every_mode
+@both_modes
 async def test_a_refusal_with_braces_is_only_text(mode: str) -> None:
     engine = an_engine(("{none}",), refusal="{none}", streaming=mode in STREAMS)
     assert (await ask(engine, QUESTION, mode)).route == "long_context"
@@ -81,7 +81,7 @@ async def test_a_refusal_with_braces_is_only_text(mode: str) -> None:
 
 
 @every_kind
-@every_mode
+@both_modes
 async def test_the_prompts_hold_context_question_and_refusal(mode: str, is_chat: bool) -> None:
     engine = an_engine(("PASS",), refusal="PASS", streaming=mode in STREAMS, is_chat=is_chat)
     await ask(engine, QUESTION, mode)
@@ -116,7 +116,7 @@ PROMPTS = {
 
 
 @every_kind
-@every_mode
+@both_modes
 @pytest.mark.parametrize("name", PROMPTS)
 async def test_prompts_of_one_s_own_are_used_in_the_step_they_are_for(name: str, mode: str, is_chat: bool) -> None:
     for step, field in enumerate(("rag_prompt", "long_context_prompt")):
@@ -138,7 +138,7 @@ async def test_prompts_of_one_s_own_are_used_in_the_step_they_are_for(name: str,
 
 
 @every_kind
-@every_mode
+@both_modes
 async def test_the_system_prompt_of_the_model_is_kept(mode: str, is_chat: bool) -> None:
     engine = an_engine(system_prompt="You are the clerk.", streaming=mode in STREAMS, is_chat=is_chat)
     await ask(engine, QUESTION, mode)
@@ -147,7 +147,7 @@ async def test_the_system_prompt_of_the_model_is_kept(mode: str, is_chat: bool) 
         assert call.messages is None or call.messages[0].role == MessageRole.SYSTEM
 
 
-@every_mode
+@both_modes
 async def test_the_wrappers_of_a_completion_model_are_kept(mode: str) -> None:
     llm = ScriptedLLM(
         draft=("unanswerable",), final=FINAL, is_chat=False, completion_to_prompt=lambda text: f"<s>{text}</s>"
@@ -156,7 +156,7 @@ async def test_the_wrappers_of_a_completion_model_are_kept(mode: str) -> None:
     assert all(call.prompt.startswith("<s>") and call.prompt.endswith("</s>") for call in llm.calls)
 
 
-@every_mode
+@both_modes
 async def test_a_document_prompt_formats_passages_and_documents(mode: str) -> None:
     engine = an_engine(
         retriever=ListRetriever([NodeWithScore(node=TextNode(text="Tea.", metadata={"page": 3}))]),
@@ -183,7 +183,7 @@ def test_both_prompts_are_listed_by_the_engine_itself_and_by_its_synthesizer() -
     assert prompts["rag_prompt"] == CUSTOM
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("prefix", ["", "response_synthesizer:"])
 async def test_an_updated_prompt_is_used_under_either_key(prefix: str, mode: str) -> None:
     engine = an_engine(streaming=mode in STREAMS)
@@ -349,7 +349,7 @@ def test_an_engine_shows_no_text_of_its_documents() -> None:
         assert "secret" not in f"{part!r} {part}"
 
 
-@every_mode
+@both_modes
 async def test_the_model_of_the_settings_is_the_default(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Settings, "_llm", llm := ScriptedLLM(draft=("unanswerable",), final=FINAL))
     for engine in (
@@ -362,7 +362,7 @@ async def test_the_model_of_the_settings_is_the_default(mode: str, monkeypatch: 
         assert llm.steps == ["rag", "long_context"]
 
 
-@every_mode
+@both_modes
 async def test_each_step_asks_its_own_model(mode: str) -> None:
     first, second = ScriptedLLM(draft=("unanswerable",)), ScriptedLLM(final=FINAL, is_chat=False)
     engine = an_engine(llm=first, long_context_llm=second, streaming=mode in STREAMS)

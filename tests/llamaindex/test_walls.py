@@ -36,7 +36,7 @@ from llama_index.core.vector_stores import (
     SimpleVectorStore,
 )
 
-from llamaindex_parts import MODES, STREAMS, ScriptedLLM, ask
+from llamaindex_parts import FAR_APART, MODES, STREAMS, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
 from llamaindex_stores_parts import (
     STORES,
@@ -54,7 +54,7 @@ from llamaindex_stores_parts import (
 from scenarios import FOUND
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
-every_mode = pytest.mark.parametrize("mode", MODES)
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_store = pytest.mark.parametrize("store", list(STORES))
 everywhere = pytest.mark.parametrize(
     ("store", "mode"),
@@ -399,7 +399,7 @@ async def test_filters_that_a_store_does_not_know_open_nothing(filters: Metadata
 
 
 @pytest.mark.parametrize("store", ["simple", "listing"])
-@every_mode
+@both_modes
 async def test_a_retriever_of_some_nodes_leads_to_these_alone(store: str, mode: str) -> None:
     parts = _parts(_index(store), mode)
     ids = [node.node_id for node in NODES if node.metadata["tenant"] == "a"]
@@ -432,7 +432,7 @@ def test_a_retriever_of_some_documents_leads_to_these_alone(store: str) -> None:
     assert engine.synthesize(QueryBundle(ASK), hits).source_nodes[0].node.node_id == "handbook"
 
 
-@every_mode
+@both_modes
 async def test_arguments_for_the_store_may_hide_anything(mode: str) -> None:
     parts = _parts(chroma(NODES), mode)
     for hiding in ({"where": {"tenant": "a"}}, {"where_document": {"$contains": "walnut"}}):
@@ -475,7 +475,7 @@ async def test_pages_and_headings_hide_nothing(store: str) -> None:
     assert asked.sources == [MINE.text]
 
 
-@every_mode
+@both_modes
 async def test_what_was_hidden_later_in_chroma_itself_is_not_read(mode: str) -> None:
     parts = _parts(chroma(split(_handbook("a", "walnut", 1), _handbook("a", "birch", 1))), mode)
     collection = parts.index.vector_store.client
@@ -580,7 +580,7 @@ async def test_what_was_put_together_from_hidden_parts_is_not_read(
 # Indices that share something
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("kind", [VectorStoreIndex, SummaryIndex])
 async def test_indices_that_share_their_stores_do_not_share_documents(kind: Any, mode: str) -> None:
     shared = {"embed_model": Words()} if kind is VectorStoreIndex else {}
@@ -597,7 +597,7 @@ async def test_indices_that_share_their_stores_do_not_share_documents(kind: Any,
         assert asked.sources == [MINE.text]
 
 
-@every_mode
+@both_modes
 async def test_an_index_that_does_not_know_its_nodes_is_not_trusted(mode: str) -> None:
     shared = {"llm": ScriptedLLM(draft=("KEYWORDS: desk",)), "storage_context": StorageContext.from_defaults()}
     parts = _parts(KeywordTableIndex(split(MINE), **shared), mode)
@@ -673,7 +673,7 @@ def _tenants_chroma() -> Any:
     return kind(store.client)
 
 
-@every_mode
+@both_modes
 @pytest.mark.parametrize("make", [_TenantsSimple, _TenantsShelf, _tenants_chroma])
 async def test_a_store_that_hides_things_when_it_is_searched_is_refused(make: Callable[[], Any], mode: str) -> None:
     parts = _parts(over(make(), NODES), mode)

@@ -207,6 +207,7 @@ both_clients = pytest.mark.parametrize("client", ["openai", "gemini"])
 every_client = pytest.mark.parametrize("client", ["openai", "completions", "gemini"])
 openai_alike = pytest.mark.parametrize("client", ["openai", "completions"])
 every_mode = pytest.mark.parametrize("ask", [query, stream, aquery, astream])
+both_modes = pytest.mark.parametrize("ask", [query, astream])
 streaming = pytest.mark.parametrize("ask", [stream, astream])
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
 
@@ -357,7 +358,7 @@ def bare_error(client: str, status: int) -> str:
 
 
 @both_clients
-@every_mode
+@both_modes
 @each_step
 @pytest.mark.parametrize("status", [401, 429, 500])
 def test_a_providers_error_passes_through_and_is_never_paid_twice(

@@ -41,6 +41,7 @@ DOCUMENTS = [
 ]
 MODES = ("invoke", "ainvoke", "stream", "astream")
 STREAMS = ("stream", "astream")
+FAR_APART = ("invoke", "astream")  # for what happens before a mode matters
 
 
 @dataclass

@@ -54,6 +54,7 @@ DOCUMENTS = [
 KEYS = {"route", "answerable", "decision", "usage", "retrieved"}
 MODES = ("query", "aquery", "stream", "astream")
 STREAMS = ("stream", "astream")
+FAR_APART = ("query", "astream")  # for what happens before a mode matters
 AWAITED = ("aquery", "astream")
 
 __all__ = ["QUESTION", "WHOLE"]

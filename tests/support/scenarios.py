@@ -248,3 +248,20 @@ REFUSALS = [
 ]
 
 SCENARIOS = [*ANSWERS, *DECLINES, *FINALS, *REFUSALS]
+_SOME = {
+    "a plain answer",
+    "an answer in many pieces",
+    "an answer between empty pieces",
+    "an answer after white space",
+    "the beginning of the refusal",
+    "a plain decline",
+    "a decline split in pieces",
+    "a decline with a reason",
+    "a decline in words of its own",
+    "an empty reply",
+    "nothing is retrieved",
+    "both steps decline",
+    "the second answer is the beginning of the refusal",
+    "two words as the refusal",
+}
+SOME = [scenario for scenario in SCENARIOS if scenario.name in _SOME]  # one of each way to come to an end

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from lanes import examples
 from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import ledger as ledgers
 from selfroute.usage import totals as sums
@@ -70,7 +71,7 @@ def an_entry(**fields: Any) -> Entry:
     return Entry(**{**defaults, "declined": False, "answerable": True, **fields})
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES, st.randoms(use_true_random=False))
 def test_the_figures_depend_neither_on_the_order_nor_on_the_threads(entries: list[Entry], random: Any) -> None:
     shuffled, ledger = random.sample(entries, len(entries)), Ledger()
@@ -84,7 +85,7 @@ def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
     return [counts for entry in entries if (counts := getattr(entry.usage, step))]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entry]) -> None:
     tokens = added(entries).to_dict()["tokens"]
@@ -100,7 +101,7 @@ def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entr
     assert tokens["total_tokens"] == sum(entry.usage.total_tokens for entry in entries)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
     figures = added(entries).to_dict()
@@ -117,7 +118,7 @@ def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
     assert figures["errors"] == {error: failed.count(error) for error in failed}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
     answered = [entry.usage for entry in entries if entry.outcome == "answered"]
@@ -144,7 +145,7 @@ def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
         assert compared["saved"] is None
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry]) -> None:
     money = added(entries).to_dict()["money"]
@@ -158,7 +159,7 @@ def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry
     assert money["unpriced"] == {reason: reasons.count(reason) for reason in reasons}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_the_figures_are_json_and_the_table_fits(entries: list[Entry]) -> None:
     ledger = added(entries)
@@ -191,7 +192,7 @@ def pending(later: Callable[[], Usage | None], **fields: Any) -> Entry:
     return an_entry(usage=UNMEASURED, later=later, **fields)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_what_becomes_known_later_is_as_if_it_had_been_known_at_once(entries: list[Entry]) -> None:
     ledger, known = Ledger(), set[int]()
@@ -289,7 +290,7 @@ def test_nothing_is_saved_where_prices_are_missing_of_more_than_a_tenth() -> Non
     assert Ledger().to_dict()["money"]["compared"]["saved"] is None
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(ENTRIES)
 def test_a_ledger_that_is_reset_tells_what_it_ends_and_is_as_new(entries: list[Entry]) -> None:
     ledger = added([*entries, pending(lambda: KNOWN)])

@@ -277,6 +277,7 @@ def test_costs_add_up_as_decimals() -> None:
     assert (tenth + unknown).cost == Cost(None, "no price")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("package", ["langchain_selfroute", "llamaindex_selfroute"])
 def test_the_price_lists_are_loaded_with_the_first_chain_and_not_by_the_import_or_the_first_question(
     package: str,

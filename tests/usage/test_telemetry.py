@@ -451,6 +451,7 @@ def _run(code: str) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)  # noqa: S603
 
 
+@pytest.mark.matrix
 def test_without_the_package_nothing_happens() -> None:
     _run(
         "import sys; sys.modules['opentelemetry'] = None\n"
@@ -469,6 +470,7 @@ def test_importing_does_not_import_it() -> None:
     )
 
 
+@pytest.mark.matrix
 def test_a_provider_may_come_later() -> None:
     _run(
         "import sys; sys.path.insert(0, 'tests/support')\n"
