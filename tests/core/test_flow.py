@@ -343,29 +343,31 @@ def test_a_reply_that_was_cut_short_is_filled_in_and_marked(text: str, known: St
     assert filled.output_tokens >= max(known.output_tokens, count_tokens(text))
 
 
-def imported(statement: str) -> set[str]:
-    """The top-level modules that a fresh interpreter holds after a statement."""
-    code = f"{statement}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+def imported(*statements: str) -> list[set[str]]:
+    """Return the top-level modules that a fresh interpreter holds after each of some statements."""
+    show = "\nprint(*{name.split('.')[0] for name in sys.modules})\n"
+    code = "import sys\n" + show.join([*statements, ""])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
-    return set(done.stdout.split())
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
 ROOT = Path(selfroute.__file__).parent
-CORE = sorted(path.stem for path in ROOT.glob("[!_]*.py") if path.stem != "cli")
+BEYOND = {"cli.py", "command", "demo", "evaluation"}  # the core
+CORE = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in BEYOND)
 
 
 def test_the_core_imports_nothing_but_the_standard_library() -> None:
-    fresh = imported("".join(f"import selfroute.{name}\n" for name in CORE))
-    bare = imported("")
+    names = [".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in CORE]
+    bare, fresh = imported("", "".join(f"import {name.removesuffix('.__init__')}\n" for name in names))
     assert {name for name in fresh - bare if name not in sys.stdlib_module_names} == {"selfroute"}
 
 
 OPTIONAL = {"genai_prices", "opentelemetry", "pandas"}  # asked for where they are needed, and done without
 
 
-@pytest.mark.parametrize("name", [*CORE, "__init__"])
-def test_no_module_of_the_core_names_a_package_that_it_can_not_do_without(name: str) -> None:
-    module = ast.parse((ROOT / f"{name}.py").read_text())
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_module_of_the_core_names_a_package_that_it_cannot_do_without(path: Path) -> None:
+    module = ast.parse(path.read_text())
     for part in ast.walk(module):
         modules = [alias.name for alias in part.names] if isinstance(part, ast.Import) else []
         modules += [part.module or ""] if isinstance(part, ast.ImportFrom) else []
@@ -394,15 +396,15 @@ HEAVY = {
 
 
 def test_the_langchain_package_imports_no_provider_and_nothing_heavy() -> None:
-    fresh = imported("import langchain_selfroute")
+    (fresh,) = imported("import langchain_selfroute")
     assert "langchain_core" in fresh
     assert not fresh & {*HEAVY, "numpy", "llama_index", "llamaindex_selfroute"}
 
 
 def test_the_llamaindex_package_imports_no_provider_and_nothing_beside_its_framework() -> None:
-    fresh = imported("import llamaindex_selfroute")
+    framework, fresh = imported("import llama_index.core", "import llamaindex_selfroute")
     assert not fresh & {*HEAVY, "langchain_core", "langchain_selfroute"}
-    more = fresh - imported("import llama_index.core") - sys.stdlib_module_names
+    more = fresh - framework - sys.stdlib_module_names
     assert more == {"selfroute", "llamaindex_selfroute"}
 
 

@@ -65,8 +65,6 @@ OLD = version("openai").startswith("1.")  # whose awaited streams pass over an e
 OTHER = {"openai": "gemini", "gemini": "openai", None: None}
 FAILURES = (openai.OpenAIError, google.APIError, LangChainException, httpx.TransportError, aiohttp.ClientError)
 
-pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
-
 
 def count(text: str) -> int:
     """Count as the servers do."""

@@ -34,6 +34,8 @@ from loopback import LoopbackServer
 from selfroute.flow import Route
 from selfroute.usage import NOTHING, StepUsage
 
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
 
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
@@ -77,11 +79,12 @@ HOSTS = pytest.mark.parametrize("kind", [Chains, Engines], ids=["LangChain", "Ll
 
 
 @HOSTS
+@pytest.mark.parametrize("many", [100, pytest.param(MANY, marks=pytest.mark.matrix)])
 def test_the_ledger_agrees_with_the_providers_book_to_the_token(
-    server: LoopbackServer, listening: Callable[[Host], None], kind: type[Host]
+    server: LoopbackServer, listening: Callable[[Host], None], kind: type[Host], many: int
 ) -> None:
     dice = Dice(kind)
-    plan = [dice.query(number) for number in range(MANY)]
+    plan = [dice.query(number) for number in range(many)]
     host, bills = asked(server, plan, kind, listening)
     counts: dict[tuple[int, Route], StepUsage] = {}
     for query in plan:
