@@ -96,12 +96,18 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def service(server: LoopbackServer) -> Iterator[httpx.Client]:
+def running(server: LoopbackServer) -> Iterator[httpx.Client]:
     with start("service", "--port", 0, model_at=server.openai_url) as started:
         address = started.until(r"running on (http://\S+)")[1]
         with httpx.Client(base_url=address, timeout=60) as client:
-            client.post("/ledger/close")
             yield client
+
+
+@pytest.fixture
+def service(running: httpx.Client) -> httpx.Client:
+    """The service, with nothing in its ledger."""
+    running.post("/ledger/close")
+    return running
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
@@ -179,7 +185,6 @@ def test_an_error_of_the_provider_is_an_event_without_a_key_in_it(
 
 
 def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: LoopbackServer, service: httpx.Client) -> None:
-    service.post("/ledger/close")
     for _ in range(2):
         service.post("/ask", json={"question": "Who brought the bell up?"})
     figures = service.get("/ledger").json()
