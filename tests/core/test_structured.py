@@ -11,8 +11,6 @@ import pytest
 
 import langchain_parts
 import llamaindex_parts
-from langchain_selfroute.structured import Report as LangChainReport
-from llamaindex_selfroute.structured import Report as LlamaIndexReport
 from scenarios import QUESTION, SOME, WHOLE, Scenario
 from selfroute.answerability import declines
 from selfroute.answerability.structured import json_in
@@ -156,11 +154,18 @@ async def test_a_report_costs_what_the_provider_counts_or_what_is_estimated(scen
 
 
 def test_both_frameworks_ask_for_the_same_report() -> None:
-    schema = LangChainReport.model_json_schema()
-    assert schema == LlamaIndexReport.model_json_schema()
-    assert schema["required"] == ["answerable", "answer"]  # as OpenAI's strict mode wants it, which takes no defaults
-    assert [schema["properties"][name]["type"] for name in schema["required"]] == ["boolean", "string"]
-    assert all(schema["properties"][name].keys() == {"description", "title", "type"} for name in schema["required"])
+    chain = langchain_parts.a_chain(llm=Reporting(draft=FOUND), answerability="structured")
+    engine = llamaindex_parts.an_engine(llm=Calling(draft=FOUND), answerability="structured")
+    chain.invoke(QUESTION)
+    engine.query(QUESTION)
+    models = (chain.llm, llamaindex_parts.model_of(engine))
+    first, second = (model.calls[0].options["tools"][0]["function"]["parameters"] for model in models)
+    for schema in (first, second):
+        assert schema["required"] == ["answerable", "answer"]  # as OpenAI's strict mode wants it: no defaults
+        assert [schema["properties"][name]["type"] for name in schema["required"]] == ["boolean", "string"]
+        assert all(value.keys() <= {"description", "title", "type"} for value in schema["properties"].values())
+    described = [{name: value["description"] for name, value in of["properties"].items()} for of in (first, second)]
+    assert described[0] == described[1]
 
 
 @pytest.mark.parametrize("text", ["", "{", "}", "}{", "[]", "{]}", "null", '{"a": }', "{" * 100_000])

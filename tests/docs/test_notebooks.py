@@ -45,6 +45,7 @@ def shape(notebook: Any) -> list[list[str]]:
 
 
 @pytest.mark.matrix
+@pytest.mark.timeout(600)
 @known
 @named
 def test_a_notebook_runs_offline_and_shows_as_much_as_is_committed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,6 @@ from langchain_parts import (
     outline,
 )
 from langchain_selfroute import SelfRouteChain
-from langchain_selfroute.structured import Report
 from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
 
@@ -115,8 +114,7 @@ def check_asked(server: LoopbackServer, *, times: int = 2) -> None:
     for entry in server.book:
         schema = schema_in(entry.request)
         assert schema["required"] == ["answerable", "answer"]
-        for name, field in Report.model_fields.items():
-            assert schema["properties"][name]["description"] == field.description
+        assert all(schema["properties"][name]["description"] for name in schema["required"])
 
 
 def check_answer(server: LoopbackServer, result: Any) -> None:

@@ -41,10 +41,11 @@ WIDE = Window(None, roughly=True)
 ONE = PricedModel("one")
 
 
-def wait_for(sizes: Sizes) -> None:
+def finish_counting() -> None:
     """Wait until nothing is being counted."""
-    if thread := sizes._thread:
-        thread.join()
+    for thread in threading.enumerate():
+        if thread.name == "selfroute-sizes":
+            thread.join()
 
 
 def sizes_of(lengths: list[int]) -> list[Size]:
@@ -150,7 +151,7 @@ def test_a_document_is_counted_in_the_background_and_once() -> None:
     assert sizes.get("a") is None
     for _ in range(3):
         sizes.count("a", count)
-    wait_for(sizes)
+    finish_counting()
     sizes.count("a", count)
     assert sizes.get("a") == Size("a", 7)
     assert len(counted) == 1
@@ -173,7 +174,7 @@ def test_many_threads_that_ask_find_the_same() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    wait_for(sizes)
+    finish_counting()
     assert [sizes.get(key) for key in range(200)] == [Size(key, key * 10) for key in range(200)]
     assert len(counted) < 400
 
@@ -187,7 +188,7 @@ def test_what_can_not_be_counted_stays_unknown_and_is_not_tried_at_every_questio
 
     for _ in range(3):
         sizes.count("a", count)
-        wait_for(sizes)
+        finish_counting()
         assert sizes.get("a") is None
     assert tries == [1]
 
@@ -201,7 +202,7 @@ def test_a_document_is_counted_anew_after_an_hour_and_when_it_is_forgotten() -> 
         now[0] = seconds
         sizes.count("a", count)
         before = sizes.get("a")
-        wait_for(sizes)
+        finish_counting()
         return [before and before.characters, sizes.get("a").characters]
 
     assert known_after(0)[1] == 10
@@ -217,7 +218,7 @@ def test_what_waits_to_be_counted_is_bounded() -> None:
         sizes.count(key, lambda: go.wait(10) and 1)
     assert len(sizes._waiting) <= 1_000
     go.set()
-    wait_for(sizes)
+    finish_counting()
 
 
 def test_who_counts_has_the_context_of_who_asked() -> None:
@@ -225,7 +226,7 @@ def test_who_counts_has_the_context_of_who_asked() -> None:
     sizes, seen = Sizes(), list[str]()
     tenant.set("north")
     sizes.count("a", lambda: len(seen) or seen.append(tenant.get()) or 1)
-    wait_for(sizes)
+    finish_counting()
     assert seen == ["north"]
 
 
@@ -261,7 +262,7 @@ async def test_a_stored_document_is_known_once_it_was_counted(kind: str, mode: s
     stored = StoredDocuments(store)
     chain = chain_over(store, stored)
     first = (await ask(chain, QUESTION, mode))["usage"]
-    wait_for(stored._sizes)
+    finish_counting()
     usage = (await ask(chain, QUESTION, mode))["usage"]
     assert first["long_context_only"] in {None, usage["long_context_only"]}
     # The scripted model counts words; the second prompt is the document's words and the instruction's.
@@ -301,7 +302,7 @@ async def test_it_can_be_switched_off(mode: str) -> None:
     shelf = Shelf(chunks_of(TEXT, source="north"))
     stored = StoredDocuments(shelf, fetch=lambda *_: pytest.fail("it was read"))
     usage = (await ask(chain_over(shelf, stored, measure_savings=False), QUESTION, mode))["usage"]
-    wait_for(stored._sizes)
+    finish_counting()
     assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
     assert not stored._sizes._known._kept
     declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
@@ -319,7 +320,7 @@ def test_what_a_filter_hides_is_not_counted(kind: str) -> None:
     chain = chain_over(store, stored)
     for _ in range(2):
         only = chain.invoke(QUESTION)["usage"]["long_context_only"]
-        wait_for(stored._sizes)
+        finish_counting()
     # A callable may hide other things for each caller: what one saw is not told to the next.
     assert only is None if kind == "memory" else only < 300
 
@@ -367,7 +368,7 @@ def test_a_fetch_of_the_users_is_never_called_in_a_thread_of_ours() -> None:
     chain = chain_over(shelf, stored, decline_or_answer)
     assert chain.invoke("Known?")["usage"]["long_context_only"] is None
     chain.invoke("Unknown?")
-    wait_for(stored._sizes)
+    finish_counting()
     assert threads == {threading.current_thread()}
     assert chain.invoke("Known?")["usage"]["long_context_only"] > 0  # it was read
 
@@ -392,7 +393,7 @@ async def test_an_engine_tells_the_same(mode: str) -> None:
         index.as_retriever(), documents=stored, llm=llm, streaming=mode in llamaindex_parts.STREAMS
     )
     first = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
-    wait_for(stored._sizes)
+    finish_counting()
     counted = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
     read = (await llamaindex_parts.ask(engine, "Unknown?", mode)).usage
     known = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
@@ -416,5 +417,5 @@ def test_passages_without_a_source_are_no_trouble() -> None:
     chain.retriever.search_kwargs["k"] = 4
     for _ in range(2):
         usage = chain.invoke(QUESTION)["usage"]
-        wait_for(chain.documents._sizes)
+        finish_counting()
     assert usage["long_context_only"] > 0
