@@ -625,6 +625,7 @@ async def test_a_store_is_read_in_pages(count: int, size: int, monkeypatch: pyte
     assert all(options["limit"] == size for options in seen if options["include"])
 
 
+@pytest.mark.matrix
 async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole() -> None:
     chromadb = pytest.importorskip("chromadb")
     client, count, page = chromadb.EphemeralClient(), 33_000, 5_000  # it answers 32,766
