@@ -8,10 +8,16 @@ VENV_OLDEST ?= .venv-oldest
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
+# In as many processes as there are processors; `-p xdist -n 0 -p no:randomly` runs them in one, in their order.
+PARALLEL := --numprocesses auto --dist loadscope
+# Every example of each property.
+WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
-NOT_OLDEST := answerability core core_documents docs examples load loopback cli notebooks reader telemetry \
-	$(addprefix evaluation_,command data hub metrics report retrieval tables)
-OLDEST_TESTS := $(filter-out $(NOT_OLDEST:%=tests/test_%.py),$(wildcard tests/test_*.py))
+NOT_OLDEST := $(addprefix tests/,command/% core/test_flow.py core/test_load.py \
+	$(addprefix docs/test_,docs.py examples.py notebooks.py) documents/test_rebuild.py \
+	$(addprefix evaluation/test_,data.py hub.py metrics.py report.py retrieval.py tables.py) \
+	languages/test_answerability.py support/% usage/test_telemetry.py)
+OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
 
@@ -24,7 +30,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-pythons lint bench notebooks docs dist release clean
+.PHONY: help demo test test-matrix test-all test-oldest test-pythons lint bench notebooks docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,11 +38,17 @@ help: ## List the targets
 demo: $(VENV)/.demo ## Install what the demo needs and route questions over the shipped documents
 	$(BIN)/selfroute demo
 
-test: $(VENV)/.test ## Install what the tests need and run them
-	$(BIN)/python -m pytest
+test: $(VENV)/.test ## Install what the tests need and run one case of each law
+	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix"
+
+test-matrix: $(VENV)/.test ## Run the rest: every mode with every client and store, notebooks, long properties
+	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
+
+test-all: $(VENV)/.test ## Run all tests, and measure what they cover
+	$(BIN)/python -m pytest $(PARALLEL) $(WHOLE) --cov
 
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
-	$(VENV_OLDEST)/bin/python -m pytest $(OLDEST_TESTS)
+	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
 
 test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Python that is there
 	for python in $(PYTHONS); do \
@@ -44,7 +56,7 @@ test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Pytho
 		$(BIN)/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV)/each && \
 		$(BIN)/uv pip install --quiet --python $(VENV)/each \
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[test-frameworks]' && \
-		$(VENV)/each/bin/python -m pytest $(OLDEST_TESTS) || exit 1; \
+		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS) || exit 1; \
 	done
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom

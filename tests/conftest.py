@@ -1,4 +1,4 @@
-"""What tests share: no property has a deadline; what those over real wires ask for by `pytestmark`."""
+"""What tests share: two lanes, and what those over real wires ask for by `pytestmark`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ import gc
 from collections.abc import Iterator
 
 import certifi
-import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("untimed", deadline=None)  # how fast it is here is no law
-hypothesis.settings.load_profile("untimed")
+import lanes
+
+lanes.load_profile()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tell the matrices from what is tested before each commit; before `-m` is looked at."""
+    lanes.mark_matrices(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_terminal() -> Iterator[None]:
+    """Let commands print as wide as they do into a pipe."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
+        yield
 
 
 @pytest.fixture(scope="module")

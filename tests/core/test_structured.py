@@ -1,0 +1,173 @@
+"""`answerability="structured"`, both frameworks, all eight modes: the same report takes the same route."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import langchain_parts
+import llamaindex_parts
+from scenarios import QUESTION, SOME, WHOLE, Scenario
+from selfroute.answerability import declines
+from selfroute.answerability.structured import json_in
+from structured_parts import Calling, Reporting
+
+
+@dataclass
+class Outcome:
+    """What a question came to, in the words of no framework."""
+
+    texts: list[str]
+    route: str
+    answerable: bool
+    decision: dict[str, Any]
+    usage: dict[str, Any]
+    prompts: list[str]
+
+
+async def outcomes(scenario: Scenario, **fields: Any) -> dict[str, Outcome]:
+    """What a scenario comes to in both frameworks and all modes; LlamaIndex also with models that call no function."""
+    found = {}
+    script = {"draft": scenario.draft, "final": scenario.final, **fields}
+    for mode in langchain_parts.MODES:
+        chain = langchain_parts.chain_for(scenario, llm=Reporting(**script), answerability="structured")
+        chunks = await langchain_parts.chunks(chain, QUESTION, mode)
+        told = {key: value for chunk in chunks for key, value in chunk.items() if key != "answer"}
+        texts = [chunk["answer"] for chunk in chunks if "answer" in chunk]
+        prompts = [call.prompt for call in chain.llm.calls]
+        found[mode] = Outcome(texts, told["route"], told["answerable"], told["decision"], told["usage"], prompts)
+    models: Sequence[Any] = (Calling, llamaindex_parts.ScriptedLLM)
+    for mode in llamaindex_parts.MODES:
+        for model in models:
+            engine = llamaindex_parts.engine_for(scenario, mode, llm=model(**script), answerability="structured")
+            asked = await llamaindex_parts.ask(engine, QUESTION, mode)
+            prompts = [call.prompt for call in llamaindex_parts.model_of(engine).calls]
+            found[f"{model.__name__} {mode}"] = Outcome(
+                asked.pieces, asked.route, asked.answerable, asked.decision, asked.usage, prompts
+            )
+    return found
+
+
+def filled(answerable: bool, answer: str | None = "") -> tuple[str]:
+    return (json.dumps({"answerable": answerable, "answer": answer}),)
+
+
+FOUND = filled(True, "Ms Okafor.")
+DECLINED = filled(False)
+
+
+def answered(name: str, answer: str, **fields: Any) -> Scenario:
+    return Scenario(name, filled(True, answer), None, answer, "rag", "answered", **fields)
+
+
+def declined(name: str, draft: tuple[str], *, signal: str = "sentinel", evidence: str = "", **fields: Any) -> Scenario:
+    return Scenario(name, draft, FOUND, "Ms Okafor.", "long_context", signal, evidence, **fields)
+
+
+def neither(name: str, final: tuple[str], *, refusal: str = "unanswerable") -> Scenario:
+    evidence = declines(refusal, refusal).evidence
+    return Scenario(
+        name, DECLINED, final, refusal, "long_context", "sentinel", evidence, answerable=False, refusal=refusal
+    )
+
+
+REPORTS = [
+    answered("an answer", "Mr Lin."),
+    answered("an answer of many lines", "\nMr Lin\n\n - and Ms Okafor\n"),
+    answered("an answer with braces", 'The form is {name}, {{context}} or {"answerable": false}.'),
+    answered("an answer in other scripts", "Frau Olšanská; 李先生 и г-н Орлов 🚢."),
+    answered("an answer that quotes the refusal", "S4 is unanswerable in theory."),
+    answered("an answer beside another refusal", "Mr Lin.", refusal="NO ANSWER"),
+    declined("a decline", DECLINED, evidence="unanswerable"),
+    declined("a decline that names a candidate", filled(False, "Perhaps Mr Lin."), evidence="unanswerable"),
+    declined("a decline that explains itself", filled(False, "They do not tell."), evidence="unanswerable"),
+    declined("a decline without an answer", filled(False, None), evidence="unanswerable"),
+    declined("a decline and nothing else", ('{"answerable": false}',), evidence="unanswerable"),
+    declined("an answer that is blank", filled(True, " \n"), evidence="unanswerable"),
+    declined("an answer that is missing", filled(True, None), evidence="unanswerable"),
+    declined("an answer that is the refusal", filled(True, "Unanswerable."), evidence="Unanswerable"),
+    declined(
+        "an answer that declines in words",
+        filled(True, "The passages do not mention who chaired the meeting."),
+        signal="phrase",
+        evidence="The passages do not mention",
+    ),
+    declined("two words as the refusal", DECLINED, evidence="NO ANSWER", refusal="NO ANSWER"),
+    declined("a sentence as the refusal", DECLINED, evidence="I don't know", refusal="I don't know."),
+    declined("a refusal with regex characters", DECLINED, evidence="(a|b)+", refusal="(a|b)+"),
+    declined("a refusal in another script", DECLINED, evidence="不明", refusal="不明"),
+    neither("both steps decline", DECLINED),
+    neither("both steps decline, in two words", DECLINED, refusal="NO ANSWER"),
+    neither("the second answer is blank", filled(True, "")),
+    neither("the second answer declines in words", filled(True, "The text does not mention the chair.")),
+    Scenario("nothing is retrieved", None, FOUND, "Ms Okafor.", "long_context", "no_passages"),
+]
+# A model that fills nothing in is judged by what it writes.
+TEXTS = [scenario for scenario in SOME if scenario.refusal == "unanswerable"]
+
+
+@pytest.mark.parametrize("scenario", [*REPORTS, *TEXTS], ids=str)
+async def test_a_report_ends_alike_in_both_frameworks_and_all_modes(scenario: Scenario) -> None:
+    for mode, outcome in (await outcomes(scenario)).items():
+        assert outcome.texts == [scenario.answer], mode  # in one piece
+        assert (outcome.route, outcome.answerable) == (scenario.route, scenario.answerable), mode
+        assert (outcome.decision["declined"], outcome.decision["signal"]) == (scenario.declined, scenario.signal), mode
+        assert scenario.evidence in outcome.decision["evidence"], mode
+
+
+@pytest.mark.parametrize("scenario", REPORTS, ids=str)
+async def test_what_a_report_decides_is_recorded_as_of_a_text(scenario: Scenario) -> None:
+    found = await outcomes(scenario)
+    fields = json.loads(scenario.draft[0] or "") if scenario.draft else None
+    if fields:
+        text = fields["answer"] if fields["answerable"] and (fields["answer"] or "").strip() else scenario.refusal
+        assert found["invoke"].decision == declines(text, scenario.refusal).as_dict()
+    for mode, outcome in found.items():
+        assert outcome.decision == found["invoke"].decision, mode
+
+
+@pytest.mark.parametrize("scenario", REPORTS, ids=str)
+async def test_both_frameworks_ask_with_the_prompts_of_text(scenario: Scenario) -> None:
+    found = await outcomes(scenario)
+    steps = ["rag"] * (scenario.draft is not None) + ["long_context"] * (scenario.final is not None)
+    for mode, outcome in found.items():
+        assert ["long_context" if WHOLE in prompt else "rag" for prompt in outcome.prompts] == steps, mode
+        for prompt, expected in zip(outcome.prompts, found["invoke"].prompts, strict=True):
+            assert prompt == expected or (mode.startswith("ScriptedLLM") and prompt.startswith(expected)), mode
+
+
+@pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
+@pytest.mark.parametrize("scenario", REPORTS, ids=str)
+async def test_a_report_costs_what_the_provider_counts_or_what_is_estimated(scenario: Scenario, usage: bool) -> None:
+    for mode, outcome in (await outcomes(scenario, usage=usage)).items():
+        assert outcome.usage["estimated"] is not usage, mode
+        ran = [outcome.usage[step] for step in ("rag", "long_context") if outcome.usage[step]]
+        assert len(ran) == len(outcome.prompts), mode
+        for counts, prompt in zip(ran, outcome.prompts, strict=True):
+            assert counts["output_tokens"] > 0, mode
+            if usage:
+                assert counts["input_tokens"] == len(prompt.split()), mode
+
+
+def test_both_frameworks_ask_for_the_same_report() -> None:
+    chain = langchain_parts.a_chain(llm=Reporting(draft=FOUND), answerability="structured")
+    engine = llamaindex_parts.an_engine(llm=Calling(draft=FOUND), answerability="structured")
+    chain.invoke(QUESTION)
+    engine.query(QUESTION)
+    models = (chain.llm, llamaindex_parts.model_of(engine))
+    first, second = (model.calls[0].options["tools"][0]["function"]["parameters"] for model in models)
+    for schema in (first, second):
+        assert schema["required"] == ["answerable", "answer"]  # as OpenAI's strict mode wants it: no defaults
+        assert [schema["properties"][name]["type"] for name in schema["required"]] == ["boolean", "string"]
+        assert all(value.keys() <= {"description", "title", "type"} for value in schema["properties"].values())
+    described = [{name: value["description"] for name, value in of["properties"].items()} for of in (first, second)]
+    assert described[0] == described[1]
+
+
+@pytest.mark.parametrize("text", ["", "{", "}", "}{", "[]", "{]}", "null", '{"a": }', "{" * 100_000])
+def test_what_is_no_object_is_none(text: str) -> None:
+    assert json_in(text) is None

@@ -1,0 +1,385 @@
+"""The documentation says what works: its code is run, its commands are parsed, its links lead somewhere."""
+
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing, closing, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from pkgutil import resolve_name
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import llama_index.core
+import nbformat
+import pytest
+import typer.main
+import yaml
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import VectorStore
+from llama_index.core import MockEmbedding, VectorStoreIndex
+
+import langchain_selfroute
+import llamaindex_selfroute
+import selfroute.evaluation
+from llamaindex_parts import recorded
+from loopback import LoopbackServer, Reply, Request
+from replies import languages_put_back
+from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
+from selfroute.cli import app
+from selfroute.drivers import astream
+from selfroute.evaluation import load_questions
+from selfroute.flow import Decided
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").glob("*.md"))]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+FENCE = re.compile(r"^( *)```(\S*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    page: Path
+    language: str
+    text: str
+    line: int
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text_of(path: Path) -> str:
+    """A page as Markdown; of a notebook the cells that are."""
+    if path.suffix == ".ipynb":
+        cells = nbformat.read(path, as_version=4).cells
+        return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return path.read_text("utf-8")
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = text_of(page)
+    return [Block(page, m[2], dedent(m[3]), text.count("\n", 0, m.start(3))) for m in FENCE.finditer(text)]
+
+
+BLOCKS = [block for page in TEXTS for block in blocks_of(page)]
+COMMANDS = [block for block in BLOCKS if block.language in {"bash", "console"}]
+RUN = [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
+TARGETS = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
+EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
+PARAMETERS = [parameter for command in typer.main.get_command(app).commands.values() for parameter in command.params]
+OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
+OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in (ROOT / "benchmarks").glob("*.py")))
+IDENTIFIER = re.compile(r"^::: (\S+)$", re.MULTILINE)
+
+
+# Only the whole document holds all of them: five are retrieved.
+CHUNKS = [
+    "The minutes. ",
+    "In April ",
+    "the treasurer ",
+    "was away. ",
+    "Tea was served. ",
+    "Ms Okafor ",
+    "took the chair.",
+]
+
+
+def answer(request: Request) -> str:
+    return "Ms Okafor" if all(chunk.strip() in request.prompt for chunk in CHUNKS) else "unanswerable"
+
+
+def stored(name: str) -> VectorStore:
+    """A store with one document of two tenants."""
+    from langchain_chroma import Chroma  # noqa: PLC0415 - it takes long
+
+    minutes = "".join(CHUNKS)
+    starts = [minutes.index(chunk) for chunk in CHUNKS]
+    store = Chroma(re.sub(r"\W", "-", name), DeterministicFakeEmbedding(size=8))
+    for tenant in ("north", "south"):
+        metadata = [{"source": "minutes", "start_index": start, "tenant": tenant} for start in starts]
+        store.add_texts(CHUNKS if tenant == "north" else ["Nobody came."] * len(CHUNKS), metadata)
+    return store
+
+
+class Ran(NamedTuple):
+    """A page whose Python blocks were run: the names that they left, what they printed, what the model was asked."""
+
+    page: Path
+    names: dict[str, Any]
+    shown: str
+    server: LoopbackServer
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Ran]:
+    """Run a page as a reader would who has a store and an index of one document, block after block."""
+    page: Path = request.param
+    names: dict[str, Any] = {"__name__": "__main__"}
+    if "vectorstore" in text_of(page):
+        names["vectorstore"] = stored(named(page))
+    document = llama_index.core.Document(text="".join(CHUNKS))
+    names["index"] = VectorStoreIndex.from_documents([document], embed_model=MockEmbedding(8))
+    with LoopbackServer(answer) as server, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        patch.setenv("OPENAI_API_KEY", "none")
+        patch.setenv("OPENAI_BASE_URL", server.openai_url)  # the variable of the client and of LangChain
+        patch.setenv("OPENAI_API_BASE", server.openai_url)  # that of LlamaIndex
+        with languages_put_back(), recorded(), redirect_stdout(StringIO()) as shown:  # a page may add event handlers
+            for block in blocks_of(page):
+                if block.language == "python":
+                    placed = "\n" * block.line + block.text  # so that a traceback shows the line of the page
+                    exec(compile(placed, str(page), "exec", dont_inherit=True), names)  # noqa: S102
+        yield Ran(page, names, shown.getvalue(), server)
+
+
+def pages(*paths: Path) -> Any:
+    return pytest.mark.parametrize("ran", paths, indirect=True, ids=named)
+
+
+@pages(*RUN)
+def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> None:
+    printed = [line.rstrip() for line in ran.shown.splitlines()]
+    for block in blocks_of(ran.page):
+        if block.language == "text":
+            promised = block.text.splitlines()
+            at = range(len(printed) - len(promised) + 1)
+            assert any(printed[start : start + len(promised)] == promised for start in at), block.text
+    for pattern in SHOWN.get(named(ran.page), ()):
+        assert re.search(pattern, ran.shown), pattern
+
+
+# What pages print and do not show.
+SHOWN = {
+    "README.md": ["Ms Okafor long_context\n", "Ms Okafor rag\n"],
+    "docs/cost.md": [r"queries +0 +1 +1\n"],
+    "docs/evaluating.md": [r"\bself_route +Ms Okafor +long_context +1\.0\n"],
+}
+
+
+@pages(ROOT / "README.md")
+def test_the_chain_of_the_readme_goes_on_answering(ran: Ran) -> None:
+    answers = ran.names["chain"].invoke("Who chaired?")
+    assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
+
+
+@pages(DOCS / "composing.md")
+async def test_the_workflow_of_the_page_on_composing_answers(ran: Ran) -> None:
+    result = await ran.names["Ask"]().run(question="Who chaired?")
+    assert (str(result), result.metadata["answerable"]) == ("Ms Okafor", True)
+
+
+@pages(DOCS / "evaluating.md")
+def test_an_evaluation_leaves_its_report_its_results_and_its_replies(ran: Ran) -> None:
+    assert {"report.html", "results.json", "replies.jsonl"} <= {path.name for path in Path("evaluation").iterdir()}
+
+
+def test_the_readme_shows_a_newcomer_both_frameworks_by_line_40() -> None:
+    lines = text_of(ROOT / "README.md").splitlines()
+    assert lines.index('result = chain.invoke("Who chaired the meeting in April?")') < 25
+    assert lines.index('response = engine.query("Who chaired the meeting in April?")') < 40
+
+
+def parts_of(scenario: Scenario, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the third adapter is given for a scenario, in both worlds."""
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        pieces = scenario.final if WHOLE in prompt else scenario.draft
+        assert pieces is not None
+        for piece in pieces:
+            yield piece or ""
+
+    async def aask(prompt: str) -> AsyncGenerator[str, None]:
+        with closing(ask(prompt)) as pieces:
+            for piece in pieces:
+                yield piece
+
+    passages = [] if scenario.draft is None else [names["Text"]("minutes", text) for text in PASSAGE_TEXTS]
+    documents = dict(zip(("minutes", "more minutes"), DOCUMENT_TEXTS, strict=True))
+    given = {"documents": documents, "refusal": scenario.refusal, "retrieve": lambda _: passages}
+    return {"sync": {**given, "ask": ask}, "async": {**given, "ask": aask}}
+
+
+async def collected(items: AsyncGenerator[Any, None]) -> list[Any]:
+    async with aclosing(items):
+        return [item async for item in items]
+
+
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
+    names = ran.names
+    for scenario in SCENARIOS:
+        for mode in ("sync", "async"):
+            adapter = names["SelfRoute"](**parts_of(scenario, names)[mode])
+            if mode == "sync":
+                items = list(adapter.stream(QUESTION))
+            else:
+                steps = names["AsyncSteps"](adapter, QUESTION)
+                items = asyncio.run(collected(astream(steps.flow(), steps)))
+            decided, *pieces, answer = items
+            assert isinstance(decided, Decided)
+            assert "".join(pieces) == answer.text == scenario.answer, scenario
+            assert (answer.route, answer.answerable) == (scenario.route, scenario.answerable), scenario
+            assert answer.decision.signal == scenario.signal, scenario
+            assert adapter.ledger.to_dict()["routes"][scenario.route] == 1, scenario
+
+
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_hangs_up_on_a_declined_draft_and_when_its_reader_leaves(ran: Ran) -> None:
+    names, server = ran.names, ran.server
+    talk = ["Unanswerable.", " The", " passages", *(" tell" for _ in range(20))]
+    server.answer = lambda request: Reply(pieces=talk, hold_after=3)
+    with closing(names["app"].stream("Who took the chair?")) as items:
+        next(items)
+    server.settle()
+    assert (server.book[-1].left, server.book[-1].sent) == (True, 3)
+    server.answer = lambda request: Reply(pieces=["Ms", " Okafor", " did", " it."], hold_after=2)
+    with closing(names["app"].stream("Who took the chair?")) as items:
+        shown = [next(items) for _ in range(2)]
+    server.settle()
+    assert isinstance(shown[0], Decided)
+    assert shown[1].startswith("Ms")
+    assert server.book[-1].left
+
+
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_reads_less_where_the_model_refuses_its_prompt_as_too_long(ran: Ran) -> None:
+    names = ran.names
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        if len(prompt) > 2_000:
+            msg = "This model's maximum context length is 500 tokens"
+            raise ValueError(msg)
+        yield "Ms Okafor did." if prompt.startswith("Read the following") else "unanswerable"
+
+    adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, names["DOCUMENTS"])
+    answer = adapter.answer("Who took the chair?")
+    assert (answer.route, answer.text) == ("long_context", "Ms Okafor did.")
+    assert 0 < len(answer.context[0].text) < len(names["MINUTES"])
+    assert adapter.ledger.to_dict()["failed"] == 0
+
+
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_a_document_that_is_not_there(
+    ran: Ran,
+) -> None:
+    names = ran.names
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        asked.append(prompt)
+        yield "unanswerable"
+
+    asked: list[str] = []
+    answer = names["SelfRoute"](lambda _: [], ask, {}).answer("Who took {the} chair?")
+    assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", "long_context", False, [])
+    with pytest.raises(LookupError, match="'minutes'"):
+        names["SelfRoute"](lambda _: names["PASSAGES"], ask, {}).answer("Who took {the} chair?")
+
+
+def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:
+    fences = sum(len(re.findall(r"^\s*(?:```|~~~)", text_of(page), re.MULTILINE)) for page in TEXTS)
+    assert fences == 2 * len(BLOCKS)
+    checked = {"bash", "console", "json", "text"}
+    others = [block for block in BLOCKS if block.language not in checked]
+    assert not [(named(block.page), block.language) for block in others if block.language != "python"]
+    assert {block.page for block in others} == set(RUN)
+
+
+@pytest.mark.parametrize("block", COMMANDS, ids=lambda block: named(block.page))
+def test_the_commands_of_a_block_are_there_and_take_these_options(block: Block) -> None:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            check(words)
+
+
+def check(words: list[str]) -> None:
+    """Look at one command without running it; one of a kind that nobody can look at is no command for a page."""
+    match words:
+        case ["pip", "install", *wanted]:
+            assert wanted
+        case ["make", *targets]:
+            assert targets
+        case ["python", path, *_] | ["bash", path, *_]:
+            assert (ROOT / path).is_file(), path
+        case ["selfroute", name, *options]:
+            typer.main.get_command(app).commands[name].make_context(name, options)
+        case ["export", *_]:
+            pass
+        case _:
+            pytest.fail(f"what is this? {shlex.join(words)}")
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
+def test_every_extra_target_script_and_option_that_is_named_is_there(path: Path) -> None:
+    text = text_of(path)
+    extras = {name for names in re.findall(r"\bselfroute\[([\w,-]+)\]", text) for name in names.split(",")}
+    assert extras <= set(re.findall(r"^([\w-]+) = \[", EXTRAS, re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z-]+)\b", code_in(text))) <= TARGETS
+    scripts = re.findall(r"\bpython ([\w/]+\.py)", text)
+    assert not [script for script in scripts if not (ROOT / script).is_file()]
+    options = re.findall(r"(?<![\w-])--[a-z][a-z-]+", code_in(text))
+    assert not [option for option in options if option not in OPTIONS]
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "json"], ids=lambda b: named(b.page))
+def test_json_is_json_and_questions_load(block: Block, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in block.text.splitlines()]
+    if named(block.page) == "docs/evaluating.md":
+        for row in rows:
+            if "document_file" in row:
+                (tmp_path / row["document_file"]).write_text("The ferry leaves at seven.")
+        (tmp_path / "questions.jsonl").write_text(block.text)
+        assert len(load_questions(tmp_path / "questions.jsonl")) == len(rows)
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(text_of(path))):
+        if re.match(r"https?:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        assert target.is_relative_to(DOCS) or not path.is_relative_to(DOCS), f"{link}: not among the built pages"
+        assert not anchor or anchor in anchors_of(target), link
+
+
+def prose_of(text: str) -> str:
+    return re.sub(r"`[^`\n]+`", "", FENCE.sub("", text))
+
+
+def code_in(text: str) -> str:
+    """All code, in blocks and between words."""
+    return "\n".join([*(found[2] for found in FENCE.findall(text)), *re.findall(r"`([^`\n]+)`", FENCE.sub("", text))])
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors of a page's headings that mkdocs and a repository's host make alike, and those of the reference."""
+    text = FENCE.sub("", text_of(page))
+    titles = [
+        re.sub(r"[`*]|\]\([^)]*\)|\[", "", title).lower() for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    ]
+    words = [re.sub(r"[^\w\s-]", "", title).strip() for title in titles]
+    alike = {re.sub(r"[-\s]+", "-", title) for title in words} & {title.replace(" ", "-") for title in words}
+    return alike | set(IDENTIFIER.findall(text))
+
+
+def test_the_navigation_names_every_page() -> None:
+    def leaves(nav: Any) -> Iterator[str]:
+        for value in nav.values() if isinstance(nav, dict) else nav:
+            yield from [value] if isinstance(value, str) else leaves(value)
+
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    assert sorted(leaves(nav)) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_there() -> None:
+    told = {name for page in (DOCS / "reference").glob("*.md") for name in IDENTIFIER.findall(text_of(page))}
+    for package in (langchain_selfroute, llamaindex_selfroute, selfroute.evaluation):
+        assert {f"{package.__name__}.{name}" for name in package.__all__} <= told
+    for name in told:
+        assert resolve_name(name)

@@ -1,0 +1,412 @@
+"""The examples are started as a user starts them, and do what their first lines say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, start, wait_for
+from langchain_selfroute import SelfRouteChain
+from loopback import LoopbackServer, Reply, Request
+
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+ANSWER = "Osric Pellan brought it up"
+WORDS = ANSWER.split()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _request: "") as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _fresh(server: LoopbackServer) -> None:
+    server.book.clear()
+    server.answer = escalating
+
+
+def is_draft(request: Request) -> bool:
+    return request.body["messages"][-1]["content"].startswith("Passages")
+
+
+def question_in(prompt: str) -> str:
+    return re.findall(r"^Question: (.*)$", prompt, re.MULTILINE)[-1]
+
+
+def asked(request: Request) -> str:
+    return question_in(request.prompt)
+
+
+def escalating(request: Request) -> str:
+    return "unanswerable" if is_draft(request) else ANSWER
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def test_the_readme_lists_every_example() -> None:
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| \[(\w+)\.py\]", readme, re.MULTILINE)) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_key_is_named_at_once(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    more = ["ask", "Who?"] if name == "chroma_server" else []
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--model", "openai:gpt-4o-mini", *more])
+    with pytest.raises(SystemExit) as exit_:
+        load(name).main()
+    shown = capsys.readouterr()
+    assert (exit_.value.code, shown.out) == (2, "")
+    assert "OPENAI_API_KEY" in shown.err.splitlines()[-1]
+
+
+@pytest.mark.matrix
+def test_they_run_without_a_key(tmp_path: Path) -> None:
+    with start("chat") as chat, start("tenants") as tenants, start("bulk", cwd=tmp_path) as bulk:
+        chat.say("Who retrieved the fog bell from the water?")
+        chat.until(r"\[(rag|long_context)\] \w+")
+        chat.say("")
+        for example in (chat, tenants, bulk):
+            assert example.end() == 0, example.text
+    assert "own retriever, told: " in tenants.text
+    assert "30/30" in bulk.text
+    assert len(rows_in(tmp_path / "answers.jsonl")) == 30
+
+
+# service.py
+
+
+@pytest.fixture(scope="module")
+def running(server: LoopbackServer) -> Iterator[httpx.Client]:
+    with start("service", "--port", 0, model_at=server.openai_url) as started:
+        address = started.until(r"running on (http://\S+)")[1]
+        with httpx.Client(base_url=address, timeout=60) as client:
+            yield client
+
+
+@pytest.fixture
+def service(running: httpx.Client) -> httpx.Client:
+    """The service, with nothing in its ledger."""
+    running.post("/ledger/close")
+    return running
+
+
+def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
+    """The events in the lines of a response."""
+    for line in lines:
+        if line.startswith("event: "):
+            yield line.removeprefix("event: "), json.loads(next(lines).removeprefix("data: "))
+
+
+def test_the_service_streams_an_answer_with_its_route_and_sources_and_in_the_end_its_usage(
+    server: LoopbackServer, service: httpx.Client
+) -> None:
+    with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        route, sources, *texts, end = events(response.iter_lines())
+    assert route == ("route", "long_context")
+    assert sources[0] == "sources"
+    assert "harbour-minutes.md" in sources[1]
+    assert {kind for kind, _ in texts} == {"text"}
+    assert len(texts) == len(WORDS)
+    assert "".join(text for _, text in texts) == ANSWER
+    assert end[0] == "end"
+    assert (end[1]["answerable"], end[1]["decision"]["signal"]) == (True, "sentinel")
+    assert end[1]["usage"]["total_tokens"] > 0
+    assert len(server.book) == 2
+
+
+@pytest.mark.parametrize("step", ["rag", "long_context"])
+def test_the_model_stops_when_the_client_leaves_in_the_middle(
+    server: LoopbackServer, service: httpx.Client, step: str
+) -> None:
+    server.answer = lambda request: (
+        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, hold_after=3)
+    )
+    with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
+        seen = []
+        for event in events(response.iter_lines()):
+            seen.append(event)
+            if event == ("text", f" {WORDS[1]}"):
+                break
+    server.settle(30)
+    assert seen[0] == ("route", step)
+    *_, last = server.book
+    assert (last.left, last.done, last.sent, is_draft(last.request)) == (True, False, 3, step == "rag")
+    figures = service.post("/ledger/close").json()
+    assert (figures["left"], figures["failed"]) == (1, 0)
+
+
+@pytest.mark.parametrize("step", ["rag", "long_context"])
+def test_the_model_stops_when_the_client_leaves_before_there_is_any_text(
+    server: LoopbackServer, service: httpx.Client, step: str
+) -> None:
+    server.answer = lambda request: (
+        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, hold_after=0)
+    )
+    calls = 2 if step == "long_context" else 1
+    with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}):
+        wait_for(lambda: len(server.book) == calls)
+    server.settle(30)
+    assert [entry.left for entry in server.book] == [False, True][-calls:]
+
+
+def test_an_error_of_the_provider_is_an_event_without_a_key_in_it(
+    server: LoopbackServer, service: httpx.Client
+) -> None:
+    server.answer = lambda _: Reply(status=400, error={"message": "Bad key sk-abcdefghijkl"})
+    with service.stream("POST", "/ask", json={"question": "Who?"}) as response:
+        ((kind, message),) = events(response.iter_lines())
+    assert kind == "error"
+    assert message.startswith("Bad key *** (")
+    server.answer = lambda _: Reply(ANSWER, error_after=2)
+    with service.stream("POST", "/ask", json={"question": "Who?"}) as response:
+        kinds = [kind for kind, _ in events(response.iter_lines())]
+    assert kinds == ["route", "sources", "text", "text", "error"]
+
+
+def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: LoopbackServer, service: httpx.Client) -> None:
+    for _ in range(2):
+        service.post("/ask", json={"question": "Who brought the bell up?"})
+    figures = service.get("/ledger").json()
+    assert (figures["queries"], figures["routes"]) == (2, {"rag": 0, "long_context": 2})
+    assert service.post("/ledger/close").json()["queries"] == 2
+    assert service.get("/ledger").json()["queries"] == 0
+    assert service.post("/ask", json={"question": ""}).status_code == 422
+
+
+async def test_the_service_answers_two_at_once_from_documents_without_a_name_and_takes_braces_for_text(
+    server: LoopbackServer,
+) -> None:
+    server.answer = lambda request: asked(request) if "{" in asked(request) else "unanswerable"
+    llm = ChatOpenAI(base_url=server.openai_url, api_key="k", model="m", stream_usage=True)
+    passages = RunnableLambda(lambda _: [Document("It was raining.")])
+    app = load("service").make_app(SelfRouteChain(retriever=passages, llm=llm, documents=[Document("It rained.")]))
+    questions = ["Is it {x}, {{y}} or {% z %}?", "Was war los?"]
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
+        replies = await asyncio.gather(*(client.post("/ask", json={"question": question}) for question in questions))
+        assert (await client.post("/ask", json={"question": " "})).status_code == 422
+    told = [re.findall(r"^data: (.*)$", reply.text, re.MULTILINE) for reply in replies]
+    assert [lines[:2] for lines in told] == [['"rag"', '["?"]'], ['"long_context"', '["?"]']]
+    assert "".join(map(json.loads, told[0][2:-1])) == questions[0]
+    assert told[1][2:-1] == ['"unanswerable"']
+
+
+# chat.py
+
+
+@pytest.mark.matrix
+def test_the_chat_remembers_goes_on_after_an_error_and_stops_an_answer_at_ctrl_c(server: LoopbackServer) -> None:
+    def answer(request: Request) -> Reply | str:
+        if "Rewrite the question" in request.prompt:
+            return "Who paid Osric Pellan for the fog bell?"
+        kinds = {"Stop?": Reply(ANSWER, hold_after=3), "Fail?": Reply(status=400, error={"message": "No credit."})}
+        return kinds.get(asked(request)) or escalating(request)
+
+    server.answer = answer
+    with start("chat", model_at=server.openai_url) as chat:
+        chat.until("> ")
+        chat.say("Who brought the bell up?")
+        chat.until(rf"\[long_context\] {ANSWER}\n\n> ")
+        first, server.book[:] = [entry.request.body["messages"] for entry in server.book], []
+        assert [len(messages) for messages in first] == [1, 1]
+        chat.say("And who paid?")
+        chat.until(rf"\[long_context\] {ANSWER}\n\n> ")
+        rewrite, draft, final = (entry.request.body["messages"] for entry in server.book)
+        past = [("user", "Who brought the bell up?"), ("assistant", ANSWER)]
+        for messages in (rewrite, draft, final):
+            assert [(message["role"], message["content"]) for message in messages[:-1]] == past
+        assert draft[-1]["content"].endswith("Question: And who paid?\nAnswer:")
+        chat.say("Stop?")
+        chat.until(rf"\[rag\] {' '.join(WORDS[:3])}")
+        chat.process.send_signal(signal.SIGINT)
+        chat.until(r"\(stopped\)\n\n> ")
+        server.settle(30)
+        assert server.book[-1].left
+        chat.say("Fail?")
+        chat.until(r"No credit\. \(\w+\)\n\n> ")
+        chat.say("Who brought the bell up?")
+        chat.until(rf"\[long_context\] {ANSWER}\n\n> ")
+        said = [message["content"] for message in server.book[-1].request.body["messages"][:-1]]
+        assert said == ["Who brought the bell up?", ANSWER, "And who paid?", ANSWER]
+        chat.say("")
+        assert chat.end() == 0
+
+
+def test_a_follow_up_question_is_searched_for_as_it_was_reworded() -> None:
+    chat, searched = load("chat"), list[str]()
+    store = load("tenants").make_store(LangChainWords())
+    store.similarity_search = lambda query, **_: searched.append(query) or []
+    rewrite = RunnableLambda(chat.joined)
+    chain = chat.make_chain(store, FakeListChatModel(responses=["unanswerable"]), rewrite=rewrite)
+    chain.invoke({"input": "Who?", "chat_history": []})
+    history = [chat.HumanMessage("Who dived?"), chat.AIMessage("Mr Pellan.")]
+    chain.invoke({"input": "When?", "chat_history": history})
+    assert searched == ["Who?", "Who dived? When?"]
+
+
+# tenants.py
+
+
+@pytest.mark.matrix
+def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackServer) -> None:
+    def answer(request: Request) -> str:
+        divers = re.findall("Osric Pellan|Una Marsh", request.prompt)
+        return "unanswerable" if is_draft(request) else f"It was {' and '.join(sorted({*divers}))}."
+
+    server.answer = answer
+    with start("tenants", model_at=server.openai_url) as tenants:
+        assert tenants.end() == 0, tenants.text
+    _, *shown = re.split(r"^(?=\w[\w ,]*: )", tenants.text, flags=re.MULTILINE)
+    assert shown[:3] + shown[4:] == [
+        "north: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
+        "south: [long_context] It was Una Marsh.\n  read: minutes.md of south\n",
+        "nobody: [long_context] unanswerable\n  read: nothing\n",
+        "own retriever, told: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
+    ]
+    assert re.match(r"own retriever, not told: cannot tell what .* in tenant: give StoredDocuments\(", shown[3])
+    assert [is_draft(entry.request) for entry in server.book] == [True, False] * 2 + [True] + [True, False]
+
+
+# chroma_server.py
+
+
+@pytest.mark.matrix
+def test_a_chroma_server_is_indexed_once_and_asked_from_another_process(server: LoopbackServer, tmp_path: Path) -> None:
+    chromadb, port = pytest.importorskip("chromadb"), free_port()
+    program = [str(Path(sys.executable).parent / "chroma"), "run", "--path", str(tmp_path), "--host", "127.0.0.1"]
+    with Started([*program, "--port", str(port)], cwd=tmp_path) as chroma:
+
+        def client() -> Any:
+            assert chroma.process.poll() is None, chroma.text
+            try:
+                return chromadb.HttpClient("127.0.0.1", port)
+            except ValueError:
+                return None
+
+        here = wait_for(client, lambda: chroma.text)
+        with start("chroma_server", "--port", port, "index") as index:
+            assert index.end() == 0, index.text
+        (collection,) = here.list_collections()
+        before = collection.get()
+        shown = f"{len(before['ids'])} passages of 3 documents are indexed"
+        assert shown in index.text
+        command = ["--port", port, "ask", "Who brought the bell up?"]
+        with start("chroma_server", *command, model_at=server.openai_url) as ask:
+            assert ask.end() == 0, ask.text
+        assert re.search(
+            rf"^\[long_context\] {ANSWER}\n  read: .*harbour-minutes\.md.*; [\d,]+ tokens$", ask.text, re.MULTILINE
+        )
+        assert here.list_collections()[0].get() == before
+
+
+# bulk.py
+
+
+@pytest.mark.matrix
+def test_a_bulk_run_that_is_killed_goes_on_and_pays_no_answer_twice(server: LoopbackServer, tmp_path: Path) -> None:
+    questions = [f"What is number {number}?" for number in range(12)]
+    (tmp_path / "questions.jsonl").write_text(
+        "".join(json.dumps({"id": n, "question": text}) + "\n" for n, text in enumerate(questions))
+    )
+    out, command = tmp_path / "answers.jsonl", ["questions.jsonl", "--at-once", "3"]
+    begun: set[str] = set()
+
+    def five_then_silence(request: Request) -> Reply | str:
+        begun.update([asked(request)] if len(begun) < 5 else [])
+        return escalating(request) if asked(request) in begun else Reply(ANSWER, hold_after=0)
+
+    server.answer = five_then_silence
+    with start("bulk", *command, model_at=server.openai_url, cwd=tmp_path) as bulk:
+        wait_for(lambda: len(server.book) == 13 and len(rows_in(out)) == 5, lambda: bulk.text)
+        bulk.process.kill()
+        assert bulk.end() == -signal.SIGKILL
+    server.settle(30)
+    assert [entry.left for entry in server.book].count(True) == 3  # at once, and no more
+    refused, *left = [question for question in questions if question not in begun]
+    with out.open("a") as file:
+        file.write('{"id": 5, "question": "What is num')  # a line that was cut off
+    server.book.clear()
+    server.answer = lambda request: (
+        Reply(status=400, error={"message": "No."}) if asked(request) == refused else escalating(request)
+    )
+    with start("bulk", *command, model_at=server.openai_url, cwd=tmp_path) as bulk:
+        assert bulk.end() == 1
+    calls = Counter(asked(entry.request) for entry in server.book)
+    assert calls == {refused: 1} | dict.fromkeys(left, 2)
+    assert sorted(row["question"] for row in rows_in(out)) == sorted([*begun, *left])
+    assert {(row["answer"], row["route"]) for row in rows_in(out)} == {(ANSWER, "long_context")}
+    (failed,) = rows_in(tmp_path / "answers.failed.jsonl")
+    assert failed["question"] == refused
+    assert failed["error"].startswith("No. (")
+    assert "12/12" in bulk.text
+    assert re.search(r"^ +queries +0 +6 +6$", bulk.text, re.MULTILINE)
+    assert re.search(r"^ +failed attempts +1$", bulk.text, re.MULTILINE)
+    assert "1 failed, see answers.failed.jsonl" in bulk.text
+
+
+@pytest.mark.parametrize(("end", "kept"), [("", 2), ('{"id": 3, "que', 2), ('{"id": 3, "question": "C?"}', 3)])
+def test_answers_that_were_written_whole_are_kept_whatever_an_editor_did_to_the_file(
+    tmp_path: Path, end: str, kept: int
+) -> None:
+    bulk, out = load("bulk"), tmp_path / "answers.jsonl"
+    out.write_text(f'{{"id": 1, "question": "A?"}}\n\n{{"id": 2, "question": "B?"}}\n{end}', "utf-8")
+    assert len(bulk.read_answers(out)) == kept
+    bulk.add_line(out, {"id": 4, "question": "D?"})
+    assert [row["id"] for row in bulk.read_answers(out)] == [*range(1, kept + 1), 4]
+
+
+def test_questions_of_a_file_are_told_by_their_words_and_id_and_one_without_words_is_named(tmp_path: Path) -> None:
+    bulk, text, rows = load("bulk"), tmp_path / "questions.txt", tmp_path / "questions.jsonl"
+    text.write_text("A?\n\nB?\nA?\n", "utf-8-sig")
+    assert [row["question"] for row in bulk.read_rows(text)] == ["A?", "B?"]
+    rows.write_text('{"question": "A?", "id": [1]}\n{"question": "A?", "id": [2]}\n', "utf-8")
+    assert len(bulk.read_rows(rows)) == 2
+    rows.write_text('{"query": "A?"}\n', "utf-8")
+    with pytest.raises(ValueError, match="there is no question in"):
+        bulk.read_rows(rows)
+
+
+async def test_what_failed_in_bulk_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
+    bulk, seen = load("bulk"), []
+
+    def answer(prompt: Any) -> str:
+        seen.append(question_in(prompt.to_string()))
+        if "B?" in seen[-1] and len(seen) < 4:
+            raise ValueError(seen[-1])
+        return ANSWER
+
+    chain = SelfRouteChain(
+        retriever=RunnableLambda(lambda _: [Document("x")]), llm=RunnableLambda(answer), documents=[Document("x")]
+    )
+    (tmp_path / "questions.txt").write_text("A?\n\n B? \nC?\nA?\n")
+    rows, out = bulk.read_rows(tmp_path / "questions.txt"), tmp_path / "answers.jsonl"
+    config = RunnableConfig(max_concurrency=1)
+    assert await bulk.answer_all(chain, rows, out=out, config=config) == 1
+    assert [row["question"] for row in rows_in(tmp_path / "answers.failed.jsonl")] == ["B?"]
+    assert await bulk.answer_all(chain, rows, out=out, config=config) == 0
+    assert sorted(seen) == ["A?", "B?", "B?", "C?"]
+    first, second, last = (row["question"] for row in rows_in(out))
+    assert ({first, second}, last) == ({"A?", "C?"}, "B?")
+    assert not (tmp_path / "answers.failed.jsonl").exists()
+    assert await bulk.answer_all(chain, rows, out=out, config=config) == 0
+    assert len(seen) == 4

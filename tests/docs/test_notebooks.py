@@ -1,0 +1,124 @@
+"""The notebooks run as they are committed, with outputs that show what they promise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from nbclient import NotebookClient
+
+from langchain_selfroute import SelfRouteChain
+from llamaindex_selfroute import SelfRouteQueryEngine
+from loopback import LoopbackServer
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+named = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+# The kernel's client still asks for an event loop policy of its own, and says that it talks over TCP.
+known = pytest.mark.filterwarnings("ignore::DeprecationWarning:zmq", "ignore::RuntimeWarning:zmq")
+
+MINUTES = "Ms Okafor chaired the meeting in April."
+QUESTION = "Who chaired the meeting in April?"
+MODELS = [("openai", "gpt-4o-mini"), ("gemini", "gemini-2.5-flash"), ("openai", "my-model")]
+PATH = re.compile(r"(?:^|[\s'\"(=\[])(?:/[\w.+-]+){2,}|[A-Z]:\\\\?\w", re.MULTILINE)
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def shape(notebook: Any) -> list[list[str]]:
+    """What kinds of output each cell has: words differ with the machine's arithmetic, pieces with its speed."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [[kind for kind, _ in groupby(output.output_type for output in cell.outputs)] for cell in cells]
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(600)
+@known
+@named
+def test_a_notebook_runs_offline_and_shows_as_much_as_is_committed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("ANONYMIZED_TELEMETRY", "False")
+    committed = nbformat.read(path, as_version=4)
+    fresh = nbformat.read(path, as_version=4)
+    NotebookClient(fresh, timeout=600, kernel_name="python3").execute()
+    assert shape(fresh) == shape(committed)
+
+
+@named
+def test_a_notebook_is_committed_with_its_outputs_and_a_plot(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+    assert any("image/png" in output.get("data", {}) for output in outputs(notebook))
+    assert not [o for o in outputs(notebook) if o.output_type == "error" or o.get("name") == "stderr"]
+
+
+@named
+def test_the_outputs_of_a_notebook_name_no_file_of_the_machine_that_ran_it(path: Path) -> None:
+    for output in outputs(nbformat.read(path, as_version=4)):
+        data = output.get("data", {})
+        for text in (output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))):
+            assert not PATH.search(text)
+
+
+@pytest.fixture
+def server(one_certificate: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda request: "Ms Okafor" if MINUTES in request.prompt else "unanswerable") as server:
+        for provider in ("OPENAI", "GOOGLE"):
+            monkeypatch.setenv(f"{provider}_API_KEY", "none")
+        for variable in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):  # that of the client, and LlamaIndex's
+            monkeypatch.setenv(variable, server.openai_url)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.gemini_url)
+        yield server
+
+
+def with_a_real_model(name: str, server: LoopbackServer) -> Iterator[Any]:
+    """What the last cell of a notebook shows, once for each of its models: imports, one model, what is made of it."""
+    text = nbformat.read(FOLDER / name, as_version=4).cells[-1].source
+    [block] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    statements = ast.parse(block.replace("http://localhost:8000/v1", server.openai_url)).body
+    models = [each for each in statements if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "llm"]
+    for model in models:
+        kept = [each for each in statements if each is model or each not in models]
+        yield compile(ast.Module(kept, type_ignores=[]), name, "exec")
+
+
+def asked(server: LoopbackServer) -> list[tuple[str, str]]:
+    return [(entry.request.protocol, entry.request.model) for entry in server.book]
+
+
+def test_every_model_that_the_langchain_notebook_names_answers(server: LoopbackServer) -> None:
+    minutes = Document(MINUTES, metadata={"source": "minutes"})
+    store = InMemoryVectorStore.from_documents([minutes], DeterministicFakeEmbedding(size=8))
+    for block in with_a_real_model("01_langchain.ipynb", server):
+        names: dict[str, Any] = {"store": store, "SelfRouteChain": SelfRouteChain}
+        exec(block, names)  # noqa: S102
+        result = names["chain"].invoke(QUESTION)
+        assert (result["answer"], result["route"], result["usage"]["estimated"]) == ("Ms Okafor", "rag", False)
+    assert asked(server) == MODELS
+    *_, last = names["chain"].stream(QUESTION)  # a server of one's own tells its counts only if asked by `stream_usage`
+    assert last["usage"]["estimated"] is False
+
+
+def test_every_model_that_the_llamaindex_notebook_names_answers(server: LoopbackServer) -> None:
+    index = VectorStoreIndex.from_documents([LlamaIndexDocument(text=MINUTES)], embed_model=MockEmbedding(8))
+    for block in with_a_real_model("02_llamaindex.ipynb", server):
+        names: dict[str, Any] = {"index": index, "SelfRouteQueryEngine": SelfRouteQueryEngine}
+        exec(block, names)  # noqa: S102
+        response = names["query_engine"].query(QUESTION)
+        assert (str(response), response.metadata["route"]) == ("Ms Okafor", "rag")
+        assert response.metadata["usage"]["estimated"] is False
+    assert asked(server) == MODELS

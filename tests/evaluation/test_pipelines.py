@@ -1,0 +1,573 @@
+"""Chains and query engines by each strategy: both frameworks say, ask and pay the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_google_genai import ChatGoogleGenerativeAI
+from langchain_openai import ChatOpenAI
+from llama_index.core import Document
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.llms.google_genai import GoogleGenAI
+from llama_index.llms.openai_like import OpenAILike
+
+import langchain_parts
+import llamaindex_parts
+from langchain_selfroute import SelfRouteChain
+from llamaindex_parts import ScriptedLLM
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+from llamaindex_stores_parts import declining, only, simple, split
+from loopback import LoopbackServer, Reply, Request
+from scenarios import DECLINED, FINAL, FOUND, NOTHING_RETRIEVED, PASSAGE_TEXTS, PLAIN, QUESTION, WHOLE, Scenario
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.replies import FILE, Replies
+from selfroute.evaluation.asking.runner import Task
+from selfroute.evaluation.asking.with_langchain import ChainPipeline
+from selfroute.evaluation.asking.with_llamaindex import EnginePipeline
+from selfroute.evaluation.evaluating import evaluate
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.results import STRATEGIES, Evaluation
+from structured_parts import Calling, Reporting
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+KEY = "sk-proj-0123456789abcdefghijklmnop"
+ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]
+CHAIRED = Question("d", "1", QUESTION, ("Ms Okafor",))
+REPORT = json.dumps({"answerable": True, "answer": "Ms Okafor."})
+NO_REPORT = json.dumps({"answerable": False, "answer": ""})
+
+
+def _chain(**fields: Any) -> SelfRouteChain:
+    return langchain_parts.a_chain(**fields)
+
+
+def _engine(**fields: Any) -> SelfRouteQueryEngine:
+    return llamaindex_parts.an_engine(**fields)
+
+
+def _plain_engine(**fields: Any) -> RetrieverQueryEngine:
+    engine = _engine(**fields)
+    return RetrieverQueryEngine(engine.retriever, engine._response_synthesizer)
+
+
+def _completing(**fields: Any) -> SelfRouteQueryEngine:
+    return _engine(is_chat=False, **fields)
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework: what makes a pipeline over a scripted model, and how that is asked and found again."""
+
+    make: Callable[..., Any]
+    retriever: Callable[..., Any]
+    pipeline: Callable[[Any, Replies], Any]
+    model: Callable[[Any], Any]
+    ask: Callable[[Any], dict[str, Any]]
+    reporting: type[Any]
+    openai: Callable[..., Any]
+
+    def over(self, scenario: Scenario, **fields: Any) -> Any:
+        """The pipeline of a scenario."""
+        given = {"retriever": self.retriever([])} if scenario.draft is None else {}
+        script = {"draft": scenario.draft, "final": FINAL, "refusal": scenario.refusal, "usage": True}
+        return self.make(**{**script, **given, **fields})
+
+
+def _chat_openai(server: LoopbackServer, **options: Any) -> ChatOpenAI:
+    given = {"model": "gpt-4o-mini", "temperature": 0.0, "api_key": KEY, **options}
+    return ChatOpenAI(base_url=server.openai_url, max_retries=0, **given)
+
+
+def _openai_like(server: LoopbackServer, **options: Any) -> OpenAILike:
+    given = {"model": "gpt-4o-mini", "temperature": 0.0, "api_key": KEY, "is_chat_model": True, **options}
+    return OpenAILike(api_base=server.openai_url, max_retries=0, timeout=10, **given)
+
+
+def _chat_gemini(server: LoopbackServer, **options: Any) -> ChatGoogleGenerativeAI:
+    given = {"model": "gemini-2.0-flash", "temperature": 0.0, "api_key": KEY, **options}
+    return ChatGoogleGenerativeAI(base_url=server.gemini_url, max_retries=1, **given)
+
+
+def _google_genai(server: LoopbackServer, **options: Any) -> GoogleGenAI:
+    given = {"model": "gemini-2.0-flash", "temperature": 0.0, "api_key": KEY, "max_tokens": 99, **options}
+    address: Any = {"base_url": server.gemini_url}
+    return GoogleGenAI(http_options=address, max_retries=0, context_window=1_000_000, **given)
+
+
+LANGCHAIN = Framework(
+    _chain,
+    lambda passages: langchain_parts.ListRetriever(passages=passages),
+    ChainPipeline,
+    lambda chain: chain.llm,
+    lambda chain: chain.invoke(QUESTION),
+    Reporting,
+    _chat_openai,
+)
+
+
+def _asked(engine: Any) -> dict[str, Any]:
+    response = engine.query(QUESTION)
+    return {"answer": str(response), **response.metadata}  # `str` reads a stream to its end
+
+
+LLAMAINDEX = Framework(
+    _engine,
+    llamaindex_parts.ListRetriever,
+    EnginePipeline,
+    llamaindex_parts.model_of,
+    _asked,
+    Calling,
+    _openai_like,
+)
+FRAMEWORKS = {
+    "langchain": LANGCHAIN,
+    "llamaindex": LLAMAINDEX,
+    "llamaindex completing": replace(LLAMAINDEX, make=_completing),
+    "llamaindex as_query_engine": replace(LLAMAINDEX, make=_plain_engine),
+    "llamaindex streaming": replace(LLAMAINDEX, make=lambda **fields: _engine(streaming=True, **fields)),
+}
+everywhere = pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=FRAMEWORKS)
+both = pytest.mark.parametrize("framework", [LANGCHAIN, LLAMAINDEX], ids=["langchain", "llamaindex"])
+
+
+def _by_strategy(done: Evaluation) -> dict[str, Any]:
+    assert not done.failures, done.failures
+    return {one.strategy: one for one in done.results}
+
+
+@everywhere
+def test_three_strategies_share_a_draft_and_a_reading(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED)
+    by = _by_strategy(evaluate(pipeline, ONE))
+    assert [(by[name].answer, by[name].route, by[name].answerable) for name in STRATEGIES] == [
+        ("unanswerable", "rag", False),
+        (FOUND, "long_context", True),
+        (FOUND, "long_context", True),
+    ]
+    assert sorted(framework.model(pipeline).steps) == ["long_context", "rag"]
+    assert by["rag"].draft == by["self_route"].draft == "unanswerable"
+    assert by["long_context"].draft is None
+    assert by["rag"].score == 0 < by["self_route"].score == by["long_context"].score
+    assert by["rag"].decision["declined"]
+    assert by["self_route"].decision["declined"]
+    for name in ("rag", "self_route"):
+        assert [passage.text for passage in by[name].passages] == list(PASSAGE_TEXTS)
+
+
+@everywhere
+@pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
+def test_self_route_is_the_pipeline_as_it_is(framework: Framework, scenario: Scenario) -> None:
+    one = _by_strategy(evaluate(framework.over(scenario), ONE, strategies=["self_route"]))["self_route"]
+    told = framework.ask(framework.over(scenario))
+    assert (one.answer, one.route, one.answerable) == (told["answer"], told["route"], told["answerable"])
+    assert (one.decision, one.passages == []) == (told["decision"], told["retrieved"] == [])
+    if not told["usage"]["estimated"]:  # as it is of streams
+        assert one.usage == told["usage"]
+
+
+@pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
+@pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
+def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> None:
+    told = [_by_strategy(evaluate(one.over(scenario, usage=usage), ONE)) for one in (LANGCHAIN, LLAMAINDEX)]
+    chain, engine = (
+        {name: replace(result, passages=[passage.text for passage in result.passages]) for name, result in by.items()}
+        for by in told
+    )
+    assert chain == engine
+
+
+@everywhere
+def test_long_context_pays_for_no_draft(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED)
+    one = _by_strategy(evaluate(pipeline, ONE, strategies=["long_context"]))["long_context"]
+    assert framework.model(pipeline).steps == ["long_context"]
+    assert one.usage["rag"] is None
+    prompt = framework.model(pipeline).calls[0].prompt
+    assert one.usage["long_context"]["input_tokens"] == len(prompt.split())
+    assert one.usage["long_context"]["cached_tokens"] == len(prompt.split()) // 2
+
+
+@everywhere
+def test_rag_reads_no_document(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED, final=None)
+    one = _by_strategy(evaluate(pipeline, ONE, strategies=["rag"]))["rag"]
+    assert (one.answer, one.route, one.usage["long_context"]) == ("unanswerable", "rag", None)
+
+
+@everywhere
+def test_what_is_evaluated_stays_as_it_was(framework: Framework) -> None:
+    pipeline, fresh = framework.over(DECLINED), framework.over(DECLINED)
+    before = dict(vars(pipeline))
+    parts = dict(vars(pipeline._response_synthesizer)) if "_response_synthesizer" in before else {}
+    evaluate(pipeline, ONE, drop_closed_book=True)
+    assert {name: value for name, value in vars(pipeline).items() if name in before} == before
+    if parts:
+        assert vars(pipeline._response_synthesizer) == parts
+    calls = len(framework.model(pipeline).calls)
+    assert framework.ask(pipeline) == framework.ask(fresh)
+    assert len(framework.model(pipeline).calls) == calls + 2
+
+
+@everywhere
+def test_a_second_run_asks_nothing(framework: Framework, tmp_path: Path) -> None:
+    first = evaluate(framework.over(DECLINED), ONE, folder=tmp_path, drop_closed_book=True, explain_declines=True)
+    silent = framework.over(DECLINED, draft=None, final=None)
+    second = evaluate(silent, ONE, folder=tmp_path, drop_closed_book=True, explain_declines=True)
+    assert framework.model(silent).calls == []
+    assert (second.results, second.reasons) == (first.results, first.reasons)
+    assert len(first.reasons) == 1
+    assert len((tmp_path / FILE).read_text().splitlines()) == 4
+
+
+@everywhere
+def test_an_interrupted_run_asks_for_the_rest(framework: Framework, tmp_path: Path) -> None:
+    failing = framework.over(DECLINED, failures={"long_context": [TimeoutError("too slow")] * 2})
+    broken = evaluate(failing, ONE, folder=tmp_path)
+    assert [one.strategy for one in broken.failures] == ["self_route", "long_context"]
+    assert [one.strategy for one in broken.results] == ["rag"]
+    assert "too slow" in broken.failures[0].error
+    resumed = framework.over(DECLINED, draft=None)
+    by = _by_strategy(evaluate(resumed, ONE, folder=tmp_path))
+    assert framework.model(resumed).steps == ["long_context"]
+    assert by["self_route"].answer == FOUND
+
+
+DIFFERENT: dict[str, dict[str, Any]] = {
+    "another model": {"label": "another"},
+    "another refusal": {"refusal": "no idea"},
+    "other passages": {"retriever": 1},
+}
+
+
+@both
+@pytest.mark.parametrize("change", DIFFERENT.values(), ids=DIFFERENT)
+def test_what_differs_is_asked_for_itself(framework: Framework, change: dict[str, Any], tmp_path: Path) -> None:
+    evaluate(framework.over(PLAIN), ONE, folder=tmp_path, strategies=["rag"])
+    if "retriever" in change:
+        passages = langchain_parts.PASSAGES if framework is LANGCHAIN else llamaindex_parts.PASSAGES
+        change = {"retriever": framework.retriever(passages[:1])}
+    again = framework.over(PLAIN, **change)
+    evaluate(again, ONE, folder=tmp_path, strategies=["rag"])
+    assert framework.model(again).steps == ["rag"]
+
+
+@both
+def test_without_any_text_and_why(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED, draft=lambda prompt: ("B",) if "Now:" not in prompt else ("Ms Okafor",))
+    model = framework.model(pipeline)
+    by = framework.pipeline(pipeline, Replies())
+    question = replace(CHAIRED, choices=("Mr Lin", "Ms Okafor"))
+    outcome = by.ask(Task(question, "closed_book"))
+    assert (outcome.answer, outcome.route, outcome.answerable, outcome.usage["rag"]) == ("B", None, True, None)
+    assert "A. Mr Lin\nB. Ms Okafor" in model.calls[0].prompt
+    assert not any(text in model.calls[0].prompt for text in PASSAGE_TEXTS)
+    assert outcome.usage["long_context"]["input_tokens"] == len(model.calls[0].prompt.split())
+    by.explain(Task(CHAIRED, "self_route"), by.ask(Task(CHAIRED, "rag")).passages)
+    assert "\n\n".join(PASSAGE_TEXTS) in model.calls[-1].prompt
+
+
+REPORTING = {
+    "langchain": (LANGCHAIN, Reporting),
+    "llamaindex": (LLAMAINDEX, Calling),
+    "llamaindex in words": (LLAMAINDEX, ScriptedLLM),
+}
+
+
+@pytest.mark.parametrize(("framework", "kind"), REPORTING.values(), ids=REPORTING)
+@pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
+def test_structured_replies_are_kept_too(framework: Framework, kind: type[Any], usage: bool, tmp_path: Path) -> None:
+    script = {"draft": (NO_REPORT,), "final": (REPORT,), "usage": usage}
+
+    def pipeline(**options: Any) -> Any:
+        return framework.make(llm=kind(**{**script, **options}), answerability="structured")
+
+    first = pipeline()
+    by = _by_strategy(evaluate(first, ONE, folder=tmp_path))
+    assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
+    assert sorted(framework.model(first).steps) == ["long_context", "rag"]
+    assert by["rag"].draft == "unanswerable"
+    told = framework.ask(pipeline())
+    assert by["self_route"].decision == told["decision"]
+    if usage:
+        assert by["self_route"].usage == told["usage"]
+    second = pipeline(draft=None, final=None)
+    assert _by_strategy(evaluate(second, ONE, folder=tmp_path)) == by
+    other = pipeline(label="another")
+    evaluate(other, ONE, folder=tmp_path, strategies=["rag"])
+    assert framework.model(other).steps == ["rag"]
+
+
+@both
+def test_a_structured_reply_is_no_reply_in_text(framework: Framework, tmp_path: Path) -> None:
+    model = framework.reporting(draft=(REPORT,), final=(REPORT,))
+    evaluate(framework.make(llm=model, answerability="structured"), ONE, folder=tmp_path, strategies=["rag"])
+    evaluate(framework.make(llm=model), ONE, folder=tmp_path, strategies=["rag"])
+    assert model.steps == ["rag", "rag"]
+
+
+@everywhere
+def test_many_threads_ask_once_for_each_question(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED, delay=0.001)
+    rows = [{"question": f"{QUESTION} In {year}?", "answers": ["Ms Okafor"]} for year in range(24)]
+    done = evaluate(pipeline, rows, concurrency=8)
+    assert not done.failures
+    assert len(done.results) == 72
+    assert sorted(framework.model(pipeline).steps) == ["long_context"] * 24 + ["rag"] * 24
+    prompts = {call.prompt for call in framework.model(pipeline).calls}
+    assert len(prompts) == 48
+
+
+@both
+def test_threads_that_ask_the_same_wait_for_one_reply(framework: Framework) -> None:
+    pipeline = framework.over(DECLINED, delay=0.02)
+    by = framework.pipeline(pipeline, Replies())
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(by.ask, [Task(CHAIRED, "self_route")] * 8))
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+    assert sorted(framework.model(pipeline).steps) == ["long_context", "rag"]
+
+
+def _retrying(model: Any) -> Any:
+    return model.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
+
+
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "bind": lambda model: model.bind(stop=["\n"]),
+    "config": lambda model: model.with_config(tags=["mine"]),
+    "retries": _retrying,
+    "fallbacks": lambda model: langchain_parts.ScriptedModel(
+        failures={"rag": [ValueError()] * 9, "long_context": [ValueError()] * 9}, draft=("x",), final=("x",)
+    ).with_fallbacks([model]),
+    "a sequence": lambda model: model | RunnableLambda(lambda message: message),
+    "configurable": lambda model: model.configurable_fields(label=ConfigurableField("label")),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_a_wrapped_model_is_kept_as_it_is_wrapped(wrap: Callable[[Any], Any], tmp_path: Path) -> None:
+    def chain(model: Any) -> SelfRouteChain:
+        return langchain_parts.a_chain(llm=wrap(model))
+
+    model = langchain_parts.ScriptedModel(draft=("unanswerable",), final=FINAL, usage=True, label="m")
+    by = _by_strategy(evaluate(chain(model), ONE, folder=tmp_path))
+    assert sorted(model.steps) == ["long_context", "rag"]
+    told = chain(model.model_copy(update={"calls": []})).invoke(QUESTION)
+    assert (by["self_route"].answer, by["self_route"].usage) == (told["answer"], told["usage"])
+    silent = langchain_parts.ScriptedModel(label="m")
+    assert _by_strategy(evaluate(chain(silent), ONE, folder=tmp_path)) == by
+
+
+@pytest.mark.parametrize("name", ["bind", "config", "retries", "configurable"])
+def test_a_wrapped_model_is_kept_structured(name: str, tmp_path: Path) -> None:
+    def asked(label: str) -> list[str]:
+        model = Reporting(draft=(NO_REPORT,), final=(REPORT,), usage=True, label=label)
+        chain = langchain_parts.a_chain(llm=WRAPPED[name](model), answerability="structured")
+        by = _by_strategy(evaluate(chain, ONE, folder=tmp_path))
+        assert [by[strategy].answer for strategy in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
+        return sorted(model.steps)
+
+    both_steps = ["long_context", "rag"]
+    assert [asked(label) for label in ("one", "one", "another")] == [both_steps, [], both_steps]
+
+
+def test_what_is_bound_counts(tmp_path: Path) -> None:
+    model = langchain_parts.ScriptedModel(draft=("unanswerable",), final=FINAL)
+    for stop in (["a"], ["b"], ["a"]):
+        evaluate(langchain_parts.a_chain(llm=model.bind(stop=stop)), ONE, folder=tmp_path, strategies=["rag"])
+    assert [call.options["stop"] for call in model.calls] == [["a"], ["b"]]
+
+
+@both
+def test_two_models_are_two(framework: Framework) -> None:
+    second = framework.model(framework.make(draft=None, final=FINAL, label="second"))
+    pipeline = framework.make(draft=("unanswerable",), final=None, long_context_llm=second, label="first")
+    by = _by_strategy(evaluate(pipeline, ONE))
+    assert by["self_route"].answer == FOUND
+    assert (framework.model(pipeline).steps, second.steps) == (["rag"], ["long_context"])
+
+
+class Counting(SelfRouteQueryEngine):
+    """An engine of the user's own class."""
+
+    def _query(self, query_bundle: Any) -> Any:
+        response = super()._query(query_bundle)
+        response.response = f"{response.response} (counted)"
+        return response
+
+
+def test_a_subclass_of_the_engine_stays_one() -> None:
+    engine = _engine()
+    mine = Counting(engine.retriever, engine._response_synthesizer)
+    assert _by_strategy(evaluate(mine, ONE))["self_route"].answer == f"{FOUND} (counted)"
+
+
+def test_postprocessors_stay_and_passages_are_what_came_through() -> None:
+    engine = _engine(node_postprocessors=[SimilarityPostprocessor(similarity_cutoff=0.85)])
+    one = _by_strategy(evaluate(engine, ONE, strategies=["self_route"]))["self_route"]
+    assert [(passage.text, passage.score) for passage in one.passages] == [(PASSAGE_TEXTS[0], 0.9)]
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["both are filtered", "the retriever is filtered"])
+def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
+    documents = [
+        Document(text=f"{WHOLE} of {tenant}. {'Tea was served. ' * 30}", id_="minutes", metadata={"tenant": tenant})
+        for tenant in ("a", "b")
+    ]
+    index = simple(split(*documents))
+    mine = only("tenant", "a")
+    llm = declining()
+    if own:
+        engine = SelfRouteQueryEngine.from_index(index, llm=llm, filters=mine)
+    else:
+        engine = SelfRouteQueryEngine(index.as_retriever(filters=mine), documents=StoredDocuments(index), llm=llm)
+    by = _by_strategy(evaluate(engine, ONE))
+    assert by["self_route"].answer == FOUND
+    assert len(llm.calls) == 2
+    assert all(f"{WHOLE} of a" in call.prompt for call in llm.calls)
+    assert not any(f"{WHOLE} of b" in call.prompt for call in llm.calls)
+
+
+def test_events_and_callbacks_are_those_of_a_query() -> None:
+    told = []
+    for ask in (lambda engine: engine.query(QUESTION), lambda engine: evaluate(engine, ONE, strategies=["self_route"])):
+        with llamaindex_parts.recorded() as recording:
+            ask(_engine(callback_manager=recording.manager))
+        told.append((recording.events.names, recording.callbacks.log))
+    assert told[0] == told[1]
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    def answer(request: Request) -> Reply:
+        text = "Ms Okafor" if WHOLE in request.prompt else "unanswerable"
+        return Reply(text, cached_tokens=3, thinking_tokens=2)
+
+    with LoopbackServer(answer) as running:
+        yield running
+
+
+CLIENTS = {
+    "langchain openai": (LANGCHAIN, _chat_openai),
+    "langchain gemini": (LANGCHAIN, _chat_gemini),
+    "llamaindex openai": (LLAMAINDEX, _openai_like),
+    "llamaindex gemini": (LLAMAINDEX, _google_genai),
+}
+every_client = pytest.mark.parametrize(("framework", "client"), CLIENTS.values(), ids=CLIENTS)
+Client = Callable[..., Any]
+
+
+def _over(framework: Framework, server: LoopbackServer, **options: Any) -> Any:
+    return framework.make(llm=framework.openai(server, **options))
+
+
+@every_client
+def test_over_the_wire_each_prompt_is_asked_once(
+    framework: Framework, client: Client, server: LoopbackServer, tmp_path: Path
+) -> None:
+    def pipeline(**options: Any) -> Any:
+        return framework.make(llm=client(server, **options))
+
+    by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
+    assert len(server.book) == 2
+    told = framework.ask(pipeline())
+    assert by["self_route"].usage == told["usage"]
+    assert float(told["usage"]["cost"]) > 0
+    assert told["usage"]["rag"]["cached_tokens"] == 3
+    assert by["long_context"].usage["long_context"] == told["usage"]["long_context"]
+    assert by["rag"].usage["rag"] == told["usage"]["rag"]
+    assert KEY not in (tmp_path / FILE).read_text()
+    asked = len(server.book)
+    assert _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path)) == by
+    assert _by_strategy(evaluate(pipeline(api_key="another-key"), ONE, folder=tmp_path)) == by
+    assert len(server.book) == asked
+
+
+SETTINGS = [
+    *(("openai", options) for options in ({"temperature": 1.0}, {"model": "gpt-4o"}, {"max_tokens": 7})),
+    *(("gemini", options) for options in ({"temperature": 1.0}, {"model": "gemini-1.5-pro"}, {"max_tokens": 7})),
+]
+
+
+@both
+@pytest.mark.parametrize(("provider", "options"), SETTINGS, ids=str)
+def test_over_the_wire_other_settings_are_asked_for_themselves(
+    framework: Framework, provider: str, options: dict[str, Any], server: LoopbackServer, tmp_path: Path
+) -> None:
+    name = "langchain" if framework is LANGCHAIN else "llamaindex"
+    client = CLIENTS[f"{name} {provider}"][1]
+    evaluate(framework.make(llm=client(server)), ONE, folder=tmp_path, strategies=["rag"])
+    evaluate(framework.make(llm=client(server, **options)), ONE, folder=tmp_path, strategies=["rag"])
+    assert len(server.book) == 2
+
+
+def test_a_copied_model_that_was_changed_is_another(server: LoopbackServer, tmp_path: Path) -> None:
+    model = _chat_openai(server)
+    for one in (model, model.model_copy(update={"temperature": 0.5}), model):
+        evaluate(_chain(llm=one), ONE, folder=tmp_path, strategies=["rag"])
+    assert [entry.request.body["temperature"] for entry in server.book] == [0.0, 0.5]
+
+
+@both
+def test_an_error_of_the_server_is_a_failure_and_nothing_is_kept(
+    framework: Framework, server: LoopbackServer, tmp_path: Path
+) -> None:
+    server.answer = lambda _: Reply(status=500, error={"message": f"no key {KEY} here", "type": "x", "code": None})
+    done = evaluate(_over(framework, server), ONE, folder=tmp_path)
+    assert (done.results, {one.strategy for one in done.failures}) == ([], set(STRATEGIES))
+    assert KEY not in repr(done.failures)
+    assert not (tmp_path / FILE).exists()
+
+
+@both
+def test_structured_over_the_wire(framework: Framework, server: LoopbackServer, tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        text = REPORT if WHOLE in request.prompt else NO_REPORT
+        call = request.body["tools"][0]["function"]["name"] if "tools" in request.body else None
+        return Reply(text, call=call)
+
+    server.answer = answer
+    own = {"is_function_calling_model": True} if framework is LLAMAINDEX else {}
+
+    def pipeline(**options: Any) -> Any:
+        return framework.make(llm=framework.openai(server, **own, **options), answerability="structured")
+
+    by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
+    assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
+    assert len(server.book) == 2
+    assert by["self_route"].usage == framework.ask(pipeline())["usage"]
+    evaluate(pipeline(temperature=1.0), ONE, folder=tmp_path, strategies=["rag"])
+    assert len(server.book) == 5
+
+
+@both
+def test_a_prompt_that_is_too_long_is_asked_again_with_less(framework: Framework) -> None:
+    error = ValueError(
+        "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens."
+    )
+    pipeline = framework.over(DECLINED, failures={"long_context": [error]})
+    told = framework.ask(framework.over(DECLINED, failures={"long_context": [error]}))
+    assert _by_strategy(evaluate(pipeline, ONE, strategies=["self_route"]))["self_route"].usage == told["usage"]
+
+
+@pytest.mark.parametrize("given", [None, "chain", llamaindex_parts.ListRetriever()], ids=["none", "text", "retriever"])
+def test_what_is_no_pipeline_is_refused(given: Any) -> None:
+    with pytest.raises(ConfigurationError, match="SelfRouteChain or a SelfRouteQueryEngine"):
+        evaluate(given, ONE)
+
+
+@both
+def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no price is known"):
+        evaluate(framework.over(PLAIN), ONE, max_cost=1)
+    done = evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=0.000001)
+    assert (done.results, done.stopped is None, server.book) == ([], False, [])
+    assert not evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=1).stopped

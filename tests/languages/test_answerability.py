@@ -1,0 +1,315 @@
+"""Does a reply decline? The verdict on whole replies, the same verdict on streams, and how little a stream waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from replies import ANSWERS, DECLINES, REFUSALS, by_language, languages_put_back
+from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
+from selfroute.errors import ConfigurationError
+from selfroute.languages import LANGUAGES, Language, add_language, grammar
+
+
+def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:
+    """Feed `text` character by character; return how many were taken in when the verdict stood."""
+    gate = Gate(refusal)
+    for taken, character in enumerate(text, start=1):
+        gate.feed(character)
+        if gate.verdict is not None:
+            return taken, gate
+    return len(text), gate
+
+
+@by_language(REFUSALS)
+def test_a_reply_that_is_the_refusal_declines(reply: str) -> None:
+    verdict = declines(reply)
+    assert verdict
+    assert verdict.signal == "sentinel"
+    assert verdict.evidence in reply
+    assert declines(verdict.evidence).signal == "sentinel"
+
+
+@by_language(DECLINES)
+def test_a_reply_that_says_in_its_own_words_that_the_text_does_not_tell_declines(reply: str) -> None:
+    verdict = declines(reply)
+    assert verdict
+    assert verdict.signal == "phrase"
+    assert verdict.evidence
+    assert verdict.evidence in reply
+
+
+@by_language(ANSWERS)
+def test_an_answer_does_not_decline(reply: str) -> None:
+    assert declines(reply) == ANSWERED
+
+
+@pytest.mark.parametrize(
+    "reply", ["", " ", "\n\n", "**", "```\n```", "...", "\u200b", "Answer:", "<think>It was", "<think></think>\n"]
+)
+def test_a_reply_without_a_word_is_empty(reply: str) -> None:
+    assert declines(reply) == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reply"),
+    [
+        ("NO ANSWER", "no answer"),
+        ("NO ANSWER", "**No\nAnswer.**"),
+        ("NO ANSWER", "Antwort: No answer"),
+        ("[NO_ANSWER]", "NO_ANSWER"),
+        ("{unanswerable}", "unanswerable"),
+        ("I don't know", "I don\u2019t know."),
+        ("I don't know", "I DON'T KNOW, the passages stop there"),
+        ("no_answer", "no_answer"),
+        ("no_answer", "no\\_answer"),
+        ("[NO ANSWER]", "[NO ANSWER]"),
+        ("(n/a)*+?", "(N/A)*+?"),
+        ("???", "???"),
+        ("-1", "-1"),
+        ("Unanswerable.", "unanswerable"),
+        ("STRASSE", "Stra\u00dfe"),
+        ("n\u00e3o sei", "na\u0303o sei"),
+        ("\u65e0\u6cd5\u56de\u7b54", "\u65e0\u6cd5\u56de\u7b54\u3002"),
+        ("nicht beantwortbar", "Nicht beantwortbar, da der Text schweigt."),
+        ("The passages do not say whether it was ever found.", "The passages do not say whether it was ever found"),
+    ],
+)
+def test_the_refusal_may_be_any_text(refusal: str, reply: str) -> None:
+    assert declines(reply, refusal).signal == "sentinel"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reply"),
+    [
+        ("NO ANSWER", "No answer was needed."),
+        ("NO ANSWER", "no"),
+        ("a.b*", "axbb"),
+        ("-1", "1"),
+        ("<none>", "None"),
+        ("", "42"),
+        ("unknown", "Unknown U.S. officials met him."),
+        ("unknown", "Unknown car thieves did it."),
+        ("none", "None but the chair may vote."),
+    ],
+)
+def test_another_refusal_matches_nothing_but_itself(refusal: str, reply: str) -> None:
+    assert declines(reply, refusal) == ANSWERED
+
+
+def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
+    assert not ANSWERED
+    assert EMPTY
+    assert NO_PASSAGES.as_dict() == {"declined": True, "signal": "no_passages", "evidence": ""}
+    assert declines("**Unanswerable**").as_dict() == {
+        "declined": True,
+        "signal": "sentinel",
+        "evidence": "Unanswerable",
+    }
+
+
+@pytest.mark.parametrize(
+    "dress", ["{}", "**{}**", "> {}", "  \n{}", "<think>Hm.</think>{}", "Answer: {}", "```\n{}\n```"]
+)
+def test_its_dress_does_not_change_a_verdict(dress: str) -> None:
+    for replies, expected in ((DECLINES, True), (ANSWERS, False)):
+        for reply in replies["English"]:
+            if not reply.startswith(("<", "`", "Answer", "## ")):
+                assert bool(declines(dress.format(reply.replace("'", "\u2019")))) == expected, reply
+
+
+every_reply = [reply for table in (REFUSALS, DECLINES, ANSWERS) for replies in table.values() for reply in replies]
+openings = st.sampled_from([*every_reply, "Answer:", "The", "I don't", "un", "```", "<think>", "</think>", ""])
+fragments = st.one_of(
+    st.sampled_from([" ", "\n", "**", ", but ", ". However, ", "? ", " not ", "12", "The text ", "'", "-", "  \n\n"]),
+    st.text(max_size=12),
+)
+replies = st.builds(
+    lambda before, opening, after, much: before + opening + "".join(after) * much,
+    st.sampled_from(["", " ", "**", "\n> ", "```text\n", "\ufeff", "<think>No.</think>\n", "Answer: "]),
+    openings,
+    st.lists(fragments, max_size=6),
+    st.sampled_from([1, 1, 1, 40]),
+)
+refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
+
+
+@examples(1000)
+@given(reply=replies, refusal=refusals, data=st.data())
+def test_a_stream_gets_the_verdict_of_the_whole_and_loses_nothing(
+    reply: str, refusal: str, data: st.DataObject
+) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(reply)), max_size=12)))
+    pieces = [reply[start:end] for start, end in zip([0, *cuts], [*cuts, len(reply)], strict=True)]
+    gate = Gate(refusal)
+    shown = [gate.feed(piece) for piece in pieces]
+    shown.append(gate.end())
+    assert gate.verdict == declines(reply, refusal)
+    assert "".join(shown) == ("" if gate.verdict else reply)
+    assert gate.feed("more") == ("" if gate.verdict else "more")
+
+
+def test_every_reply_streamed_by_the_character_gets_the_verdict_of_the_whole() -> None:
+    for reply in every_reply:
+        gate = Gate()
+        shown = "".join(map(gate.feed, reply)) + gate.end()
+        assert (gate.verdict, shown) == (declines(reply), "" if gate.verdict else reply)
+
+
+@examples(400)
+@given(reply=replies, refusal=refusals, following=st.one_of(openings, fragments))
+def test_a_settled_verdict_never_changes(reply: str, refusal: str, following: str) -> None:
+    taken, gate = stream(reply, refusal)
+    if gate.verdict is not None:
+        assert declines(reply[:taken], refusal) == gate.verdict
+        assert declines(reply[:taken] + following, refusal) == gate.verdict
+
+
+@pytest.mark.parametrize("first", ["Paris", "Yes", "1921", "42", "$12.4", "Emma", "\u00c9mile", "She", "Mr", "**Rex**"])
+def test_an_answer_whose_first_word_rules_a_decline_out_is_not_held_at_all(first: str) -> None:
+    assert Gate().feed(first) == first
+
+
+@pytest.mark.parametrize(
+    ("reply", "held"),
+    [
+        ("Paris is the capital.", ""),
+        ("No, they never met.", "No"),
+        ("As of May 2021, it was 12.", "As "),
+        ("In 1921 no ship came.", "In "),
+        ("According to the report, it was 12.", "According to the "),
+        ("Based on revenue, it grew.", "Based on "),
+        ("The price is 12.", "The price is "),
+        ("The text says that she left.", "The text says "),
+        ("There are three.", "There are "),
+        ("I kept it.", "I "),
+        ("It was oak.", "It was "),
+    ],
+)
+def test_an_answer_flows_as_soon_as_it_cannot_be_a_decline(reply: str, held: str) -> None:
+    taken, gate = stream(reply + " And so on.")
+    assert gate.verdict == ANSWERED
+    assert len(held) < taken <= len(held) + 5  # the first letters of the next word tell
+    assert reply[len(held) : taken - 1].isalnum() or taken == len(held) + 1
+
+
+@pytest.mark.parametrize("lead", ["", " \n" * 400, "**", "> ", "```text\n", "<think>" + "Hm. " * 400 + "</think>"])
+def test_no_answer_waits_longer_than_its_opening(lead: str) -> None:
+    reply = lead + "The passages" + " and the other old papers of the house" * 50
+    taken, gate = stream(reply)
+    assert gate.verdict == ANSWERED
+    assert taken - len(lead) <= 210
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Unanswerable. The passages only cover 1921, which is",
+        "unanswerable because the passages only cover 1921",
+        "unanswerable from the passages that were given",
+        "unanswerable \u2014 the passages only cover 1921",
+        "**Unanswerable**\n\nThe passages only cover 1921",
+        "unanswerable weil der Text nur 1921 behandelt",
+    ],
+)
+def test_a_refusal_with_more_after_it_is_settled_within_two_words(reply: str) -> None:
+    taken, gate = stream(reply)
+    assert gate.verdict == Verdict(declined=True, signal="sentinel", evidence=reply.strip("*")[:12])
+    assert len(reply[:taken].replace("\u2014", "").split()) <= 3
+
+
+@pytest.mark.parametrize("reply", ["unanswerable", "**Unanswerable.**", "`unanswerable`\n\n", "Answer: unanswerable!"])
+def test_a_reply_that_is_only_the_refusal_stays_open_until_it_ends(reply: str) -> None:
+    _, gate = stream(reply)
+    assert gate.verdict is None
+    assert gate.end() == ""
+    assert gate.verdict == declines(reply)
+
+
+def test_a_declined_stream_shows_nothing_and_ends_twice_alike() -> None:
+    gate = Gate()
+    assert [gate.feed(piece) for piece in ("The text do", "es n", "ot menti", "on it. ", "It is", " short.")] == [
+        ""
+    ] * 6
+    assert gate.end() == ""
+    assert gate.end() == ""
+    assert gate.verdict == declines("The text does not mention it. It is short.")
+
+
+@pytest.mark.parametrize(
+    "unit", ["word ", "unanswerable ", "The passages, ", "I do not know. ", "'", "**", "\n", "<think>", "\u6587"]
+)
+def test_a_huge_reply_is_judged_by_its_opening(unit: str) -> None:
+    huge = unit * (2_000_000 // len(unit))
+    gate = Gate()
+    for at in range(0, 200_000, 4):
+        gate.feed(huge[at : at + 4])
+    gate.end()
+    assert declines(huge) == gate.verdict == declines(huge[:1_000])
+
+
+@pytest.fixture
+def languages() -> Iterator[list[Language]]:
+    with languages_put_back() as known:
+        yield known
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> None:
+    rules = (language.start, *language.declines, *language.answers, *language.labels, *language.explains)
+    used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
+    assert {*language.words, *language.parts} - used <= {"stops"}
+    assert not set(language.words) & set(language.parts)
+
+
+@pytest.mark.matrix
+def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None:
+    expected = [declines(reply) for reply in every_reply]
+    for _ in range(3):
+        grammar.cache_clear()
+        with ThreadPoolExecutor(8) as pool:
+            for found in pool.map(lambda _: [declines(reply) for reply in every_reply], range(8)):
+                assert found == expected
+
+
+def test_a_language_can_be_added_and_replaced(languages: list[Language]) -> None:
+    reply = "Il testo non menziona il prezzo."
+    assert not declines(reply)
+    italian = Language(
+        name="Italian",
+        declines=("{text} non {tell}",),
+        words={"text": "il_testo i_brani il_documento", "tell": "menziona* dice dicono contien* indica*"},
+        labels=("risposta :",),
+        explains=("perch\u00e9 | poich\u00e9",),
+    )
+    add_language(italian)
+    assert declines(reply) == Verdict(declined=True, signal="phrase", evidence="Il testo non menziona")
+    assert declines("Risposta: unanswerable").signal == "sentinel"
+    assert declines("unanswerable perche' il testo tace").signal == "sentinel"
+    assert not declines("Il testo dice che non viene.")
+    assert declines("The passages do not say.")
+    add_language(Language(name="Italian", declines=()))
+    assert not declines(reply)
+    assert [language.name for language in languages].count("Italian") == 1
+
+
+def test_a_language_that_can_not_be_read_is_refused_and_changes_nothing(languages: list[Language]) -> None:
+    before = list(languages)
+    with pytest.raises(ConfigurationError, match="no list or part is named 'testo'"):
+        add_language(Language(name="Italian", declines=("{testo} non",)))
+    assert languages == before
+    assert declines("The passages do not say.")
+
+
+def test_a_rule_that_repeats_the_end_comes_to_an_end(languages: list[Language]) -> None:
+    add_language(
+        Language(name="Endless", declines=("zzz ($)* zzz",), answers=("zzz ($)* zzz",), explains=("zzz ($)* zzz",))
+    )
+    assert not declines("zzz")
+    assert not declines("unanswerable zzz")

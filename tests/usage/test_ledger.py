@@ -1,0 +1,415 @@
+"""What a `Ledger` adds up."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from selfroute.usage import Cost, StepUsage, Usage
+from selfroute.usage import ledger as ledgers
+from selfroute.usage import totals as sums
+from selfroute.usage.entry import Entry
+from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import dollars
+
+COUNTS = st.integers(0, 10**7)
+COSTS = st.one_of(
+    st.builds(Cost, st.decimals(0, 1000, places=9)),
+    st.builds(Cost, st.none(), st.sampled_from(["no name", "no price"])),
+)
+STEPS = st.none() | st.builds(
+    StepUsage, COUNTS, COUNTS, COUNTS, st.booleans(), cost=COSTS, cache_write_tokens=st.just(0)
+)
+USAGES = st.builds(Usage, STEPS, STEPS, st.none() | COUNTS, COSTS)
+SECONDS = st.floats(0, 1000)
+ROUTES = st.sampled_from(["rag", "long_context"])
+ANSWERED = st.builds(
+    Entry, st.just("answered"), USAGES, SECONDS, SECONDS, ROUTES, st.booleans(), st.booleans(), st.none()
+)
+LEFT = st.builds(
+    Entry, st.just("left"), USAGES, SECONDS, st.none() | SECONDS, st.none() | ROUTES, st.none() | st.booleans()
+)
+FAILED = st.builds(
+    Entry,
+    st.just("failed"),
+    USAGES,
+    SECONDS,
+    st.none() | SECONDS,
+    st.none() | ROUTES,
+    st.none() | st.booleans(),
+    st.none(),
+    st.sampled_from(["TimeoutError", "RateLimitError"]),
+)
+ENTRIES = st.lists(ANSWERED | LEFT | FAILED, max_size=20)
+
+
+def added(entries: Iterable[Entry]) -> Ledger:
+    ledger = Ledger()
+    for entry in entries:
+        ledger.add(entry)
+    return ledger
+
+
+KNOWN = Usage(StepUsage(100, 10, 20, cost=Cost(Decimal("0.1"))), None, 1000, Cost(Decimal("0.8")))
+UNMEASURED = Usage(KNOWN.rag)
+
+
+def an_entry(**fields: Any) -> Entry:
+    defaults = {"outcome": "answered", "usage": KNOWN, "seconds": 2.0, "seconds_to_first_text": 1.0, "route": "rag"}
+    return Entry(**{**defaults, "declined": False, "answerable": True, **fields})
+
+
+@examples(60)
+@given(ENTRIES, st.randoms(use_true_random=False))
+def test_the_figures_depend_neither_on_the_order_nor_on_the_threads(entries: list[Entry], random: Any) -> None:
+    shuffled, ledger = random.sample(entries, len(entries)), Ledger()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ledger.add, shuffled))
+    assert ledger.to_dict() == added(entries).to_dict()
+    assert str(ledger) == str(added(entries))
+
+
+def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
+    return [counts for entry in entries if (counts := getattr(entry.usage, step))]
+
+
+@examples(60)
+@given(ENTRIES)
+def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entry]) -> None:
+    tokens = added(entries).to_dict()["tokens"]
+    for step in ("rag", "long_context"):
+        all_of = steps_of(entries, step)
+        assert tokens[step] == {
+            "input_tokens": sum(one.input_tokens for one in all_of),
+            "output_tokens": sum(one.output_tokens for one in all_of),
+            "cached_tokens": sum(one.cached_tokens for one in all_of),
+            "estimated_tokens": sum(one.total_tokens for one in all_of if one.estimated),
+            "total_tokens": sum(one.total_tokens for one in all_of),
+        }
+    assert tokens["total_tokens"] == sum(entry.usage.total_tokens for entry in entries)
+
+
+@examples(60)
+@given(ENTRIES)
+def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
+    figures = added(entries).to_dict()
+    queries = [entry for entry in entries if entry.outcome != "failed"]
+    failed = [entry.error for entry in entries if entry.outcome == "failed"]
+    assert figures["queries"] == len(queries)
+    assert figures["routes"] == {
+        route: sum(entry.route == route for entry in queries) for route in ("rag", "long_context")
+    }
+    assert figures["declined"] == sum(entry.declined is True for entry in queries)
+    assert figures["unanswerable"] == sum(entry.answerable is False for entry in queries)
+    assert figures["left"] == sum(entry.outcome == "left" for entry in queries)
+    assert figures["failed"] == len(failed)
+    assert figures["errors"] == {error: failed.count(error) for error in failed}
+
+
+@examples(60)
+@given(ENTRIES)
+def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
+    answered = [entry.usage for entry in entries if entry.outcome == "answered"]
+    figures = added(entries).to_dict()
+    measured = [usage for usage in answered if usage.long_context_only is not None]
+    unknown = len(answered) - len(measured)
+    read, only = sum(one.input_tokens for one in measured), sum(one.long_context_only or 0 for one in measured)
+    assert figures["savings"] == {
+        "queries": len(measured),
+        "input_tokens": read,
+        "long_context_only": only,
+        "token_ratio": read / only if only and unknown * 10 <= len(answered) else None,
+        "unknown": unknown,
+    }
+    both = [(one.cost.dollars, one.cost_long_context_only.dollars) for one in measured]
+    known = [(cost, alone) for cost, alone in both if cost is not None and alone is not None]
+    compared = figures["money"]["compared"]
+    assert compared["queries"] == len(known)
+    assert Decimal(compared["cost"]) == sum(cost for cost, _ in known)
+    assert Decimal(compared["cost_long_context_only"]) == sum(alone for _, alone in known)
+    if known and (len(answered) - len(known)) * 10 <= len(answered):
+        assert Decimal(compared["saved"]) == sum(alone - cost for cost, alone in known)
+    else:
+        assert compared["saved"] is None
+
+
+@examples(60)
+@given(ENTRIES)
+def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry]) -> None:
+    money = added(entries).to_dict()["money"]
+    steps = [*steps_of(entries, "rag"), *steps_of(entries, "long_context")]
+    known = [step.cost.dollars for step in steps if step.cost.dollars is not None]
+    if known or not steps:
+        assert Decimal(money["cost"]) == sum(known)
+    else:
+        assert money["cost"] is None
+    reasons = [entry.usage.cost.unknown for entry in entries if entry.usage.cost.dollars is None]
+    assert money["unpriced"] == {reason: reasons.count(reason) for reason in reasons}
+
+
+@examples(60)
+@given(ENTRIES)
+def test_the_figures_are_json_and_the_table_fits(entries: list[Entry]) -> None:
+    ledger = added(entries)
+    assert json.loads(json.dumps(ledger.to_dict(), allow_nan=False)) == ledger.to_dict()
+    assert max(len(line) for line in str(ledger).splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("times", "median", "p95"),
+    [([], None, None), ([3.0], 3.0, 3.0), ([1.0, 2.0], 1.5, 1.95), ([float(n) for n in range(101)], 50.0, 95.0)],
+)
+def test_times_are_told_by_route(times: list[float], median: float | None, p95: float | None) -> None:
+    ledger = added(an_entry(seconds=time, seconds_to_first_text=time) for time in times)
+    ledger.add(an_entry(seconds=1e9, route="long_context"))
+    ledger.add(an_entry(outcome="left", seconds=1e9, seconds_to_first_text=None))
+    ledger.add(an_entry(outcome="failed", seconds=1e9, seconds_to_first_text=1e9, error="TimeoutError"))
+    for kind in ("first_text", "end"):
+        assert ledger.to_dict()["seconds"]["rag"][kind] == {"median": pytest.approx(median), "p95": pytest.approx(p95)}
+
+
+def test_of_the_times_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_MAX_TIMES", 10)
+    ledger = added(an_entry(seconds=float(n)) for n in range(25))
+    assert ledger.to_dict()["seconds"]["rag"]["end"]["median"] == 19.5
+    assert ledger.to_dict()["queries"] == 25
+
+
+def pending(later: Callable[[], Usage | None], **fields: Any) -> Entry:
+    """An answered query whose documents' length was not known."""
+    return an_entry(usage=UNMEASURED, later=later, **fields)
+
+
+@examples(60)
+@given(ENTRIES)
+def test_what_becomes_known_later_is_as_if_it_had_been_known_at_once(entries: list[Entry]) -> None:
+    ledger, known = Ledger(), set[int]()
+
+    def later(number: int) -> Usage | None:
+        usage = entries[number].usage
+        return None if number not in known or usage.long_context_only is None else usage
+
+    for number, entry in enumerate(entries):
+        usage = replace(entry.usage, long_context_only=None)
+        ledger.add(replace(entry, usage=usage, later=partial(later, number)))
+    assert ledger.to_dict()["savings"]["queries"] == 0
+    for number in range(len(entries)):
+        known.add(number)
+        str(ledger)
+    assert ledger.to_dict() == added(entries).to_dict()
+    assert str(ledger) == str(added(entries))
+
+
+def test_a_query_whose_length_becomes_known_is_added_once_to_its_route_and_to_all() -> None:
+    asked: list[Usage | None] = [None, None, KNOWN]
+    ledger = added([pending(lambda: asked.pop(0)), an_entry(route="long_context")])
+    assert [ledger.to_dict()["savings"]["unknown"] for _ in range(2)] == [1, 1]
+    figures = ledger.to_dict()
+    assert asked == []  # and it is not asked again
+    assert figures == ledger.to_dict() == added([an_entry(), an_entry(route="long_context")]).to_dict()
+    assert str(ledger) == str(added([an_entry(), an_entry(route="long_context")]))
+
+
+def test_only_what_was_answered_and_is_not_known_is_asked_later() -> None:
+    def never() -> Usage:
+        raise AssertionError
+
+    left = an_entry(outcome="left", usage=UNMEASURED, later=never)
+    failed = an_entry(outcome="failed", usage=UNMEASURED, error="TimeoutError", later=never)
+    assert added([an_entry(later=never), left, failed]).to_dict()["savings"]["queries"] == 1
+
+
+def test_a_query_whose_length_never_becomes_known_stays_unknown() -> None:
+    ledger = added([pending(lambda: None), an_entry(usage=UNMEASURED)])
+    savings = ledger.to_dict()["savings"]
+    assert savings == {"queries": 0, "input_tokens": 0, "long_context_only": 0, "token_ratio": None, "unknown": 2}
+    assert "not compared: 2 of unknown length" in str(ledger)
+
+
+def test_only_the_last_are_asked_again_the_oldest_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "_MAX_WAITING", 10)
+    known, asked = set[int](), list[int]()
+
+    def later(number: int) -> Usage | None:
+        asked.append(number)
+        return KNOWN if number in known else None
+
+    ledger = added(pending(partial(later, number)) for number in range(10))
+    known |= {1, 3, 5}
+    for number in range(10, 15):
+        ledger.add(pending(partial(later, number)))
+    assert asked == [0, 1, 2, 3, 4]
+    known |= {0, 2, 4, 12}  # the even ones too late
+    savings = ledger.to_dict()["savings"]
+    assert (savings["queries"], savings["unknown"]) == (4, 11)
+    assert asked[5:] == list(range(5, 15))
+
+
+def test_a_sample_of_one_side_has_no_share_and_nothing_saved() -> None:
+    read = Usage(KNOWN.rag, StepUsage(1000, 10, cost=Cost(Decimal("0.8"))), 1000, Cost(Decimal("0.8")))
+    known: list[Usage] = []
+    rag = [pending(lambda: known[0] if known else None)] * 40
+    ledger = added([*rag, *[an_entry(usage=read, route="long_context", declined=True)] * 10])
+    figures, table = ledger.to_dict(), str(ledger)
+    assert (figures["savings"]["queries"], figures["savings"]["unknown"]) == (10, 40)
+    assert (figures["savings"]["input_tokens"], figures["savings"]["long_context_only"]) == (11_000, 10_000)
+    assert (figures["savings"]["token_ratio"], figures["money"]["compared"]["saved"]) == (None, None)
+    assert "saved:" not in table
+    assert "tokens read:" not in table
+    assert table.endswith("not compared: 40 of unknown length (too many to tell what was saved)")
+    known.append(KNOWN)
+    assert ledger.to_dict()["savings"]["token_ratio"] == 15_000 / 50_000
+    assert ledger.to_dict()["money"]["compared"]["saved"] == "27.0"
+
+
+@pytest.mark.parametrize(("answered", "unknown", "told"), [(10, 1, True), (19, 2, False), (20, 2, True), (9, 1, False)])
+def test_a_tenth_may_be_unknown(answered: int, unknown: int, *, told: bool) -> None:
+    entries = [*[an_entry()] * (answered - unknown), *[an_entry(usage=UNMEASURED)] * unknown]
+    figures = added([*entries, an_entry(outcome="left"), an_entry(outcome="failed", error="TimeoutError")]).to_dict()
+    assert (figures["savings"]["token_ratio"] is not None) is told
+    assert (figures["money"]["compared"]["saved"] is not None) is told
+
+
+def test_nothing_is_saved_where_prices_are_missing_of_more_than_a_tenth() -> None:
+    unpriced = Usage(StepUsage(100, 10, cost=Cost(None, "no price")), None, 1000, Cost(None, "no price"))
+    figures = added([an_entry(), an_entry(usage=unpriced)]).to_dict()
+    assert figures["savings"]["token_ratio"] == 0.1
+    assert (figures["money"]["compared"]["queries"], figures["money"]["compared"]["saved"]) == (1, None)
+    assert Ledger().to_dict()["money"]["compared"]["saved"] is None
+
+
+@examples(60)
+@given(ENTRIES)
+def test_a_ledger_that_is_reset_tells_what_it_ends_and_is_as_new(entries: list[Entry]) -> None:
+    ledger = added([*entries, pending(lambda: KNOWN)])
+    assert ledger.reset() == added([*entries, an_entry()]).to_dict()
+    assert ledger.to_dict() == Ledger().to_dict()
+    assert str(ledger) == "no queries yet"
+
+
+def test_what_waits_when_a_ledger_is_reset_is_over() -> None:
+    known: list[Usage] = []
+    ledger = added([pending(lambda: known[0] if known else None)])
+    assert ledger.reset()["savings"]["unknown"] == 1
+    known.append(KNOWN)
+    assert ledger.to_dict() == Ledger().to_dict()
+
+
+def test_between_resets_nothing_is_lost_or_counted_twice() -> None:
+    ledger, ended, over = Ledger(), list[dict[str, Any]](), threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            ended.append(ledger.reset())
+            str(ledger)
+
+    with ThreadPoolExecutor(6) as pool:
+        looking = [pool.submit(look) for _ in range(2)]
+        adding = [pool.submit(ledger.add, pending(lambda: KNOWN)) for _ in range(3000)]
+        for one in adding:
+            one.result()
+        over.set()
+        for one in looking:
+            one.result()
+    ended.append(ledger.reset())
+    assert sum(figures["queries"] for figures in ended) == 3000
+    assert sum(figures["savings"]["queries"] for figures in ended) == 3000
+    assert sum(figures["tokens"]["total_tokens"] for figures in ended) == 3000 * KNOWN.total_tokens
+
+
+def test_an_entry_that_comes_while_lengths_are_asked_is_neither_lost_nor_waited_for() -> None:
+    def later() -> Usage:  # here the garbage collector might close a stream
+        ledger.add(an_entry())
+        return KNOWN
+
+    ledger = added([pending(later)])
+    assert ledger.to_dict()["savings"]["queries"] == 1
+    assert ledger.to_dict()["savings"]["queries"] == 2
+
+
+def test_an_entry_that_comes_while_another_is_added_is_neither_lost_nor_waited_for() -> None:
+    class Name(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:  # here the garbage collector might close a stream
+            ledger.add(an_entry())
+            return "TimeoutError"
+
+    ledger = added([])
+    ledger.add(an_entry(outcome="failed", route=None, error=Name()))
+    figures = ledger.to_dict()
+    assert (figures["queries"], figures["errors"]) == (1, {"TimeoutError": 1})
+
+
+def test_the_table_says_once_that_prices_are_not_installed() -> None:
+    missing = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
+    table = str(added(an_entry(usage=Usage(StepUsage(1, 1, cost=missing), None, 10, missing)) for _ in range(3)))
+    assert table.count("genai-prices") == 1
+    assert "$" not in table
+    assert table.splitlines()[-1].startswith("no price for 3 queries: prices need")
+
+
+def test_the_table_tells_what_was_saved() -> None:
+    told = str(
+        added([*[an_entry()] * 2000, an_entry(outcome="failed", error="TimeoutError"), an_entry(outcome="left")])
+    )
+    assert "tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)" in told
+    assert "saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)" in told
+    assert "not compared: 1 left, 1 failed" in told.splitlines()
+    assert "errors: TimeoutError 1" in told
+
+
+def test_the_table_says_how_much_of_the_cost_is_estimated() -> None:
+    estimated = Usage(StepUsage(20, 10, estimated=True, cost=Cost(Decimal("0.0325"))))
+    told = str(added([*[an_entry()] * 2, an_entry(outcome="left", usage=estimated)])).splitlines()
+    assert "cost: $0.2325 (12% of the tokens estimated)" in told
+
+
+def test_a_failed_attempt_is_of_no_route() -> None:
+    told = str(added([an_entry(outcome="failed", error="TimeoutError")])).splitlines()
+    assert next(line.split() for line in told if "failed attempts" in line) == ["failed", "attempts", "1"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [("0", "$0.00"), ("-0.0039", "-$0.003900"), ("0.1326004", "$0.1326"), ("12345.678", "$12,345.68")],
+)
+def test_money_is_told_no_more_exactly_than_it_is_known(amount: str, told: str) -> None:
+    assert dollars(amount) == told
+
+
+def test_a_data_frame_has_a_row_for_each_route_and_one_for_all() -> None:
+    pytest.importorskip("pandas")
+    unknown = an_entry(outcome="left", route=None, seconds_to_first_text=None)
+    frame = added([an_entry(), an_entry(route="long_context"), an_entry(), unknown]).to_dataframe()
+    assert list(frame.index) == ["rag", "long_context", "all"]
+    assert frame["queries"].to_dict() == {"rag": 2, "long_context": 1, "all": 4}
+    assert frame.loc["all", "savings_token_ratio"] == pytest.approx(0.1)
+    assert frame.loc["rag", "money_compared_saved"] == pytest.approx(1.4)
+    assert frame.loc["all", "seconds_first_text_median"] == 1.0
+
+
+@pytest.mark.parametrize("entries", [[], [an_entry()], [an_entry(outcome="failed", error="TimeoutError")]])
+def test_the_columns_of_a_data_frame_are_the_same_numbers_whatever_was_added(entries: list[Entry]) -> None:
+    pytest.importorskip("pandas")
+    frame = added(entries).to_dataframe()
+    assert set(frame.dtypes.map(lambda kind: kind.kind)) <= {"i", "f"}
+    assert list(frame.columns) == list(Ledger().to_dataframe().columns)
+
+
+def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        Ledger().to_dataframe()

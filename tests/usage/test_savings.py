@@ -1,0 +1,421 @@
+"""What always reading the documents would have taken: known from when they were read, counted in the background."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextvars import ContextVar
+from functools import partial
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import Document as LlamaDocument
+from llama_index.core import MockEmbedding, VectorStoreIndex
+
+import llamaindex_parts
+from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, a_chain, ask
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding, store_with, text_of
+from llamaindex_selfroute import SelfRouteQueryEngine
+from llamaindex_selfroute import StoredDocuments as StoredNodes
+from scenarios import FINAL
+from selfroute.documents.sizes import Size, Sizes
+from selfroute.usage import StepUsage, Usage
+from selfroute.usage.account import Account
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+TOKENS = st.integers(1, 10**6)
+LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
+
+FIRST = PromptSize(400, 300)  # 100 of 400 characters are around the passages
+SECOND = PromptSize(20_100, 20_000)
+WIDE = Window(None, roughly=True)
+ONE = PricedModel("one")
+
+
+def finish_counting() -> None:
+    """Wait until nothing is being counted."""
+    for thread in threading.enumerate():
+        if thread.name == "selfroute-sizes":
+            thread.join()
+
+
+def sizes_of(lengths: list[int]) -> list[Size]:
+    return [Size(key, length) for key, length in enumerate(lengths)]
+
+
+def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE, model: PricedModel = ONE) -> Usage:
+    """The usage of a question that was answered from passages: 100 input tokens, so one to four characters."""
+    account = Account()
+    account.usage = Usage(rag=StepUsage(100, 5))
+    lengths = sizes if callable(sizes) or sizes is None else lambda: sizes
+    baseline.answered(account, lengths, asked=FIRST, window=window, model=model, priced=model)
+    return account.usage
+
+
+@given(LENGTHS, TOKENS, TOKENS)
+def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[int], read: int, first: int) -> None:
+    baseline, second = LongContextEstimate(), PromptSize(sum(lengths) + 100, sum(lengths))
+    paid = baseline.read(Usage(StepUsage(first, 1), StepUsage(read, 9)), sizes_of(lengths), asked=second, model=ONE)
+    assert paid.long_context_only == read
+    assert paid.token_ratio == (first + read) / read
+    again = answered(baseline, sizes_of(lengths))
+    assert again.long_context_only == read
+    assert again.token_ratio == 100 / read
+
+
+def test_what_was_around_a_document_when_it_was_read_is_not_taken_for_the_document() -> None:
+    baseline = LongContextEstimate()
+    for key in range(5):  # each alone, in 100 characters of instructions
+        usage = Usage(None, StepUsage(50, 1))
+        baseline.read(usage, [Size(key, 100)], asked=PromptSize(200, 100), model=ONE)
+    assert answered(baseline, [Size(key, 100) for key in range(5)]).long_context_only == 150  # and not 250
+    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], asked=PromptSize(104, 4), model=ONE)
+    assert answered(baseline, [Size("stub", 100_000)]).long_context_only == 25_025  # though it has grown since
+
+
+@given(LENGTHS)
+def test_documents_that_were_not_read_count_by_their_length(lengths: list[int]) -> None:
+    assert answered(LongContextEstimate(), sizes_of(lengths)).long_context_only == round((sum(lengths) + 100) / 4)
+
+
+@given(LENGTHS, st.integers(1, 10**5))
+def test_no_more_is_counted_than_the_second_step_would_be_given(lengths: list[int], budget: int) -> None:
+    only = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=True)).long_context_only
+    assert only == round((min(sum(lengths), 4 * budget) + 100) / 4)
+    # A counter of the user's is taken to count as the provider does, who has a token for four characters here.
+    counted = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=False)).long_context_only
+    assert counted == only
+
+
+def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
+    for usage, sizes in (
+        (Usage(StepUsage(9, 1), StepUsage(5000, 9, estimated=True)), sizes_of([20_000])),
+        (Usage(StepUsage(9, 1), StepUsage(9000, 9)), None),
+    ):
+        baseline = LongContextEstimate()
+        assert baseline.read(usage, sizes, asked=SECOND, model=ONE).long_context_only in {5000, 9000}
+        assert answered(baseline, sizes_of([20_000])).long_context_only == 5025
+
+
+def test_what_one_model_counted_says_nothing_of_another() -> None:
+    baseline = LongContextEstimate()
+    baseline.read(Usage(None, StepUsage(20_100, 9)), sizes_of([20_000]), asked=SECOND, model=ONE)
+    found = [
+        answered(baseline, sizes_of([20_000]), model=model).long_context_only for model in (ONE, PricedModel("other"))
+    ]
+    assert found == [20_100, 5025]
+
+
+def test_what_is_not_known_is_none_and_not_a_guess() -> None:
+    usage = answered(LongContextEstimate(), None)
+    assert (usage.long_context_only, usage.token_ratio) == (None, None)
+    assert usage.as_dict()["cost_long_context_only"] is None
+
+
+def test_what_is_known_later_completes_the_account_later() -> None:
+    account, known = Account(), list[Any]()
+    account.usage = Usage(rag=StepUsage(100, 5))
+    lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
+    LongContextEstimate().answered(account, lengths, asked=FIRST, window=WIDE, model=ONE, priced=ONE)
+    assert account.usage.long_context_only is None
+    assert account.later is not None
+    assert account.later() is None
+    known.append(True)
+    later = account.later()
+    assert later is not None
+    assert (later.rag, later.long_context_only) == (account.usage.rag, 125)
+
+
+def test_nothing_to_read_costs_nothing() -> None:
+    usage = LongContextEstimate().read(Usage(rag=StepUsage(100, 1)), None, asked=FIRST, model=ONE)
+    assert (usage.long_context_only, usage.token_ratio) == (0, None)
+    assert usage.as_dict()["cost_long_context_only"] == "0"
+
+
+def test_a_document_is_counted_in_the_background_and_once() -> None:
+    sizes, counted = Sizes(), list[threading.Thread]()
+
+    def count() -> int:
+        counted.append(threading.current_thread())
+        return 7
+
+    assert sizes.get("a") is None
+    for _ in range(3):
+        sizes.count("a", count)
+    finish_counting()
+    sizes.count("a", count)
+    assert sizes.get("a") == Size("a", 7)
+    assert len(counted) == 1
+    assert counted[0] is not threading.current_thread()
+
+
+def test_many_threads_that_ask_find_the_same() -> None:
+    sizes, counted = Sizes(), list[int]()
+
+    def count(key: int) -> int:
+        counted.append(key)
+        return key * 10
+
+    def ask_for_all() -> None:
+        for key in range(200):
+            sizes.count(key, partial(count, key))
+
+    threads = [threading.Thread(target=ask_for_all) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    finish_counting()
+    assert [sizes.get(key) for key in range(200)] == [Size(key, key * 10) for key in range(200)]
+    assert len(counted) < 400
+
+
+def test_what_can_not_be_counted_stays_unknown_and_is_not_tried_at_every_question() -> None:
+    sizes, tries = Sizes(), list[int]()
+
+    def count() -> int:
+        tries.append(1)
+        raise LookupError
+
+    for _ in range(3):
+        sizes.count("a", count)
+        finish_counting()
+        assert sizes.get("a") is None
+    assert tries == [1]
+
+
+def test_a_document_is_counted_anew_after_an_hour_and_when_it_is_forgotten() -> None:
+    now, lengths = [0.0], iter(range(10, 100))
+    sizes = Sizes(clock=lambda: now[0])
+    count = partial(next, lengths)
+
+    def known_after(seconds: float) -> list[Any]:
+        now[0] = seconds
+        sizes.count("a", count)
+        before = sizes.get("a")
+        finish_counting()
+        return [before and before.characters, sizes.get("a").characters]
+
+    assert known_after(0)[1] == 10
+    assert known_after(3_599) == [10, 10]
+    assert known_after(3_601)[1] == 11
+    sizes.forget()
+    assert known_after(3_602)[1] == 12
+
+
+def test_what_waits_to_be_counted_is_bounded() -> None:
+    sizes, go = Sizes(), threading.Event()
+    for key in range(5_000):
+        sizes.count(key, lambda: go.wait(10) and 1)
+    assert len(sizes._waiting) <= 1_000
+    go.set()
+    finish_counting()
+
+
+def test_who_counts_has_the_context_of_who_asked() -> None:
+    tenant = ContextVar("tenant", default="nobody")
+    sizes, seen = Sizes(), list[str]()
+    tenant.set("north")
+    sizes.count("a", lambda: len(seen) or seen.append(tenant.get()) or 1)
+    finish_counting()
+    assert seen == ["north"]
+
+
+def test_a_program_ends_without_waiting_for_what_is_still_to_be_counted() -> None:
+    program = dedent("""
+        import time
+        from selfroute.documents.sizes import Sizes
+        sizes = Sizes()
+        for key in range(1000):
+            sizes.count(key, lambda: time.sleep(0.5) or 1)
+    """)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)  # noqa: S603
+
+
+# In the frameworks: a document of about 700 characters in chunks, of which two are retrieved.
+
+TEXT = text_of("North", 12)
+
+
+def chain_over(store: Any, stored: Any, draft: Any = ("The crane lifts 4 crates.",), **fields: Any) -> SelfRouteChain:
+    retriever = store.as_retriever(search_kwargs={"k": 2})
+    return SelfRouteChain(retriever=retriever, llm=a_model(draft=draft, usage=True), documents=stored, **fields)
+
+
+def decline_or_answer(prompt: str) -> tuple[str, ...]:
+    return ("unanswerable",) if "Unknown?" in prompt else ("It lifts 4 crates.",)
+
+
+@every_mode
+@pytest.mark.parametrize("kind", ["memory", "chroma"])
+async def test_a_stored_document_is_known_once_it_was_counted(kind: str, mode: str) -> None:
+    store = store_with(kind, chunks_of(TEXT, overlap=20, source="north"))
+    stored = StoredDocuments(store)
+    chain = chain_over(store, stored)
+    first = (await ask(chain, QUESTION, mode))["usage"]
+    finish_counting()
+    usage = (await ask(chain, QUESTION, mode))["usage"]
+    assert first["long_context_only"] in {None, usage["long_context_only"]}
+    # The scripted model counts words; the second prompt is the document's words and the instruction's.
+    read = (await ask(chain_over(store, stored, ("unanswerable",)), QUESTION, mode))["usage"]["long_context"]
+    assert usage["long_context_only"] == pytest.approx(read["input_tokens"], rel=0.1)
+    assert usage["token_ratio"] == usage["rag"]["input_tokens"] / usage["long_context_only"]
+
+
+@every_mode
+async def test_a_document_that_was_read_is_known_nearly_to_the_token(mode: str) -> None:
+    store = store_with("memory", chunks_of(TEXT, source="north"))
+    chain = chain_over(store, StoredDocuments(store), decline_or_answer)
+    read = (await ask(chain, "Unknown?", mode))["usage"]
+    usage = (await ask(chain, "Known?", mode))["usage"]
+    assert read["long_context_only"] == read["long_context"]["input_tokens"]
+    assert read["token_ratio"] == 1 + read["rag"]["input_tokens"] / read["long_context_only"]
+    assert usage["long_context"] is None
+    assert usage["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
+
+
+@every_mode
+async def test_a_list_is_known_from_the_beginning(mode: str) -> None:
+    usage = (await ask(a_chain(("Mr Lin.",), None, usage=True), QUESTION, mode))["usage"]
+    asked_for_all = (await ask(a_chain(usage=True), QUESTION, mode))["usage"]["long_context"]["input_tokens"]
+    assert usage["long_context_only"] == pytest.approx(asked_for_all, rel=0.15)
+
+
+@every_mode
+async def test_a_callable_is_not_called_for_it(mode: str) -> None:
+    chain = a_chain(("Mr Lin.",), None, documents=lambda _: pytest.fail("it was called"), usage=True)
+    usage = (await ask(chain, QUESTION, mode))["usage"]
+    assert (usage["long_context_only"], usage["token_ratio"]) == (None, None)
+
+
+@every_mode
+async def test_it_can_be_switched_off(mode: str) -> None:
+    shelf = Shelf(chunks_of(TEXT, source="north"))
+    stored = StoredDocuments(shelf, fetch=lambda *_: pytest.fail("it was read"))
+    usage = (await ask(chain_over(shelf, stored, measure_savings=False), QUESTION, mode))["usage"]
+    finish_counting()
+    assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
+    assert not stored._sizes._known._kept
+    declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
+    assert (declined["long_context_only"], declined["cost_long_context_only"]) == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["memory", "chroma"])
+def test_what_a_filter_hides_is_not_counted(kind: str) -> None:
+    chunks = [
+        *chunks_of(TEXT, source="report", tenant="north"),
+        *chunks_of(text_of("South", 90), source="report", tenant="south"),
+    ]
+    store = store_with(kind, chunks)
+    stored = StoredDocuments(store, filter=holding(kind, tenant="north"))
+    chain = chain_over(store, stored)
+    for _ in range(2):
+        only = chain.invoke(QUESTION)["usage"]["long_context_only"]
+        finish_counting()
+    # A callable may hide other things for each caller: what one saw is not told to the next.
+    assert only is None if kind == "memory" else only < 300
+
+
+class Opaque:
+    """A filter that does not show what it lets through, as those of many stores."""
+
+    def __init__(self, tenant: str) -> None:
+        self.tenant = tenant
+
+    def __repr__(self) -> str:
+        return "Opaque()"
+
+
+def test_what_one_tenant_read_is_not_told_to_another_behind_a_filter_that_says_nothing_of_itself() -> None:
+    shelf = Shelf(
+        [
+            *chunks_of(text_of("North", 90), source="plan", tenant="north"),
+            Document("South", metadata={"source": "plan"}),
+        ]
+    )
+
+    def fetch(_: str, source: str, condition: Any) -> list[Document]:
+        return [one for one in shelf.chunks if one.metadata.get("tenant", "south") == condition.tenant]
+
+    for tenant in ("north", "south"):
+        stored = StoredDocuments(shelf, filter=Opaque(tenant), fetch=fetch)
+        stored._sizes = SHARED  # as if one store knew both
+        chain = chain_over(shelf, stored, decline_or_answer)
+        chain.invoke("Unknown?")
+        assert chain.invoke("Known?")["usage"]["long_context_only"] is None
+
+
+SHARED = Sizes()
+
+
+def test_a_fetch_of_the_users_is_never_called_in_a_thread_of_ours() -> None:
+    shelf, threads = Shelf(chunks_of(TEXT, source="north")), set[threading.Thread]()
+
+    def fetch(*given: Any) -> list[Document]:
+        threads.add(threading.current_thread())
+        return shelf.fetch(*given)
+
+    stored = StoredDocuments(shelf, fetch=fetch)
+    chain = chain_over(shelf, stored, decline_or_answer)
+    assert chain.invoke("Known?")["usage"]["long_context_only"] is None
+    chain.invoke("Unknown?")
+    finish_counting()
+    assert threads == {threading.current_thread()}
+    assert chain.invoke("Known?")["usage"]["long_context_only"] > 0  # it was read
+
+
+def test_documents_beyond_the_window_count_as_far_as_they_fit() -> None:
+    long = [Document("word " * 5_000, metadata={"source": "long"})]
+    chain = a_chain(("Mr Lin.",), None, documents=long, max_context_tokens=500, marker=LONG)
+    assert chain.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(500, rel=0.2)
+    unbounded = a_chain(("Mr Lin.",), None, documents=long, marker=LONG)
+    assert unbounded.invoke(QUESTION)["usage"]["long_context_only"] == pytest.approx(6_250, rel=0.05)
+
+
+@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
+async def test_an_engine_tells_the_same(mode: str) -> None:
+    index = VectorStoreIndex.from_documents(
+        [LlamaDocument(text=TEXT, id_="north")], embed_model=MockEmbedding(embed_dim=4)
+    )
+    index.docstore.delete_document("north", raise_error=False)
+    stored = StoredNodes(index)
+    llm = llamaindex_parts.ScriptedLLM(draft=decline_or_answer, final=FINAL, usage=True, marker=LONG)
+    engine = SelfRouteQueryEngine(
+        index.as_retriever(), documents=stored, llm=llm, streaming=mode in llamaindex_parts.STREAMS
+    )
+    first = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
+    finish_counting()
+    counted = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
+    read = (await llamaindex_parts.ask(engine, "Unknown?", mode)).usage
+    known = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
+    assert first["long_context_only"] in {None, counted["long_context_only"]}
+    assert counted["long_context_only"] == pytest.approx(read["long_context"]["input_tokens"], rel=0.15)
+    assert read["long_context_only"] == read["long_context"]["input_tokens"]
+    assert known["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
+    switched_off = SelfRouteQueryEngine(index.as_retriever(), documents=stored, llm=llm, measure_savings=False)
+    assert switched_off.query("Known?").metadata["usage"]["long_context_only"] is None
+
+
+def test_a_chain_and_an_engine_find_the_same_for_the_same_documents() -> None:
+    chain = a_chain(("Mr Lin.",), None, usage=True)
+    engine = llamaindex_parts.an_engine(("Mr Lin.",), None, usage=True)
+    assert engine.query(QUESTION).metadata["usage"] == chain.invoke(QUESTION)["usage"]
+
+
+def test_passages_without_a_source_are_no_trouble() -> None:
+    store = InMemoryVectorStore.from_documents([*DOCUMENTS, *PASSAGES], EMBEDDING)
+    chain = chain_over(store, StoredDocuments(store))
+    chain.retriever.search_kwargs["k"] = 4
+    for _ in range(2):
+        usage = chain.invoke(QUESTION)["usage"]
+        finish_counting()
+    assert usage["long_context_only"] > 0
