@@ -13,9 +13,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
-from selfroute.evaluation.reporting.compared import ComparedResults, Run
+from selfroute.evaluation.records import Reason, Record, Result, Strategy
+from selfroute.evaluation.reporting.compared import ComparedResults, Variant
 from selfroute.evaluation.reporting.papers.differences import BIN_WIDTH, bin_of, difference_of, pairs_of
-from selfroute.evaluation.results import Evaluation, Reason, Result, Strategy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,18 +51,18 @@ _BANDS = range(0, 100, _BAND)
 _SHADES = [band / _BANDS[-1] for band in _BANDS]
 
 
-def plots(evaluation: Evaluation) -> dict[str, bytes]:
+def plots(record: Record) -> dict[str, bytes]:
     """Draw what the results allow.
 
     Returns:
         PNG images by name; the names are those of `CAPTIONS`, and those that nothing can be drawn for are left out.
     """
-    finished = ComparedResults.of(evaluation)
+    compared = ComparedResults.of(record)
     figures = {
-        "quality_tokens": _quality_tokens(finished),
-        "k": _by_k(finished),
-        "differences": _differences(finished),
-        "reasons": _reasons([each for each in evaluation.reasons if each.k == finished.ks[0]]),
+        "quality_tokens": _quality_tokens(compared),
+        "k": _by_k(compared),
+        "differences": _differences(compared),
+        "reasons": _reasons([each for each in record.reasons if each.k == compared.ks[0]]),
     }
     return {name: _png(figure) for name, figure in figures.items() if figure}
 
@@ -93,10 +93,12 @@ def _plain(axes: Axes, *, title: str, x: str, y: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _quality_tokens(finished: ComparedResults) -> Figure | None:
-    points = {(strategy, k): _point(finished, strategy, k) for strategy, k in finished.runs}
+def _quality_tokens(compared: ComparedResults) -> Figure | None:
+    points = {(strategy, k): _point(compared, strategy, k) for strategy, k in compared.by_variant}
     known = {
-        run: (tokens, score) for run, (tokens, score) in points.items() if tokens is not None and score is not None
+        variant: (tokens, score)
+        for variant, (tokens, score) in points.items()
+        if tokens is not None and score is not None
     }
     if len(known) < 2:  # noqa: PLR2004 - one point says nothing
         return None
@@ -115,34 +117,34 @@ def _quality_tokens(finished: ComparedResults) -> Figure | None:
     axes.set_xlim(-4, max(105, *(tokens + 5 for tokens, _ in known.values())))
     axes.margins(y=0.2)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    _plain(axes, title=f"Quality against tokens, {len(finished.keys):,} questions", x=_TOKENS, y=_SCORE)
+    _plain(axes, title=f"Quality against tokens, {len(compared.keys):,} questions", x=_TOKENS, y=_SCORE)
     return figure
 
 
-def _point(finished: ComparedResults, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
+def _point(compared: ComparedResults, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
     """The tokens and the score of a strategy, on average over the data sets."""
-    average, _ = finished.figures(k)
+    average, _ = compared.figures(k)
     tokens = {"long_context": 100.0, "rag": average.get("rag token %"), "self_route": average.get("token %")}
     return tokens[strategy], average.get(strategy)
 
 
-def _by_k(finished: ComparedResults) -> Figure | None:
-    ks = sorted(k for k in finished.ks if k is not None)
-    if len(ks) < 2 or not finished.keys:  # noqa: PLR2004 - a line has two ends
+def _by_k(compared: ComparedResults) -> Figure | None:
+    ks = sorted(k for k in compared.ks if k is not None)
+    if len(ks) < 2 or not compared.keys:  # noqa: PLR2004 - a line has two ends
         return None
     figure = _figure(9.6, 4.4)
     for axes, index, title, y in zip(
         figure.subplots(1, 2),
         (1, 0),
-        (f"(a) Quality, {len(finished.keys):,} questions", "(b) Tokens"),
+        (f"(a) Quality, {len(compared.keys):,} questions", "(b) Tokens"),
         (_SCORE, _TOKENS),
         strict=True,
     ):
         for strategy in ("rag", "self_route"):
-            levels = {k: level for k in ks if (level := _point(finished, strategy, k)[index]) is not None}
+            levels = {k: level for k in ks if (level := _point(compared, strategy, k)[index]) is not None}
             axes.plot(list(levels), list(levels.values()), label=NAMES[strategy], **_style(strategy))
-        if finished.get("long_context"):
-            level = _point(finished, "long_context", ks[0])[index]
+        if compared.get("long_context"):
+            level = _point(compared, "long_context", ks[0])[index]
             axes.axhline(level, color=_COLOURS["long_context"], linestyle="--", label=NAMES["long_context"])
         axes.set_xscale("log")
         axes.set_xticks(ks, [f"{k:,}" for k in ks])
@@ -153,7 +155,7 @@ def _by_k(finished: ComparedResults) -> Figure | None:
     return figure
 
 
-def _k_of(item: tuple[Run, object]) -> int:
+def _k_of(item: tuple[Variant, object]) -> int:
     return item[0][1] or 0
 
 
@@ -161,8 +163,8 @@ def _style(strategy: Strategy) -> dict[str, str]:
     return {"marker": _MARKS[strategy], "color": _COLOURS[strategy]}
 
 
-def _differences(finished: ComparedResults) -> Figure | None:
-    pairs = pairs_of(finished)
+def _differences(compared: ComparedResults) -> Figure | None:
+    pairs = pairs_of(compared)
     if not pairs:
         return None
     from matplotlib import colormaps
@@ -181,7 +183,7 @@ def _differences(finished: ComparedResults) -> Figure | None:
     near = fmean(round(abs(difference_of(*pair)), 9) < BIN_WIDTH for pair in pairs)
     axes.set_xlim(-100 - BIN_WIDTH, 100 + BIN_WIDTH)
     axes.legend(title="mean of both scores", frameon=False, reverse=True)
-    k = finished.ks[0]
+    k = compared.ks[0]
     _plain(
         axes,
         title=f"RAG and long context within {BIN_WIDTH} points on {near:.0%} of {len(pairs):,} questions",

@@ -18,15 +18,15 @@ from typing import Any, TypeVar
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
+from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
 from selfroute.usage.ledger_text import dollars
 
-Record = TypeVar("Record", Result, Failure, Reason)
+OfQuestion = TypeVar("OfQuestion", Result, Failure, Reason)
 
 _UNKNOWN = "\N{EN DASH}"
 _MOST = 10  # passages that are shown of a question: all would make pages that no browser opens
@@ -81,9 +81,7 @@ class Asked:
         return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
 
 
-def html(
-    evaluation: Evaluation, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None
-) -> str:
+def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None) -> str:
     """Make the report.
 
     Args:
@@ -101,15 +99,15 @@ def html(
         autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
-    images = (plots(evaluation) if plots_ is None else plots_).items()
+    images = (plots(record) if plots_ is None else plots_).items()
     style, script = _part("report.css"), _part("report.js")
     return environment.from_string(_part("report.html.jinja")).render(
-        evaluation=evaluation,
+        record=record,
         version=__version__,
-        summary=summary(evaluation),
-        tables=tables(evaluation) if tables_ is None else tables_,
+        summary=summary(record),
+        tables=tables(record) if tables_ is None else tables_,
         plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
-        asked=_asked(evaluation),
+        asked=_asked(record),
         names=NAMES,
         reasons=LETTERS,
         most=_MOST,
@@ -121,19 +119,19 @@ def html(
     )
 
 
-def _asked(evaluation: Evaluation) -> list[Asked]:
-    results, failures = _by_question(evaluation.results), _by_question(evaluation.failures)
-    reasons, (k, *_) = _by_question(evaluation.reasons), ComparedResults.of(evaluation).ks
+def _asked(record: Record) -> list[Asked]:
+    results, failures = _by_question(record.results), _by_question(record.failures)
+    reasons, (k, *_) = _by_question(record.reasons), ComparedResults.of(record).ks
     return [
         Asked(question, results[question.key], failures[question.key], reasons[question.key], k)
-        for question in evaluation.questions
+        for question in record.questions
     ]
 
 
-def _by_question(records: Iterable[Record]) -> Mapping[tuple[str, str], list[Record]]:
+def _by_question(some: Iterable[OfQuestion]) -> Mapping[tuple[str, str], list[OfQuestion]]:
     found = defaultdict(list)
-    for record in records:
-        found[record.dataset, record.id].append(record)
+    for each in some:
+        found[each.dataset, each.id].append(each)
     return found
 
 

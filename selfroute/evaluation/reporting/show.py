@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from selfroute.evaluation.table import Cell, Table, as_text, is_figures
+from selfroute.evaluation.table import Cell, Table, as_text, is_figures, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,17 +25,15 @@ def show_tables(console: Console, tables: Iterable[Table]) -> None:
     """
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     for table in tables:
-        console.print(Styled(shown(table.title), style="bold"))
+        console.print(Styled(printable(table.title), style="bold"))
         for part in _fitted(table, console.width):
             console.print()
             _print(console, part)
         if table.notes:
             console.print()
         for note in table.notes:
-            console.print(Styled(shown(note), style="dim"))
+            console.print(Styled(printable(note), style="dim"))
         console.print()
 
 
@@ -43,10 +41,8 @@ def show_summary(console: Console, sentences: Iterable[str]) -> None:
     """Print sentences, each on lines of its own, and an empty line."""
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     for sentence in sentences:
-        console.print(Styled(shown(sentence)))
+        console.print(Styled(printable(sentence)))
     console.print()
 
 
@@ -148,17 +144,15 @@ def _print(console: Console, table: Table) -> None:
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     for index, (head, width) in enumerate(zip(table.columns, _widths(table, console.width), strict=True)):
         cells = [row[index] for row in table.rows]
         grid.add_column(
-            Styled(shown(head)),
+            Styled(printable(head)),
             justify="right" if index and is_figures(cells) else "left",
             width=max(width, 1),
             overflow="fold",
         )
     for row in table.rows:
-        grid.add_row(*(Styled(shown(as_text(cell))) for cell in row))
+        grid.add_row(*(Styled(printable(as_text(cell))) for cell in row))
     console.print(grid)
