@@ -74,10 +74,10 @@ def show_opening(  # noqa: PLR0913 - each is shown
         Styled("Self-Route: passages first, whole documents only if the passages do not answer", style="bold")
     )
     console.print(
-        f"{questions} questions over {len(texts)} documents of {words:,} words in all, with {framework}. For each "
-        f"question the {k} nearest passages are retrieved and read. If the reader declines to answer from them, it reads "
-        "the whole documents that they are from. If it declines again, the question is unanswerable. The columns on the "
-        "right show the tokens that were used, those of reading these documents at once (LC alone), and their ratio."
+        f"{questions} questions over {len(texts)} documents of {words:,} words in all, with {framework}. For each, "
+        f"the {k} nearest passages are retrieved and read. If the reader declines to answer from them, it reads the "
+        "whole documents that they are from; if it declines again, the question is unanswerable. The columns on the "
+        "right show the tokens that were used, those of reading these documents at once (LC alone), and the ratio."
     )
     console.print()
     show_reader(console, models)

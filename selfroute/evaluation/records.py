@@ -18,8 +18,8 @@ class Passage:
     """A retrieved passage.
 
     Attributes:
-        text: Its text, as the model was given it.
-        score: How near it is to the question, by the retriever's own measure; None if the retriever does not say.
+        text: Its text, as the model read it.
+        score: How near it is to the question, by the retriever's own measure; None if the retriever gives none.
     """
 
     text: str
@@ -28,27 +28,27 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one strategy made of one question.
+    """The answer of one strategy to one question.
 
     Attributes:
         dataset: The question's data set.
-        id: The question's name within it.
+        id: The question's id in the data set.
         strategy: `"rag"` is the first step alone, with a decline as its final answer; `"long_context"` reads the
-            documents at once; `"self_route"` is both, as the chain decides; `"closed_book"` sees no text at all.
-        k: How many passages were retrieved; None where no number was set or none are.
+            documents at once; `"self_route"` is both, as the chain decides; `"closed_book"` reads no text at all.
+        k: How many passages were retrieved; None if no number was set, or no passages are read.
         based_only_on: Whether the prompt said "based only on the provided passage" (Table 4).
         answer: The final answer; the refusal word if there is none.
         route: The step that produced it; None for closed book.
         answerable: Whether the model answered.
-        decision: Why it took that route, as the chain says it.
-        usage: What it took, as the chain says it; what a kept reply took counts as if it was asked for again.
-        draft: What the model wrote in the first step, None if that did not run.
-        passages: What was retrieved.
-        cut: Whether the model did not read the document whole, as it was longer than its window.
-        seconds: How long the model took to reply, in all steps that ran; of a kept reply when it was asked for.
+        decision: The chain's decision: why it took that route.
+        usage: The chain's usage: tokens and cost. Kept replies count as if they were asked for again.
+        draft: The model's reply in the first step; None if that did not run.
+        passages: The retrieved passages.
+        cut: Whether the model read only a part of the document, because it was longer than the model's window.
+        seconds: The model's time for all steps that ran; for a kept reply, when it was asked for.
         score: By the question's own metric, from 0 to 1.
-        exact: The loose exact match of Li et al. (2025), 0 or 1; of SQuAD its own, of choices and pass keys the score.
-        set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; likewise.
+        exact: The loose exact match of Li et al. (2025), 0 or 1; for SQuAD its own, for choices and pass keys the score.
+        set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; with the same exceptions.
     """
 
     dataset: str
@@ -76,22 +76,22 @@ class Result:
 
     @property
     def input_tokens(self) -> int:
-        """The tokens that the model read, in all steps that ran."""
+        """The input tokens of all steps that ran."""
         steps = (self.usage.get("rag"), self.usage.get("long_context"))
         return sum(step["input_tokens"] for step in steps if step)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A question that a strategy could not finish: it is not scored.
+    """A question that a strategy could not finish; it is not scored.
 
     Attributes:
         dataset: The question's data set.
-        id: The question's name within it.
-        strategy: Which strategy; `"reason"` where the model was to say why it declined.
-        k: How many passages were asked for.
+        id: The question's id in the data set.
+        strategy: The strategy; `"reason"` if the model was asked why it declined.
+        k: How many passages were to be retrieved.
         based_only_on: As in `Result`.
-        error: What went wrong, in one line and without keys.
+        error: The error, in one line and without keys.
     """
 
     dataset: str
@@ -104,15 +104,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why the passages did not do, by the model's own account (section 5.2 of the paper).
+    """Why the passages were not enough, according to the model (section 5.2 of the paper).
 
     Attributes:
         dataset: The question's data set.
-        id: The question's name within it.
+        id: The question's id in the data set.
         k: How many passages were retrieved.
-        letter: "A" multi-step, "B" general, "C" long and complex, "D" implicit, "E" other; "answerable" if
-            the model, asked for a reason, answered after all; "?" if its reply can not be read.
-        reply: What it wrote.
+        letter: "A" multi-step, "B" general, "C" long and complex, "D" implicit, "E" other; "answerable" if the model,
+            when asked for a reason, answered after all; "?" if its reply cannot be read.
+        reply: The model's reply.
     """
 
     dataset: str

@@ -41,7 +41,7 @@ def chunks(text: str, words: int = WORDS) -> list[str]:
 
 
 def cut_in_the_middle(text: str, max_tokens: int, *, count: Callable[[str], int] = count_tokens) -> tuple[str, bool]:
-    """Leave out the middle of a text that is too long, as LongBench does; as much is kept of its beginning as of its end.
+    """Leave out the middle of a text that is too long, as LongBench does; both ends stay, equally long.
 
     Args:
         text: The text.

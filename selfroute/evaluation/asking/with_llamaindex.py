@@ -245,7 +245,7 @@ class EnginePipeline:
         synthesizer._llm = _Declines() if task.strategy == "long_context" else first  # noqa: SLF001
         synthesizer._long_context_llm = self._kept("long_context", "long_context", used["long_context"])  # noqa: SLF001
         synthesizer._streaming = False  # noqa: SLF001
-        # A shared one would make a question's estimate depend on those before it.
+        # A shared one would make estimates depend on earlier questions.
         synthesizer.baseline = LongContextEstimate()
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":

@@ -3,13 +3,13 @@
 `results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
-* `summary`: what it shows, in sentences.
+* `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
   `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
-  index into these. Results of other k than the first that was asked for have none, here and in the report: with all of
-  them, files grow to gigabytes.
+  index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
+  files would grow to gigabytes.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.table import Table, printable
 
-_FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets take the wide ones for the narrow ones
+_FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
 
 
 def save(record: Record, folder: str | Path) -> None:
-    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png`, over those of before.
+    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png` over earlier ones.
 
     Args:
-        evaluation: The evaluation.
-        folder: Where to; it is made if it is not there.
+        record: The record.
+        folder: The folder; it is made if it does not exist.
     """
     folder = Path(folder)
     shown, drawn = tables(record), plots(record)
     for part in (folder / "tables", folder / "plots"):
         part.mkdir(parents=True, exist_ok=True)
-    # A lone surrogate, which models do send, has no place in UTF-8; escaped it is JSON.
+    # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
     written = json.dumps(_as_json(record, shown), ensure_ascii=False, allow_nan=False, indent=1)
     (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
     (folder / "report.html").write_text(
@@ -61,7 +61,7 @@ def save(record: Record, folder: str | Path) -> None:
 
 
 def load(folder: str | Path) -> Record:
-    """Read what `save` wrote, to make tables and reports again; ids stand for the documents of the questions."""
+    """Read the record that `save` wrote; the documents of its questions are ids."""
     saved = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
     texts = saved["passages"]
     return Record(
@@ -118,7 +118,7 @@ def _fields(data: Question | Result | Failure) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The same as plain JSON: what is no number is None, and what JSON does not know is text."""
+    """Return a value as plain JSON: floats that are not finite as None, objects as text."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 
 def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
-    """One row for each result and failure, all with the same columns."""
+    """Yield a row for each result and failure, all with the same columns."""
     questions = {question.key: question for question in record.questions}
     results: list[Result | Failure] = [*record.results, *record.failures]
     for result in results:
@@ -159,7 +159,7 @@ def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 def _cell(value: object) -> object:
-    """What stands in a cell; a text that a spreadsheet would compute is quoted with an apostrophe."""
+    """Return a value for a cell; a text that a spreadsheet would compute gets an apostrophe in front."""
     if not isinstance(value, str):
         return None if isinstance(value, float) and not isfinite(value) else value
     text = printable(value)

@@ -1,4 +1,4 @@
-"""The results as a data frame."""
+"""Makes a data frame of the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 def frame(record: Record) -> pd.DataFrame:
-    """The results, one row for each question and strategy; costs are decimals in US dollars, None if unknown."""
+    """Return a row for each question and strategy; costs are decimals in US dollars, None if unknown."""
     import pandas as pd  # noqa: PLC0415
 
     questions = {question.key: question for question in record.questions}

@@ -1,4 +1,4 @@
-"""What each strategy cost and how long it took, as if it was run alone."""
+"""Shows the cost and the time of each strategy, as if it was run alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selfroute.evaluation.table import Cell, Table
 
 
 def money(compared: ComparedResults) -> Table | None:
-    """Tokens, US dollars and seconds of each strategy, and the share of the long context's cost."""
+    """Make the table of the tokens, dollars and seconds of each strategy, and its share of the long context's cost."""
     if not compared.keys:
         return None
     rows: list[tuple[Cell, ...]] = []
@@ -31,11 +31,11 @@ def money(compared: ComparedResults) -> Table | None:
 
 
 def cost_share(compared: ComparedResults, variant: Variant) -> float | None:
-    """The cost of a strategy in per cent of the long context's; None if one of the two is not known.
+    """Return the cost of a strategy in per cent of the long context's; None if either is not known.
 
     Args:
-        finished: The results.
-        run: The strategy and its k.
+        compared: The results.
+        variant: The strategy and its k.
     """
     spent = _sum(each.usage.get("cost") for each in compared.by_variant[variant].values())
     whole, _ = _whole(compared)
@@ -43,7 +43,7 @@ def cost_share(compared: ComparedResults, variant: Variant) -> float | None:
 
 
 def _notes(compared: ComparedResults) -> Iterator[str]:
-    yield "Every strategy counts as if it was run alone: a reply that two of them share is paid by both."
+    yield "Each strategy is counted as if it was run alone: a reply that two strategies share counts for both."
     unknown: dict[str, list[str]] = defaultdict(list)
     for variant, results in compared.ascending_variants:
         usages = [each.usage for each in results.values()]
@@ -53,27 +53,27 @@ def _notes(compared: ComparedResults) -> Iterator[str]:
     for why, counts in unknown.items():
         yield f"Cost not known: {why.rstrip('.')} ({', '.join(counts)})."
     _, name = _whole(compared)
-    yield f"cost % is the cost over that of {name}."
+    yield f"cost % is the share of the cost of {name}."
     if len(compared.datasets) > 1:
         yield "Tokens here are sums over all questions; token % in the first table is a mean over the data sets."
     at_once = compared.record.settings.get("concurrency")
     asked = f" with {at_once} questions asked at a time" if at_once else ""
-    yield f"seconds is how long the model took for a question{asked}: the median, and what 95 % stay within."
-    yield "A kept reply counts as when it was asked for; retrieval is not counted."
+    yield f"seconds is the model's time for a question{asked}: the median, and the time within which 95 % end."
+    yield "A kept reply counts with the time that it took when it was asked for; retrieval is not counted."
 
 
 def _whole(compared: ComparedResults) -> tuple[Decimal | None, str]:
-    """What the long context alone costs, and in words where that is known from."""
+    """Return the cost of the long context alone, and a name for it that says where it is from."""
     if reader := compared.get("long_context"):
         return _sum(each.usage.get("cost") for each in reader.values()), "the long context"
     drafted: Results = compared.get("self_route", compared.ks[0])
     whole = _sum(each.usage.get("cost_long_context_only") for each in drafted.values()) if drafted else None
     why = "finished no question" if ("long_context", None) in compared.failed else "was not run"
-    return whole, f"the long context, which {why}: its cost is an estimate"
+    return whole, f"the long context, which {why}, so this is an estimate"
 
 
 def _sum(costs: Iterable[str | None]) -> Decimal | None:
-    """The sum of decimal strings, None if one of them is not known."""
+    """Return the sum of decimal strings, None if one of them is not known."""
     total = Decimal(0)
     for cost in costs:
         if cost is None:

@@ -1,4 +1,4 @@
-"""What a reader of the tables must know to read them right."""
+"""The notes below the tables."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from selfroute.evaluation.records import Result
 from selfroute.evaluation.reporting.compared import ComparedResults, named, strategy_results, variant_of
 from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
 
-_FEW = 0.01  # of the questions can be left out without a word on whether the rest is a fair sample
-_MANY = 0.1  # of the questions
+_FEW = 0.01  # the share of questions that can be left out without doubt about the rest
+_MANY = 0.1  # the share from which the first note says so
 
 
 def about_main(compared: ComparedResults) -> Iterator[str]:
-    """The notes of the main table; what bears on all its figures comes first."""
+    """Yield the notes of the main table, the most important first."""
     record, asked = compared.record, len(compared.documents)
     if compared.left_out > _MANY * asked:
         found = f"{len(compared.keys):,} of {asked:,} questions"
-        yield f"Only {found} are compared: scores and tokens are of these alone."
+        yield f"Only {found} are compared: scores and tokens are for these only."
     for variant in compared.failed:
-        yield f"{named(variant)} was asked for and finished no question, so it has no figures."
-    yield "Scores are times 100. Avg is the average over the data sets; low and high are its interval of 95 %."
-    yield "answerable % is the share of questions that the first step answers, of all that have a draft."
+        yield f"{named(variant)} was asked for but finished no question, so it has no figures."
+    yield "Scores are times 100. Avg is the average over the data sets; low and high are its 95 % interval."
+    yield "answerable % is the share of questions with a draft that the first step answered."
     if len(compared.ks) > 1:
-        yield f"Tables that are for one k are for the first that was asked for, k={compared.ks[0]}."
+        yield f"Tables for one k are for the first that was asked for, k={compared.ks[0]}."
     yield from _about_tokens(compared)
     yield from _about_left_out(compared)
     if failed := len(record.failures):
@@ -34,10 +34,10 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
         variant_of(result.strategy, result.k) for result in strategy_results(record) if _is_empty(result)
     ):
         counts = ", ".join(f"{named(variant)} {count:,}" for variant, count in empty.items())
-        yield f"Replies that were empty, as a content filter or a reply of thoughts only leaves them: {counts}."
+        yield f"Empty replies, as after a content filter or from a model that only reasoned: {counts}."
     readers = compared.get("long_context") or compared.get("self_route", compared.ks[0])
     if cut := sum(each.cut for each in readers.values()):
-        shortened = "Documents that were cut in the middle or otherwise shortened to fit the model's window"
+        shortened = "Documents that were cut in the middle, or otherwise shortened, to fit the model's window"
         yield f"{shortened}: {cut:,} of {len(compared.keys):,}."
     if record.stopped:
         yield f"The run ended early: {record.stopped.rstrip('.')}."
@@ -45,17 +45,17 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
 
 
 def about_intervals(compared: ComparedResults) -> tuple[str, ...]:
-    """The note that tables with intervals bear."""
+    """Return the note of tables with intervals."""
     names = with_few_documents(compared.keys, compared.documents)
     if not names:
         return ()
     where = "" if len(names) == len(compared.datasets) else f" of {', '.join(names)}"
     few = f"The questions{where} are on fewer than {FEWEST_DOCUMENTS} known documents"
-    return (f"{few}: intervals speak for other questions on the same documents, not for other documents.",)
+    return (f"{few}: intervals hold for other questions on these documents, not for other documents.",)
 
 
 def about_papers(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The note that figures of the paper bear where only a part of its questions is behind one's own.
+    """Return the note for the paper's figures if this run has fewer questions.
 
     Args:
         counts: How many questions of each of the paper's data sets are compared.
@@ -65,27 +65,25 @@ def about_papers(counts: Mapping[str, int]) -> tuple[str, ...]:
         for name, count in counts.items()
         if count < DATASETS[name].size
     ]
-    return (
-        (f"This run's figures are not on all questions that the paper's are on: {', '.join(fewer)}.",) if fewer else ()
-    )
+    return (f"This run has fewer questions than the paper: {', '.join(fewer)}.",) if fewer else ()
 
 
 def _about_tokens(compared: ComparedResults) -> Iterator[str]:
     if compared.get("long_context"):
-        yield "token % is Self-Route's input tokens over those of the long context."
+        yield "token % is Self-Route's input tokens in per cent of the long context's."
     elif compared.get("self_route", compared.ks[0]):
         why = "finished no question" if ("long_context", None) in compared.failed else "was not run"
-        yield f"The long context {why}: token % is an estimate of what it would have read, where that is known."
+        yield f"The long context {why}: token % rests on an estimate of its tokens, where there is one."
 
 
 def _about_left_out(compared: ComparedResults) -> Iterator[str]:
-    """How many questions are not compared, and what their first step said: they are seldom left out by chance."""
+    """Yield how many questions are not compared, and what their first step did: they are seldom a random part."""
     if not compared.left_out:
         return
     missing = ", ".join(f"{named(variant)} {count:,}" for variant, count in compared.unfinished.items() if count)
     yield f"Questions left out because not every strategy finished them: {compared.left_out:,} ({missing})."
     if unseen := dict.fromkeys(name for name, _ in compared.documents if name not in compared.datasets):
-        yield f"Data sets that are left out whole: {', '.join(unseen)}."
+        yield f"Data sets that are left out entirely: {', '.join(unseen)}."
     k, kept = compared.ks[0], set(compared.keys)
     drafts = compared.drafts.get(k, {})
     if not drafts:
@@ -93,11 +91,11 @@ def _about_left_out(compared: ComparedResults) -> Iterator[str]:
     lost = [_declined(each) for key, each in drafts.items() if key not in kept]
     step = "the first step" if k is None else f"the first step (k={k})"
     unknown = compared.left_out - len(lost)
-    counts = f"declined {sum(lost):,}, answered {len(lost) - sum(lost):,} and left no draft of {unknown:,}"
+    counts = f"declined {sum(lost):,}, answered {len(lost) - sum(lost):,} and has no draft for {unknown:,}"
     yield f"Of those left out, {step} {counts}."
     more_often = sum(lost) * len(drafts) > sum(map(_declined, drafts.values())) * len(lost)
     if more_often and len(lost) > _FEW * len(drafts):
-        yield "What is compared is no fair sample of all questions: those left out were declined more often."
+        yield "The compared questions are not a fair sample: those left out were declined more often."
 
 
 def _declined(result: Result) -> bool:
@@ -105,6 +103,6 @@ def _declined(result: Result) -> bool:
 
 
 def _is_empty(result: Result) -> bool:
-    """Whether the final answer or the draft is a reply without text."""
+    """Return whether the final answer or the draft is a reply without text."""
     replies = (result.answer if result.answerable else None, result.draft)
     return any(reply is not None and not reply.strip() for reply in replies)

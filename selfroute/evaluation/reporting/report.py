@@ -1,7 +1,7 @@
-"""Makes one HTML page of an evaluation, which needs no network and runs nothing but its own script.
+"""Makes an HTML page of an evaluation that needs no network and runs only its own script.
 
-Whatever came from models, documents and questions is escaped, and the page's Content-Security-Policy forbids what is
-not in the page itself.
+All text from models, documents and questions is escaped, and the page's Content-Security-Policy forbids everything
+that is not in the page itself.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from selfroute.usage.ledger_text import dollars
 OfQuestion = TypeVar("OfQuestion", Result, Failure, Reason)
 
 _UNKNOWN = "\N{EN DASH}"
-_MOST = 10  # passages that are shown of a question: all would make pages that no browser opens
-_EQUAL = 1e-9  # scores that differ by less are rounded differently
+_MOST = 10  # passages of a question; with all of them no browser could open the page
+_EQUAL = 1e-9  # scores that differ by less are equal but for rounding
 _INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with all that became of it.
+class QuestionResults:
+    """A question with its results.
 
     Attributes:
         question: The question.
-        results: What the strategies made of it.
-        failures: What could not be finished.
+        results: The results of the strategies.
+        failures: The tasks that could not be finished.
         reasons: Why drafts were declined.
-        k: With how many passages the results are whose passages are shown.
+        k: The k whose passages are shown.
     """
 
     question: Question
@@ -74,7 +74,7 @@ class Asked:
 
     @property
     def passages(self) -> Sequence[Passage]:
-        """What was retrieved; all strategies are given the same."""
+        """The retrieved passages; they are the same for all strategies."""
         return next((result.passages for result in self.results if result.passages and result.k == self.k), ())
 
     def _of(self, strategy: str) -> list[Result]:
@@ -85,12 +85,12 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
     """Make the report.
 
     Args:
-        evaluation: The evaluation.
-        tables_: Its tables; they are made if they are not given.
-        plots_: Its plots; they are drawn if they are not given.
+        record: The record.
+        tables_: Its tables; None to make them.
+        plots_: Its plots; None to draw them.
 
     Returns:
-        The page, to be stored as UTF-8.
+        The page, to be saved as UTF-8.
     """
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
     from markupsafe import Markup  # noqa: PLC0415
@@ -107,11 +107,11 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
         summary=summary(record),
         tables=tables(record) if tables_ is None else tables_,
         plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
-        asked=_asked(record),
+        questions=_question_results(record),
         names=NAMES,
         reasons=LETTERS,
         most=_MOST,
-        # these two are ours: nothing is filled into them
+        # these two are the package's own; nothing is filled into them
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
         style_hash=_hash(style),
@@ -119,11 +119,11 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
     )
 
 
-def _asked(record: Record) -> list[Asked]:
+def _question_results(record: Record) -> list[QuestionResults]:
     results, failures = _by_question(record.results), _by_question(record.failures)
     reasons, (k, *_) = _by_question(record.reasons), ComparedResults.of(record).ks
     return [
-        Asked(question, results[question.key], failures[question.key], reasons[question.key], k)
+        QuestionResults(question, results[question.key], failures[question.key], reasons[question.key], k)
         for question in record.questions
     ]
 
@@ -140,13 +140,13 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What allows an inline script or style in a Content-Security-Policy."""
+    """Return the source expression that allows an inline script or style in a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def _visible(value: Any) -> Any:
-    """A text with a sign in place of each character that HTML cannot hold; everything else as it is."""
-    if type(value) is not str:  # what is Markup is ours
+    """Return a text with a sign for each character that HTML cannot hold; anything else unchanged."""
+    if type(value) is not str:  # Markup is the package's own
         return value
     return value.translate(_INVISIBLE).encode("utf-8", "replace").decode()
 
@@ -160,12 +160,12 @@ def _money(amount: str | None) -> str:
 
 
 def _figures(table: Table) -> list[bool]:
-    """For each column whether it is of figures; the first names the rows."""
+    """Return for each column whether it has figures; the first has the names of the rows."""
     return [bool(index) and is_figures(row[index] for row in table.rows) for index in range(len(table.columns))]
 
 
 def _plain(value: object) -> str:
-    """A setting in words."""
+    """Return a setting as text."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""What an evaluation shows, in words: only what was measured, and on how many questions."""
+"""Sums an evaluation up in a few sentences: only what was measured, and on how many questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOKENS = {"rag": "rag token %", "self_route": "token %"}
 
 
 def summary(record: Record) -> list[str]:
-    """Say in a few sentences what each strategy brings and takes, with the first k that was asked for."""
+    """Return a few sentences on the quality and the price of each strategy, at the first k that was asked for."""
     compared = ComparedResults.of(record)
     if not compared.keys:
         return ["No question was finished by every strategy, so there is nothing to compare."]
@@ -39,7 +39,7 @@ def _scores(compared: ComparedResults) -> Iterator[str]:
 
 
 def _difference(found: Comparison, *, than: str = "") -> str:
-    """How far apart two strategies are: what the first has more, or with `than` what the other has more than it."""
+    """Return the difference of two strategies in words: the first against the second, or with `than` the reverse."""
     sign = -100 if than else 100
     if found.verdict == SAME:
         said = f"no difference{than and f' from {than}'} shown"
@@ -58,7 +58,7 @@ def _more(points: float) -> str:
 
 
 def _price(compared: ComparedResults, strategy: Strategy, *, whole: str) -> str:
-    """The tokens and the cost in per cent of the long context's, as far as they are known."""
+    """Return the tokens and the cost in per cent of the long context's, as far as they are known."""
     if strategy == "long_context":
         return ""
     k = compared.ks[0]
@@ -77,14 +77,14 @@ def _first_step(compared: ComparedResults) -> Iterator[str]:
 
 
 def _basis(compared: ComparedResults) -> Iterator[str]:
-    """On how many questions the rest stands, if not on all."""
+    """Yield how many questions this rests on, if not on all."""
     failed = " and ".join(dict.fromkeys(_NAMES[strategy] for strategy, _ in compared.failed))
-    none = f"{failed} finished none at all" if failed else ""
+    none = f"{failed} finished none of them" if failed else ""
     if compared.left_out:
         found = f"{len(compared.keys):,} of {len(compared.documents):,} questions"
-        yield f"This rests on {found}, those that every strategy finished{none and f'; {none}'}."
+        yield f"This rests on {found}, those that the strategies finished{none and f'; {none}'}."
     elif none:
-        yield f"This rests on all {len(compared.documents):,} questions, of which {none}."
+        yield f"This rests on all {len(compared.documents):,} questions; {none}."
 
 
 def _percent(share: float) -> str:

@@ -1,17 +1,18 @@
-"""The tables of a report: the paper's, for one's own run."""
+"""The tables of an evaluation: the paper's Table 1, comparisons, cost, declines and failures."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from selfroute.answerability.gate import declines as declined
 from selfroute.evaluation.records import STRATEGIES, Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults, mean
 from selfroute.evaluation.reporting.money import money
-from selfroute.evaluation.reporting.notes import about_intervals, about_main, about_papers
-from selfroute.evaluation.reporting.papers import paper as published
+from selfroute.evaluation.reporting.notes import about_intervals, about_main
 from selfroute.evaluation.reporting.papers.ablations import based_only_on, by_k, closed_book, passkey, reasons
-from selfroute.evaluation.reporting.papers.differences import agreement, decisions, declines, differences, wins
+from selfroute.evaluation.reporting.papers.differences import agreement, decisions, differences, wins
+from selfroute.evaluation.reporting.papers.paper import beside_paper
 from selfroute.evaluation.reporting.statistics import interval
 from selfroute.evaluation.table import Cell, Table
 
@@ -24,12 +25,12 @@ _COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "
 
 
 def tables(record: Record) -> list[Table]:
-    """All tables that the results allow."""
+    """Return all tables that the results allow; those of `papers` only if its data sets or ablations were run."""
     compared = ComparedResults.of(record)
     makers: tuple[Callable[[ComparedResults], Table | None], ...] = (
         main,
         intervals,
-        paper,
+        beside_paper,
         comparisons,
         money,
         declines,
@@ -49,7 +50,7 @@ def tables(record: Record) -> list[Table]:
 
 
 def main(compared: ComparedResults) -> Table | None:
-    """Table 1: the scores, what the first step answers and the tokens, on average and for each data set."""
+    """Make Table 1: scores, questions that the first step answered, and tokens, on average and for each data set."""
     if not compared.keys:
         return None
     first, *_ = compared.ks
@@ -70,7 +71,7 @@ def main(compared: ComparedResults) -> Table | None:
 
 
 def intervals(compared: ComparedResults) -> Table | None:
-    """The interval of 95 % of each score."""
+    """Make the table of the 95 % intervals of all scores."""
     rows: list[tuple[Cell, ...]] = []
     for (strategy, k), _ in compared.ascending_variants:
         average, by_dataset = compared.figures(k)
@@ -80,37 +81,19 @@ def intervals(compared: ComparedResults) -> Table | None:
             rows.append((*head, *_interval(part, strategy, k), len(part.keys)))
     columns = ("strategy", "k", "data set", "score", "low", "high", "questions")
     notes = about_intervals(compared)
-    return Table("intervals", "Scores with intervals of 95 %", columns, tuple(rows), notes) if compared.keys else None
-
-
-def paper(compared: ComparedResults) -> Table | None:
-    """The same beside the paper's figures, for its data sets."""
-    names = [name for name in compared.datasets if name in published.DATASETS and name in compared.papers]
-    if not names:
-        return None
-    average, own = compared.figures(compared.ks[0])
-    models = {"this run": {row: [own[name][row] for name in names] for row in published.ROWS if row in average}}
-    for model, figures in published.MODELS.items():
-        models[model] = {row: [line[name] for name in names] for row, line in figures.items()}
-    rows = tuple((model, row, mean(line), *line) for model, lines in models.items() for row, line in lines.items())
-    printed = ("The paper prints 35.32 where the row of GPT-3.5-Turbo's self_route averages 36.40.",)
-    whole = set(names) == set(published.DATASETS)
-    fewer = about_papers(compared.counts(names))
-    notes = ("Avg is the average over these data sets.", *fewer, *(printed if whole else ()), *compared.about_k)
-    title = "Beside the paper's figures (Tables 1 and 2)"
-    return Table("paper", title, ("", "row", "Avg", *names), rows, notes)
+    return Table("intervals", "Scores with 95 % intervals", columns, tuple(rows), notes) if compared.keys else None
 
 
 def comparisons(compared: ComparedResults) -> Table | None:
-    """The differences between strategies, question by question, on average over the data sets."""
+    """Make the table of the differences between strategies, on average over the data sets."""
     rows = tuple((name, *figures) for name, figures in _compared(compared))
-    apart = "difference is the mean over the data sets; the table comparisons_by_dataset has each by itself."
+    apart = "difference is the mean over the data sets; the table comparisons_by_dataset has each of them."
     notes = (*((apart,) if len(compared.datasets) > 1 else ()), *_about_compared(compared))
     return Table("comparisons", "Strategies compared", ("comparison", *_COMPARED), rows, notes) if rows else None
 
 
 def comparisons_by_dataset(compared: ComparedResults) -> Table | None:
-    """The same for each of several data sets."""
+    """Make the same for each data set, if there are several."""
     if len(compared.datasets) < 2:  # noqa: PLR2004
         return None
     parts = [(name, dict(_compared(compared.of_dataset(name)))) for name in compared.datasets]
@@ -121,7 +104,7 @@ def comparisons_by_dataset(compared: ComparedResults) -> Table | None:
 
 
 def _compared(compared: ComparedResults) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """The pairs that ran, with the figures of their comparison."""
+    """Yield the pairs of strategies that ran, with the figures of their comparison."""
     for first, second in _PAIRS:
         found = compared.compare(first, second)
         if found:
@@ -133,15 +116,42 @@ def _compared(compared: ComparedResults) -> Iterator[tuple[str, tuple[Cell, ...]
 
 def _about_compared(compared: ComparedResults) -> tuple[str, ...]:
     return (
-        "The first is called better or worse where the interval leaves 0 out and p is at most 0.05.",
-        "Of twenty pairs that are alike, one is called better or worse by chance.",
+        "The first is called better or worse if the interval excludes 0 and p is at most 0.05.",
+        "About one comparison in twenty is a false alarm.",
         *about_intervals(compared),
         *compared.about_k,
     )
 
 
+def declines(compared: ComparedResults) -> Table | None:
+    """Make the table of the questions that were declined: rightly, if their references are empty or decline, too."""
+    if not compared.keys:
+        return None
+    bare = {each.key for each in compared.record.questions if not each.answers or any(map(declined, each.answers))}
+    some = any(key in bare for key in compared.keys)
+    rows: list[tuple[Cell, ...]] = []
+    for (strategy, k), results in compared.by_variant.items():
+        if k in (None, compared.ks[0]):
+            without, given = (
+                [each for key, each in results.items() if (key in bare) is is_bare] for is_bare in (True, False)
+            )
+            wrongly, rightly = (mean([100.0 * (not each.answerable) for each in part]) for part in (given, without))
+            head: tuple[Cell, ...] = (strategy, "" if k is None else k, len(given), wrongly)
+            missed = None if rightly is None else 100 - rightly
+            rows.append((*head, *((len(without), rightly, missed) if some else ())))
+    columns: tuple[str, ...] = ("strategy", "k", "with an answer", "declined wrongly %")
+    if some:
+        columns += ("without an answer", "declined rightly %", "answered all the same %")
+    notes = (
+        *(("A question is without an answer if it has no reference, or one that says so.",) if some else ()),
+        "The final answer counts; where the passages hold no answer, RAG alone can only decline.",
+        *compared.about_k,
+    )
+    return Table("declines", "Questions that were declined", columns, tuple(rows), notes)
+
+
 def failures(compared: ComparedResults) -> Table | None:
-    """What could not be finished, and why."""
+    """Make the table of what could not be finished, and why."""
     counts = Counter((each.strategy, "" if each.k is None else each.k, each.error) for each in compared.record.failures)
     rows = tuple((strategy, k, count, error) for (strategy, k, error), count in counts.most_common())
     notes = ("Failures are not scored.",)
@@ -149,7 +159,7 @@ def failures(compared: ComparedResults) -> Table | None:
 
 
 def _interval(compared: ComparedResults, row: str, k: int | None) -> tuple[Cell, Cell]:
-    """The interval of a row, times 100; empty where it is no score."""
+    """Return the interval of a row, times 100; empty if the row is not a score."""
     if row not in STRATEGIES:
         return "", ""
     found = interval({key: each.score for key, each in compared.get(row, k).items()}, compared.documents)

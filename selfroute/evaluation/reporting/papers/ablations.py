@@ -1,4 +1,4 @@
-"""The tables of the paper's section 5: other k, PassKey, what the model knows by itself, why passages do not do."""
+"""The tables of section 5 of the paper: other k, PassKey, questions answered from memory, reasons for declines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REASONS = {**{letter: f"{letter} {name}" for letter, name in LETTERS.items()}, 
 
 
 def by_k(compared: ComparedResults) -> Table | None:
-    """Table 7: scores and tokens by the number of passages."""
+    """Make Table 7: scores and tokens by the number of passages."""
     if len(compared.ks) < 2 or not compared.keys:  # noqa: PLR2004
         return None
     names = compared.datasets
@@ -42,7 +42,7 @@ def by_k(compared: ComparedResults) -> Table | None:
 
 
 def passkey(compared: ComparedResults) -> Table | None:
-    """Table 3: PassKey and its variants."""
+    """Make Table 3: PassKey and its variants."""
     names = [name for name in compared.datasets if name in published.PASSKEY and name in compared.papers]
     if not names:
         return None
@@ -55,7 +55,7 @@ def passkey(compared: ComparedResults) -> Table | None:
 
 
 def based_only_on(compared: ComparedResults) -> Table | None:
-    """Table 4: the long context without and with "based only on the provided passage"."""
+    """Make Table 4: the long context without and with "based only on the provided passage"."""
     reader = [each for each in compared.record.results if each.strategy == "long_context"]
     without, given = (
         {each.key: each.score for each in reader if each.based_only_on is asked} for asked in (False, True)
@@ -81,12 +81,12 @@ def based_only_on(compared: ComparedResults) -> Table | None:
 
 
 def closed_book(compared: ComparedResults) -> Table | None:
-    """Table 5: without the questions that the model answers from memory."""
+    """Make Table 5: without the questions that the model answers from memory."""
     asked = {each.key: each for each in compared.record.results if each.strategy == "closed_book"}
     whole = compared.only(asked)
     if not whole.keys:
         return None
-    # a decline is no knowledge, even where the reference says that there is no answer
+    # a decline is not knowledge, even if the reference says that there is no answer
     part = whole.only(key for key, each in asked.items() if not (each.answerable and each.exact == 1))
     (average, by_dataset), (rest_average, rest) = (some.figures(whole.ks[0]) for some in (whole, part))
     pairs = [("Avg", average, rest_average)] if len(by_dataset) > 1 else []
@@ -104,7 +104,7 @@ def closed_book(compared: ComparedResults) -> Table | None:
         models = ("Gemini-1.5-Pro", "GPT-3.5-Turbo")
         columns += [f"{model} {part}" for model in models for part in ("all", "not from memory")]
     notes = (
-        "A question is answered from memory if the answer without any text is an exact match by the loose measure.",
+        "A question is answered from memory if its answer without any text is a loose exact match.",
         "Questions that were not asked without text are left out.",
         *(about_papers(whole.counts(["musique"])) if with_paper else ()),
         *compared.about_k,
@@ -114,7 +114,7 @@ def closed_book(compared: ComparedResults) -> Table | None:
 
 
 def reasons(compared: ComparedResults) -> Table | None:
-    """Figure 4: why the passages did not do, by the model's own account."""
+    """Make Figure 4 as a table: why the passages were not enough, according to the model."""
     found = [each for each in compared.record.reasons if each.k == compared.ks[0]]
     counts = Counter((each.dataset, each.letter) for each in found)
     rows: list[tuple[Cell, ...]] = []
@@ -122,9 +122,9 @@ def reasons(compared: ComparedResults) -> Table | None:
         of_set = [counts[name, letter] for letter in _REASONS]
         rows.append((name, *of_set, sum(of_set)))
     notes = (
-        "Answerable: asked for a reason, the model answered after all. ?: its reply can not be read.",
+        "Answerable: when asked for a reason, the model answered after all. ?: its reply cannot be read.",
         *compared.about_k,
     )
     columns = ("data set", *_REASONS.values(), "questions")
-    title = "Why the passages did not do (Figure 4 of the paper)"
+    title = "Why the passages were not enough (Figure 4 of the paper)"
     return Table("reasons", title, columns, tuple(rows), notes) if rows else None
