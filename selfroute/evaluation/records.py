@@ -47,7 +47,7 @@ class Result:
         cut: Whether the model read only a part of the document, because it was longer than the model's window.
         seconds: The model's time for all steps that ran; for a kept reply, when it was asked for.
         score: By the question's own metric, from 0 to 1.
-        exact: The loose exact match of Li et al. (2025), 0 or 1; for SQuAD its own, for choices and pass keys the score.
+        exact: The loose exact match of Li et al. (2025), 0 or 1; for SQuAD its own, for choices and keys the score.
         set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; with the same exceptions.
     """
 

@@ -137,7 +137,7 @@ def measure(  # noqa: PLR0913 - what there is to choose
     keys = Counter(question.key for question in questions)
     dataset, name = max(keys, key=keys.__getitem__)
     if keys[dataset, name] > 1:
-        msg = f"question {name!r} of {dataset!r} is there twice: give each question an id, or each file a dataset, of its own"
+        msg = f"question {name!r} of {dataset!r} is there twice: give each question, or each file, its own name"
         raise InputError(msg)
     tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
     perform = partial(_perform, pipeline, explain_declines=explain_declines)

@@ -1,1 +1,1 @@
-"""Shows the results of an evaluation: tables, sentences, plots and the report, over the questions that `compared.py` picks."""
+"""Shows the results of an evaluation: tables, sentences, plots and the report."""
