@@ -96,7 +96,7 @@ class Budget:
                 msg = f"the cap cannot be kept, because no price is known: {cost.unknown}"
                 raise ConfigurationError(msg)
             if self.unpriced:
-                msg = f"the cap cannot be kept: no price is known for {self.unpriced} of the kept replies"
+                msg = f"the cap cannot be kept: no price is known for {self.unpriced} of the replies so far"
                 raise CostCapError(msg)
             if cost.dollars > self._most_left():
                 msg = f"the next reply could pass the cap of ${self._most}, which earlier runs count towards"
