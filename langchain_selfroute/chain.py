@@ -119,9 +119,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
 
     if not TYPE_CHECKING:  # checkers see the fields
 
@@ -260,7 +258,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def _models(self) -> dict[Route, Runnable[Any, Any]]:
         return {"rag": self.llm, "long_context": self.long_context_llm or self.llm}
 
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
+        """Return what a call of this chain works with, as it is configured now."""
         return Parts(
             retriever=self.retriever,
             models=self._models,
@@ -280,7 +279,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         config = ensure_config(config)
         manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
         try:
-            steps = Steps(self._parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            steps = Steps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
             output = steps.whole(run(steps.flow(), steps))
         except BaseException as error:
             manager.on_chain_error(error)
@@ -297,7 +296,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         fields = _run_fields(self, config)
         manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
         try:
-            steps = AsyncSteps(self._parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
             output = steps.whole(await arun(steps.flow(), steps))
         except BaseException as error:
             await manager.on_chain_error(error)
@@ -317,9 +316,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
             inner.append(
-                chunks_of(
-                    Steps(self._parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
-                )
+                chunks_of(Steps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
             )
             return inner[0]
 
@@ -347,7 +344,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         ) -> AsyncIterator[Any]:
             inner.append(
                 achunks_of(
-                    AsyncSteps(self._parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+                    AsyncSteps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
                 )
             )
             return inner[0]

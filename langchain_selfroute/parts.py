@@ -39,3 +39,8 @@ class Parts:
     settings: Settings
     names: ModelNames
     estimate: LongContextEstimate
+
+    @property
+    def one_model(self) -> bool:
+        """Whether one model performs both steps."""
+        return self.models["rag"] is self.models["long_context"]

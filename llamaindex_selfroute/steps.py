@@ -73,7 +73,7 @@ class Steps(BaseSteps[NodeWithScore]):
     @property
     @override
     def _one_model(self) -> bool:
-        return self.parts.models["rag"] is self.parts.models["long_context"]
+        return self.parts.one_model
 
     @override
     def _window(self) -> int | None:

@@ -197,7 +197,8 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._llm.callback_manager = callback_manager
         self._long_context_llm.callback_manager = callback_manager
 
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
+        """Return what a query works with, as this synthesizer is configured now."""
         return Parts(
             models={"rag": self._llm, "long_context": self._long_context_llm},
             prompts={
@@ -285,7 +286,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
 
     def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
         bundle = QueryBundle(query) if isinstance(query, str) else query
-        return Steps(self._parts(), bundle, nodes=nodes, words=words)
+        return Steps(self.parts(), bundle, nodes=nodes, words=words)
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

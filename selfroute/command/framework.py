@@ -10,12 +10,13 @@ from typing import Any, Literal, Protocol
 from chromadb.api import ClientAPI
 
 from selfroute.command.texts import IndexedPassage, Text
+from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]
 Show = Callable[[str, str], object]
 
-MEASURE_SAVINGS = True
+MEASURE_SAVINGS: MeasureSavings = "background"
 """How the command's chains and engines measure savings: it shows those of every question."""
 
 

@@ -18,8 +18,8 @@ from typing_extensions import override
 
 from langchain_selfroute import SelfRouteChain
 from langchain_selfroute.documents import label_of
-from langchain_selfroute.models import Tally, asked, name_of
-from langchain_selfroute.structured import StructuredReply, text_of
+from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
+from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines
 from selfroute.evaluation.asking.identity import identity_of
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
@@ -40,7 +40,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         replies: Keeps them.
         step: The kind of prompt.
         used: The replies that were used, in order.
-        chain: The chain that the model belongs to.
+        parts: The parts of the chain that the model belongs to.
         model: The model itself; `bound` may be that model with structured output.
         identity: Describes the model, as plain JSON.
         priced_as: The model that it is priced as, if not as itself.
@@ -50,7 +50,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
     replies: Any = Field(repr=False)
     step: str
     used: Any = Field(repr=False)
-    chain: Any = Field(repr=False)
+    parts: Any = Field(repr=False)
     model: Any = Field(repr=False)
     identity: Any = Field(repr=False)
     priced_as: Any = None
@@ -61,7 +61,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         """Return the kept reply to a prompt, or ask for one and keep it."""
         configured = name_of(self.model, config, kwargs)
         ask = partial(self._ask, input, config, kwargs=kwargs, configured=configured)
-        tokens = self.chain.count_tokens(asked(input))
+        tokens = self.parts.settings.count_tokens(text_of_prompt(input))
         reply: Reply = self.replies.get(
             self._identity(input, config, kwargs),
             ask,
@@ -77,7 +77,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             "model": self.identity,
             "called": astuple(name_of(self.model, config, kwargs)),
             "given": kwargs,
-            "structured": self.chain.refusal if self.structured else None,
+            "structured": self.parts.settings.refusal if self.structured else None,
             "prompt": [[message.type, message.content] for message in prompt.to_messages()],
         }
 
@@ -85,10 +85,10 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel
     ) -> Reply:
         given = super().invoke(prompt, config, **kwargs)
-        tally = Tally(whole=True)
-        structured = isinstance(given, StructuredReply)
-        text = text_of(given, tally, refusal=self.chain.refusal) if structured else tally.add(given)
-        counts = tally.usage(prompt, count=self.chain.count_tokens) or StepUsage(0, 0)
+        tally = MessageTally(whole=True)
+        settings = self.parts.settings
+        text = text_of(given, tally, refusal=settings.refusal) if self.structured else tally.add(given)
+        counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
         return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
 
@@ -103,7 +103,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         names = {"model_name": reply.model, "model_provider": reply.provider}
         message = AIMessage(reply.text, response_metadata={key: value for key, value in names.items() if value})
         message.usage_metadata = None if reply.estimated else counts
-        return StructuredReply(message, None) if self.structured else message
+        return {"raw": message, "parsed": None} if self.structured else message
 
 
 class _Declines(Runnable[Any, AIMessage]):
@@ -139,9 +139,9 @@ class ChainPipeline:
         Raises:
             ConfigurationError: The replies are kept in a folder, and a model can neither be described nor has a name.
         """
-        self.chain = chain
+        self.chain, self.parts = chain, chain.parts()
         self.replies = replies
-        self._identities = {step: identity_of(chain.model_of(step), step, name, replies) for step in _STEPS}
+        self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
 
     def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> TaskOutcome:
         """Answer a task's question by its strategy.
@@ -187,7 +187,7 @@ class ChainPipeline:
             "long_context_priced_as": chain.long_context_priced_as
             or (None if chain.long_context_llm else chain.priced_as),
             "names": ModelNames(name_of),
-            "baseline": LongContextEstimate(),  # a shared one would make estimates depend on earlier questions
+            "estimate": LongContextEstimate(),  # a shared one would make estimates depend on earlier questions
         }
         if task.strategy == "rag":
             changes |= {"documents": _no_documents, "measure_savings": False}
@@ -196,17 +196,17 @@ class ChainPipeline:
         return chain.model_copy(update=changes)
 
     def _kept(self, step: Route, purpose: str, used: list[Reply]) -> KeptModel:
-        chain = self.chain
+        parts = self.parts
         return KeptModel(
-            bound=chain.model_of(step),
-            model=chain.model_of(step),
-            chain=chain,
+            bound=parts.models[step],
+            model=parts.models[step],
+            parts=parts,
             replies=self.replies,
             step=purpose,
             used=used,
             identity=self._identities[step],
-            priced_as=chain.priced_model_of(step),
-            structured=purpose == step and chain.answerability == "structured",
+            priced_as=parts.settings.declared_model(step, shared=parts.one_model),
+            structured=purpose == step and parts.settings.structured,
         )
 
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:

@@ -26,10 +26,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 from typing_extensions import override
 
-from llamaindex_selfroute import SelfRouteSynthesizer, convert, structured
+from llamaindex_selfroute import SelfRouteSynthesizer, convert, host, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
-from llamaindex_selfroute.models import Response, Tally, name_of
+from llamaindex_selfroute.models import Response, ResponseTally, name_of
 from selfroute.answerability.gate import declines
 from selfroute.evaluation.asking.identity import identity_of
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
@@ -53,7 +53,7 @@ class KeptLLM(CustomLLM):
         replies: Keeps them.
         step: The kind of prompt.
         used: The replies that were used, in order.
-        synthesizer: The synthesizer that the model belongs to.
+        parts: The parts of the synthesizer that the model belongs to.
         identity: Describes the model, as plain JSON.
         priced_as: The model that it is priced as, if not as itself.
     """
@@ -62,7 +62,7 @@ class KeptLLM(CustomLLM):
     replies: Any = Field(exclude=True, repr=False)
     step: str
     used: Any = Field(exclude=True, repr=False)
-    synthesizer: Any = Field(exclude=True, repr=False)
+    parts: Any = Field(exclude=True, repr=False)
     identity: Any = Field(exclude=True, repr=False)
     priced_as: Any = None
 
@@ -103,7 +103,7 @@ class KeptLLM(CustomLLM):
         raise NotImplementedError  # nothing streams here
 
     def _reply(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
-        tokens = self.synthesizer.count_tokens(convert.text_of(prompt))
+        tokens = self.parts.settings.count_tokens(convert.text_of(prompt))
         reply: Reply = self.replies.get(
             self._identity(prompt, options),
             partial(self._ask, prompt, options),
@@ -119,18 +119,20 @@ class KeptLLM(CustomLLM):
             "model": self.identity,
             "called": astuple(name_of(self.inner)),
             "given": dict(options),
-            "structured": self.synthesizer.refusal if options.get("structured") else None,
+            "structured": self.parts.settings.refusal if options.get("structured") else None,
             "prompt": prompt if isinstance(prompt, str) else [message.model_dump() for message in prompt],
         }
 
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
-        tally = Tally(whole=True)
+        tally = ResponseTally(whole=True)
         if options.get("structured"):
             given = structured.ask(self.inner, prompt)
-            text = structured.text_of(self.inner, given, tally, refusal=self.synthesizer.refusal)
+            text = structured.text_of(self.inner, given, tally, refusal=self.parts.settings.refusal)
         else:
             text = tally.add(_ask(self.inner, prompt, options))
-        counts = tally.usage(prompt, count=self.synthesizer.count_tokens) or StepUsage(0, 0)
+        counts = tally.usage(partial(convert.text_of, prompt), count=self.parts.settings.count_tokens) or StepUsage(
+            0, 0
+        )
         model = tally.model(name_of(self.inner))
         return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
 
@@ -205,10 +207,9 @@ class EnginePipeline:
         """
         self.engine = engine
         self.synthesizer = cast("SelfRouteSynthesizer", engine._response_synthesizer)  # noqa: SLF001
+        self.parts = self.synthesizer.parts()
         self.replies = replies
-        self._identities = {
-            step: identity_of(self.synthesizer.model_of(step)[0], step, name, replies) for step in _STEPS
-        }
+        self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
 
     def ask(self, task: Task) -> TaskOutcome:
         """Answer a task's question by its strategy."""
@@ -246,7 +247,7 @@ class EnginePipeline:
         synthesizer._long_context_llm = self._kept("long_context", "long_context", used["long_context"])  # noqa: SLF001
         synthesizer._streaming = False  # noqa: SLF001
         # A shared one would make estimates depend on earlier questions.
-        synthesizer.baseline = LongContextEstimate()
+        synthesizer.estimate = LongContextEstimate()
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":
             synthesizer.documents, synthesizer._source = _no_documents, None  # noqa: SLF001
@@ -257,13 +258,13 @@ class EnginePipeline:
 
     def _kept(self, step: Route, purpose: str, used: list[Reply]) -> KeptLLM:
         return KeptLLM(
-            inner=self.synthesizer.model_of(step)[0],
+            inner=self.parts.models[step],
             replies=self.replies,
             step=purpose,
             used=used,
-            synthesizer=self.synthesizer,
+            parts=self.parts,
             identity=self._identities[step],
-            priced_as=self.synthesizer.priced_model_of(step),
+            priced_as=self.parts.settings.declared_model(step, shared=self.parts.one_model),
         )
 
     def _passage(self, item: NodeWithScore) -> Passage:
@@ -271,8 +272,8 @@ class EnginePipeline:
 
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
         llm = self._kept(step, purpose, used)
-        asked = convert.formatted(llm, PromptTemplate("{text}"), {"text": prompt})
-        return Tally(whole=True).add(_ask(llm, asked, {}))
+        asked = host.formatted(llm, PromptTemplate("{text}"), {"text": prompt})
+        return ResponseTally(whole=True).add(_ask(llm, asked, {}))
 
     def _closed_book(self, question: Question) -> TaskOutcome:
         used: list[Reply] = []
