@@ -27,6 +27,7 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteQueryEngine
+from selfroute.command import loading
 from selfroute.command.models import load_model
 from selfroute.demo import with_llamaindex
 from selfroute.demo.corpus import load_documents
@@ -83,7 +84,7 @@ def main() -> None:
     commands.add_parser("ask").add_argument("question")
     options = parser.parse_args()
     try:
-        llm = load_model(with_llamaindex, options.model) if options.model else None
+        llm = load_model(loading.load("llamaindex"), options.model) if options.model else None
     except SelfRouteError as error:
         parser.error(str(error))
     try:

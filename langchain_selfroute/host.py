@@ -5,8 +5,10 @@ Where a package has changed, the answer is None: a model has no name, a store ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from langchain_core.runnables import RunnableConfig
 
 
 def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -16,6 +18,37 @@ def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     except Exception:  # noqa: BLE001 - not every model has this, and some fail
         return {}
     return params
+
+
+def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
+    """Return the chat model that `init_chat_model` chooses for a call.
+
+    Args:
+        model: A model that may be chosen by the config of a call.
+        config: That config.
+
+    Returns:
+        The model; None if this is no such model, or if the config does not choose one.
+    """
+    choose = getattr(type(model), "_model", None) if type(model).__name__ == "_ConfigurableModel" else None
+    if choose is None:
+        return None
+    try:
+        return choose(model, config)
+    except Exception:  # noqa: BLE001 - asked with this config it will say why itself
+        return None
+
+
+def address_of(model: Any, names: Sequence[str]) -> str | None:
+    """Return the address where a model is asked, from the first of these attributes that is one; None if none is."""
+    for name in names:
+        try:
+            address = getattr(model, name, None)
+        except Exception:  # noqa: BLE001 - a model that is chosen in the call has no attributes before
+            return None
+        if isinstance(address, str):
+            return address
+    return None
 
 
 def collection_id(vectorstore: Any) -> Any:

@@ -15,7 +15,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
-from langchain_selfroute.host import tracing_params
+from langchain_selfroute.host import address_of, chosen_model, tracing_params
 from selfroute.usage.counts import StepUsage, reported
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
@@ -110,6 +110,8 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
             model = model.runnable
         elif isinstance(model, DynamicRunnable):
             model, config = model.prepare(config)
+        elif (chosen := chosen_model(model, config)) is not None:
+            model = chosen
         elif isinstance(model, RunnableSequence):
             inside = (inside_of(step, config) for step in model.steps)
             return next((found for found in inside if isinstance(found[0], BaseLanguageModel)), (model, bound))
@@ -122,12 +124,10 @@ def name_of(
 ) -> PricedModel:
     """What a model is called, as far as it says so, when it is called with these options."""
     inside, bound = inside_of(model, config)
-    urls = (getattr(inside, name, None) for name in _URLS)
-    url = next((url for url in urls if isinstance(url, str)), None)
     params = tracing_params(inside, {**bound, **(options or {})})
     if not params:
         return PricedModel()
-    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), url)
+    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), address_of(inside, _URLS))
 
 
 def window_of(model: Runnable[Any, Any]) -> int | None:

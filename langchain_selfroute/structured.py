@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of as text_in
+from langchain_selfroute.host import chosen_model
 from langchain_selfroute.models import MessageTally
 from selfroute.answerability import structured
 from selfroute.errors import ConfigurationError
@@ -54,6 +55,8 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
     """
     if isinstance(model, DynamicRunnable):
         return asking(name, model.prepare(config)[0], config)
+    if (chosen := chosen_model(model, config)) is not None:
+        return asking(name, chosen, config)
     if isinstance(model, RunnableBindingBase):
         return model.model_copy(update={"bound": asking(name, model.bound, config)})
     if isinstance(model, RunnableWithFallbacks):

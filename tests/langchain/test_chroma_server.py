@@ -19,7 +19,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from langchain_parts import MODES, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored import stores
+from langchain_selfroute.stored.stores import chroma as stores
 from langchain_stores import (
     EMBEDDING,
     a_model,

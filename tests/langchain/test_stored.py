@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored import stores
+from langchain_selfroute.stored.stores import chroma as stores
 from langchain_stores import (
     EMBEDDING,
     KINDS,

@@ -39,7 +39,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_parts import FAR_APART, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored import stores
+from langchain_selfroute.stored.stores import chroma as stores
 from langchain_stores import (
     EMBEDDING,
     KINDS,
