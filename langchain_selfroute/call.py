@@ -80,7 +80,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def _window(self) -> int | None:
-        return models.window_of(self.parts.models["long_context"])
+        return models.window_of(self.parts.models["long_context"], self.config)
 
     @override
     def _source(self) -> Any:

@@ -130,11 +130,15 @@ def name_of(
     return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), address_of(inside, _URLS))
 
 
-def window_of(model: Runnable[Any, Any]) -> int | None:
-    """How many tokens a model says that it takes, as far as it says so (`profile`)."""
-    while isinstance(model, RunnableBindingBase):  # of which not all pass it on
+def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> int | None:
+    """Return a model's window in tokens, as its `profile` states it; None if it does not."""
+    while isinstance(model, RunnableBindingBase):  # not every binding passes it on
         model = model.bound
-    profile = getattr(model, "profile", None)
+    model = chosen_model(model, config) or model
+    try:
+        profile = getattr(model, "profile", None)
+    except Exception:  # noqa: BLE001 - a model that is chosen in the call has no attributes before
+        return None
     window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
     return window if isinstance(window, int) else None
 

@@ -128,8 +128,10 @@ def _unread(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
 
 def text_of(reply: Any, tally: MessageTally, *, refusal: str) -> str:
     """Return the report as a model that writes text would have written it; or the text that came in place of one."""
-    complete = isinstance(reply, Mapping) and "raw" in reply
-    message, parsed = (reply["raw"], reply.get("parsed")) if complete else (None, reply)
+    if isinstance(reply, Mapping) and "raw" in reply:
+        message, parsed = reply["raw"], reply.get("parsed")
+    else:
+        message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
     report = structured.report_in(_candidates(message, parsed))
     if report is None:
