@@ -1,16 +1,16 @@
-"""Score the decline detector on real replies: who declines, who is taken for declining, and how long answers are held.
+"""Score the decline detector on real replies: precision, recall, and how long answers are held back.
 
     python benchmarks/declines.py [--labelled FILE] [--replies FOLDER] [--sample 20 --seed 1]
 
-The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; anything else is left out) and `model`.
-Beside the detector stand what others do: compare the whole reply with the refusal word, look for that word anywhere in
-it, and a plain pattern over the first 160 characters. The delay is what a reader of a stream waits for: how much of a
-real answer has come when the first of it is shown, in characters, words and pieces (some four characters, as tokens
-are). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample` prints replies without
-a label from both sides of the verdict, to be read by a person.
+The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out) and `model`. The
+detector is compared with three common ways: comparing the whole reply with the refusal word, looking for that word
+anywhere in it, and a plain pattern over the first 160 characters. The delay is how long a reader of a stream waits: how
+much of a real answer has arrived when its first text is shown, in characters, words and pieces (some four characters,
+like tokens). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample` prints some
+unlabelled replies from both sides of the verdict, for a person to read.
 
-The recordings are no part of this project: where they are absent, this says so and ends. Exit code 1 if a target is
-missed: precision 0.98, recall 0.95, a median of three words held, the same verdict for any cut.
+The recordings are not part of this project: if they are missing, the script says so and ends. Exit code 1 if a target
+is missed: precision 0.98, recall 0.95, a median of three words held back, the same verdict for any cut.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ DETECTORS: dict[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class Score:
-    """How a detector did: the replies that it judged, each with whether it declines and was taken to."""
+    """A detector's result: the replies that it judged, each with whether it declines and whether it was found to."""
 
     judged: list[tuple[Json, bool, bool]]
 
     @property
     def precision(self) -> float:
-        """The share of real declines among those taken for one; not a number if there are none."""
+        """The share of real declines among the replies found to decline; not a number if there are none."""
         taken = [declined for _, declined, taken in self.judged if taken]
         return sum(taken) / len(taken) if taken else math.nan
 
     @property
     def recall(self) -> float:
-        """The share of the real declines that were taken for one; not a number if there are none."""
+        """The share of the real declines that were found; not a number if there are none."""
         declined = [taken for _, declined, taken in self.judged if declined]
         return sum(declined) / len(declined) if declined else math.nan
 
     @property
     def wrong(self) -> list[tuple[Json, bool]]:
-        """The replies that were taken for what they are not, with what they are."""
+        """The misjudged replies, each with whether it declines."""
         return [(row, declined) for row, declined, taken in self.judged if declined != taken]
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ def score(rows: Iterable[Json], detector: Callable[[str], bool]) -> Score:
 
 
 def held(pieces: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return how many characters, words and pieces of a streamed reply wait for a later one; None if it declines."""
+    """Return how many characters, words and pieces of a streamed reply are held back; None if it declines."""
     gate, waiting = Gate(), ""
     for count, piece in enumerate(pieces):
         if gate.feed(piece):
@@ -109,7 +109,7 @@ def cut(reply: str, order: random.Random) -> Iterator[list[str]]:
 
 
 def changed(replies: Iterable[str]) -> list[str]:
-    """Return the replies whose verdict or text some cut changes."""
+    """Return the replies for which some cut changes the verdict or the text."""
     order, found = random.Random(0), []  # noqa: S311
     for reply in replies:
         verdict = declines(reply)
@@ -123,7 +123,7 @@ def changed(replies: Iterable[str]) -> list[str]:
 
 
 def delay(name: str, replies: Iterable[str]) -> float:
-    """Print how long these answers are held, and return the median in words."""
+    """Print how long these answers are held back, and return the median in words."""
     waits = [wait for reply in replies if (wait := held(PIECE.findall(reply)))]
     print(f"\n{name}: {len(waits)} answers      median     95 %")
     columns = list(zip(*waits, strict=True))
@@ -133,7 +133,7 @@ def delay(name: str, replies: Iterable[str]) -> float:
 
 
 def show(replies: Sequence[str], count: int, *, seed: int) -> None:
-    """Print some replies of both sides of the verdict."""
+    """Print some replies from both sides of the verdict."""
     order = random.Random(seed)  # noqa: S311
     for declined in (True, False):
         side = [reply for reply in replies if bool(declines(reply)) == declined]
@@ -143,15 +143,15 @@ def show(replies: Sequence[str], count: int, *, seed: int) -> None:
 
 
 def main() -> int:
-    """Print the scorecard; the exit code tells whether a target was missed."""
+    """Print the scorecard; the exit code is 1 if a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labelled", type=Path, default=RECORDED / "labelled_replies.jsonl")
     parser.add_argument("--replies", type=Path, default=RECORDED / "replies", help="folder of replies without labels")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N unlabelled replies of each side")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N unlabelled replies from each side")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if not options.labelled.exists():
-        print(f"Skipped: no labelled replies at {options.labelled}; --labelled tells where.")
+        print(f"Skipped: no labelled replies at {options.labelled}; say where with --labelled.")
         return 0
 
     rows = [row for row in lines_of(options.labelled) if row["label"] in ("decline", "answer")]
@@ -167,7 +167,7 @@ def main() -> int:
     total = score(rows, own)
     for row, declined in total.wrong:
         verdict = declines(row["reply"])
-        what = "missed" if declined else f"no decline, but {verdict.evidence!r}"
+        what = "missed" if declined else f"not a decline, but found {verdict.evidence!r}"
         print(f"\n  {row['model']}, {row.get('id')}: {what}\n    {' '.join(row['reply'].split())[:300]}")
 
     cuts = changed(row["reply"] for row in rows)

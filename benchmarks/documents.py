@@ -1,21 +1,21 @@
-"""Measure what it takes to read a whole document back out of a store, beside the store's own `get` of its chunks.
+"""Measure how long it takes to rebuild a whole document from a store, compared with the store's own `get`.
 
     python benchmarks/documents.py [--quick] [--runs 5] [--json]
 
-Generated prose in chunks of 1,000 characters: documents of 1,000,000 tokens, with and without overlap, a document of
-100,000 chunks, and a small one beside that. Chroma (embedded, and over HTTP on loopback, of one folder), LangChain's
-InMemoryVectorStore and, in LlamaIndex, Chroma and the document store. The own get hands over the same chunks; where
-Chroma refuses so many rows at once it asks in pages of 32,000, which are the fastest. InMemoryVectorStore has no such
-get: a scan makes Documents of the chunks.
+The documents are generated prose in chunks of 1,000 characters: documents of 1,000,000 tokens, with and without
+overlap, a document of 100,000 chunks, and a small one in the same store. The stores are Chroma (embedded, and over HTTP
+on loopback, from one folder), LangChain's InMemoryVectorStore and, in LlamaIndex, Chroma and the document store. The
+store's own get returns the same chunks; if Chroma refuses so many rows at once, it is asked in pages of 32,000, which
+are the fastest. InMemoryVectorStore has no such get: a scan turns the chunks into Documents.
 
-All reads run in one process, in shuffled order; times are medians, and the ratio to the own get is the result. The
-second read may have the document from the cache, after asking the store for the ids of its chunks. The memory is
-measured apart: the most that Python held during a read (by tracemalloc, which does not see what Chroma holds outside
-Python), in times the text; over HTTP Chroma's client reserves twelve times each reply to parse it, and leaves most of
-that untouched. The lag is the longest time that a task of the event loop was held up by a read in the loop itself, and
-by an async chain that reads, with a model without latency. Each store is judged by the worst of its documents, but for
-reads of less than a millisecond and the memory for less than 100,000 characters. Exit code 1 if a document did not come
-back word for word; the targets that are missed are named.
+All reads run in one process, in shuffled order; times are medians, and the result is the ratio to the own get. The
+second read may take the document from the cache, after asking the store for the ids of its chunks. Memory is measured
+separately: the most that Python held during a read (by tracemalloc, which does not see what Chroma holds outside
+Python), divided by the size of the text. Over HTTP, Chroma's client reserves twelve times each reply to parse it, and
+leaves most of that unused. The lag is the longest delay of a task in the event loop, once with a read in the loop
+itself and once with an async chain that reads, over a model without latency. Each store is judged by its worst
+document, except for reads of less than a millisecond, and for memory of documents below 100,000 characters. Exit code 1
+if a document did not come back word for word; the script names the targets that are missed.
 """
 
 from __future__ import annotations
@@ -71,26 +71,26 @@ PAGE = 32_000  # the fastest for a hundred thousand chunks, embedded and over HT
 QUESTION, REFUSAL = "Where was it found?", "unanswerable"
 OWN, FIRST, SECOND = "own get", "first read", "second read"
 TIME, MEMORY, LAG = 1.3, 3, 0.5
-LEAST_TIME, LEAST_TEXT = 1, 100_000  # in ms and characters: what is judged
+LEAST_TIME, LEAST_TEXT = 1, 100_000  # in ms and characters; less is not judged
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Book:
-    """A document, and how it is cut."""
+    """A document, and the overlap of its chunks."""
 
     name: str
     text: str
     overlap: int = 0
 
     def chunks(self) -> list[tuple[int, str]]:
-        """Cut it into chunks that know where they begin."""
+        """Cut it into chunks with the offsets where they begin."""
         starts = range(0, len(self.text) - self.overlap, SIZE - self.overlap)
         return [(start, self.text[start : start + SIZE]) for start in starts]
 
     def hits(self) -> list[str]:
-        """Take five chunks from all over it."""
+        """Return five chunks, spread over the document."""
         chunks = [text for _, text in self.chunks()]
         return chunks[:: -(-len(chunks) // 5)]
 
@@ -102,10 +102,10 @@ class Case:
     Attributes:
         store: The store.
         book: The document.
-        own: Gets its chunks, as the store itself hands them over.
-        read: Reads it: its text, and the label that says how it was come by.
+        own: Gets its chunks with the store's own method.
+        read: Rebuilds it, and returns its text and the record of how it was rebuilt.
         forget: Empties the cache.
-        answer: Has an async chain read it.
+        answer: Lets an async chain read it.
     """
 
     store: str
@@ -116,19 +116,19 @@ class Case:
     answer: Callable[[], Awaitable[Any]]
 
     def call(self, what: str) -> Callable[[], Any]:
-        """Say what to call, and empty the cache for a first read."""
+        """Return what to call, and empty the cache before a first read."""
         if what == FIRST:
             self.forget()
         return self.own if what == OWN else self.read
 
     def is_right(self) -> bool:
-        """Read it twice: is it the document each time, and does it say so?"""
+        """Read it twice, and return whether text and record were right each time."""
         label = {"method": "offsets", "chunks": len(self.book.chunks()), "gaps": [], "trimmed": False}
         return all(self.read() == (self.book.text, label) for _ in range(2))
 
 
 def prose(size: int, seed: int) -> str:
-    """Make up so many characters of text, in sentences and paragraphs."""
+    """Generate this many characters of text, in sentences and paragraphs."""
     order = random.Random(seed)  # noqa: S311
     words = ["".join(order.choices("aabcdeeefghiilmnoorsttu", k=order.randint(2, 9))) for _ in range(4_000)]
     pieces, length = [], 0
@@ -140,7 +140,7 @@ def prose(size: int, seed: int) -> str:
 
 
 def shelves(tokens: int, chunks: int) -> list[list[Book]]:
-    """Make the documents of each store; a token has 4.5 characters."""
+    """Make the documents of each store, at 4.5 characters per token."""
     size = tokens * 9 // 2
     long = [Book(f"{tokens:,} tokens", prose(size, 1)), Book("as many, with overlap", prose(size, 2), OVERLAP)]
     many = [Book(f"{chunks:,} chunks", prose(chunks * SIZE, 3)), Book(f"10 chunks beside {chunks:,}", prose(9_500, 4))]
@@ -148,7 +148,7 @@ def shelves(tokens: int, chunks: int) -> list[list[Book]]:
 
 
 def paged(get: Callable[..., Any], where: Json) -> list[Json]:
-    """Ask Chroma for all rows."""
+    """Get all rows from Chroma, page by page."""
     found: list[Json] = []
     while not found or len(found[-1]["ids"]) == PAGE:
         include = ["documents", "metadatas"]
@@ -157,12 +157,12 @@ def paged(get: Callable[..., Any], where: Json) -> list[Json]:
 
 
 def batches(items: Sequence[Any]) -> Iterator[list[Any]]:
-    """Cut up what Chroma does not take at once."""
+    """Split items into batches that Chroma accepts."""
     return (list(items[start : start + BATCH]) for start in range(0, len(items), BATCH))
 
 
 def put(books: Sequence[Book], *stores: VectorStore) -> None:
-    """Put documents into the vector stores of LangChain."""
+    """Put documents into LangChain's vector stores."""
     for book in books:
         pieces = [Document(text, metadata={"source": book.name, "start_index": start}) for start, text in book.chunks()]
         for store in stores:
@@ -171,7 +171,7 @@ def put(books: Sequence[Book], *stores: VectorStore) -> None:
 
 
 def in_langchain(name: str, store: VectorStore, book: Book, own: Callable[[], Any]) -> Case:
-    """Read with LangChain."""
+    """Make a case that reads with LangChain."""
     stored = langchain_selfroute.StoredDocuments(store, filter={})
     hits = [Document(text, metadata={"source": book.name}) for text in book.hits()]
     chain = langchain_selfroute.SelfRouteChain(
@@ -186,13 +186,13 @@ def in_langchain(name: str, store: VectorStore, book: Book, own: Callable[[], An
 
 
 def chroma_cases(name: str, store: Chroma, books: Sequence[Book]) -> Iterator[Case]:
-    """Read out of Chroma."""
+    """Make the cases that read from Chroma."""
     for book in books:
         yield in_langchain(name, store, book, partial(paged, store.get, {"source": book.name}))
 
 
 def memory_cases(name: str, store: InMemoryVectorStore, books: Sequence[Book]) -> Iterator[Case]:
-    """Read out of InMemoryVectorStore."""
+    """Make the cases that read from InMemoryVectorStore."""
 
     def scan(source: str) -> list[Document]:
         return [
@@ -206,11 +206,11 @@ def memory_cases(name: str, store: InMemoryVectorStore, books: Sequence[Book]) -
 
 
 class Declining(CustomLLM):
-    """Decline, and say nothing of a window."""
+    """A model that declines and reports no window."""
 
     @property
     def metadata(self) -> LLMMetadata:
-        """What the host takes for granted."""
+        """The host's default metadata."""
         return LLMMetadata()
 
     def complete(self, *_: Any, **__: Any) -> CompletionResponse:
@@ -223,7 +223,7 @@ class Declining(CustomLLM):
 
 
 def nodes_of(book: Book) -> list[TextNode]:
-    """Make nodes as a node parser does."""
+    """Make nodes in the way a node parser does."""
     order, source = random.Random(0), RelatedNodeInfo(node_id=book.name)  # noqa: S311
     nodes = [
         TextNode(
@@ -243,7 +243,7 @@ def nodes_of(book: Book) -> list[TextNode]:
 
 
 def in_llamaindex(name: str, index: VectorStoreIndex, book: Book, own: Callable[[], Any]) -> Case:
-    """Read with LlamaIndex."""
+    """Make a case that reads with LlamaIndex."""
     stored = llamaindex_selfroute.StoredDocuments(index, filters=MetadataFilters(filters=[]))
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=book.name)}
     hits = [NodeWithScore(node=TextNode(text=text, relationships=source)) for text in book.hits()]
@@ -257,7 +257,7 @@ def in_llamaindex(name: str, index: VectorStoreIndex, book: Book, own: Callable[
 
 
 def nodes_cases(name: str, store: ChromaVectorStore, books: Sequence[Book]) -> Iterator[Case]:
-    """Put documents into Chroma and read them out of it."""
+    """Put documents into Chroma, and make the cases that read them back."""
 
     def get(source: str) -> list[Any]:
         own: Any = MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=source)])
@@ -279,12 +279,12 @@ def nodes_cases(name: str, store: ChromaVectorStore, books: Sequence[Book]) -> I
 
 
 def docstore_cases(name: str, books: Sequence[Book]) -> Iterator[Case]:
-    """Put documents into an index that keeps its nodes in a document store, and read them out of it."""
+    """Put documents into an index with a document store, and make the cases that read them back."""
     nodes = {book.name: nodes_of(book) for book in books}
     every = [node for found in nodes.values() for node in found]
     texts = {node.node_id: doc_to_json(node) for node in every}
     known = {source: {"node_ids": [node.node_id for node in found]} for source, found in nodes.items()}
-    # As it is loaded from disk; to add nodes takes time by the square of their number.
+    # Made as if loaded from disk: adding nodes one by one takes quadratic time.
     store = SimpleDocumentStore(SimpleKVStore({"docstore/data": texts, "docstore/ref_doc_info": known}))
     vectors = SimpleVectorStore()
     vectors.add(every)
@@ -304,7 +304,7 @@ def docstore_cases(name: str, books: Sequence[Book]) -> Iterator[Case]:
 
 @contextmanager
 def cases_of(books: Sequence[Book]) -> Iterator[list[Case]]:
-    """Put documents into all stores."""
+    """Put documents into all stores, and yield the cases."""
     settings, embeddings = chromadb.Settings(anonymized_telemetry=False), DeterministicFakeEmbedding(size=DIMENSION)
     with TemporaryDirectory() as folder:
         client = chromadb.PersistentClient(folder, settings=settings)
@@ -324,7 +324,7 @@ def cases_of(books: Sequence[Book]) -> Iterator[list[Case]]:
 
 @contextmanager
 def served(folder: str) -> Iterator[int]:
-    """Run a Chroma server over a folder; give its port."""
+    """Run a Chroma server over a folder, and yield its port."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     call = [str(Path(sys.executable).with_name("chroma")), "run", "--path", folder, "--host", "127.0.0.1"]
@@ -342,11 +342,11 @@ def served(folder: str) -> Iterator[int]:
 
 
 def speed(cases: Sequence[Case], runs: int) -> dict[Case, Json]:
-    """Measure how long each read takes, in ms."""
+    """Measure how long each read takes, in milliseconds."""
     known = {f"{case.store}: {case.book.name}": case for case in cases}
     times: dict[tuple[str, str], list[float]] = {(what, name): [] for name in known for what in (OWN, FIRST, SECOND)}
     for (what, name), counts in blocks(list(times), runs, 1):
-        if counts:  # all were read before; warming up as usual would take an hour
+        if counts:  # no warm-up here, which would take an hour: all were read before
             call = known[name].call(what)
             gc.collect()
             started = time.perf_counter()
@@ -372,7 +372,7 @@ def peak(call: Callable[[], Any]) -> int:
 
 
 async def lag(call: Callable[[], Awaitable[Any]]) -> float:
-    """Measure how long a task that wants to run every millisecond is held up at most, in ms."""
+    """Measure the longest delay, in milliseconds, of a task that wants to run every millisecond."""
     longest = 0.0
 
     async def tick() -> None:
@@ -409,7 +409,7 @@ def measured(books: Sequence[Book], runs: int) -> Iterator[Json]:
     """Measure all reads of some documents."""
     with cases_of(books) as cases:
         gc.collect()
-        gc.freeze()  # what the stores hold in memory is no part of a read
+        gc.freeze()  # what the stores hold in memory does not count towards a read
         right = {case: case.is_right() for case in cases}
         for case, times in speed(cases, runs).items():
             size = len(case.book.text.encode())
@@ -420,7 +420,7 @@ def measured(books: Sequence[Book], runs: int) -> Iterator[Json]:
 
 
 def targets(rows: Sequence[Json]) -> list[Target]:
-    """Judge each store by the worst of its documents."""
+    """Judge each store by its worst document."""
     found = []
     for store in dict.fromkeys(row["store"] for row in rows):
         own = [row for row in rows if row["store"] == store]
@@ -439,7 +439,7 @@ def targets(rows: Sequence[Json]) -> list[Target]:
 
 
 def table(rows: Sequence[Json]) -> list[str]:
-    """Lay the figures out."""
+    """Format the figures as a table."""
     heads = ("own get, ms", "first, x", "second, x", "memory: own", "read", "lag, ms: read", "chain")
     lines = []
     for document in dict.fromkeys(row["document"] for row in rows):
@@ -454,10 +454,10 @@ def table(rows: Sequence[Json]) -> list[str]:
 
 
 def main() -> int:
-    """Measure and print; the exit code tells whether all documents came back word for word."""
+    """Measure and print; the exit code is 1 unless all documents came back word for word."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, help="runs of each read")
-    parser.add_argument("--quick", action="store_true", help="a twentieth of everything, to try it out")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the data, to try it out")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     less = 20 if options.quick else 1
@@ -471,7 +471,7 @@ def main() -> int:
     else:
         print(", ".join(f"{key} {value}" for key, value in about.items()) + f", {os.cpu_count()} cores")
         print("\n".join([*table(rows), *target_table(found)]))
-    wrong = [f"{row['document']} out of {row['store']}" for row in rows if not row["right"]]
+    wrong = [f"{row['document']} from {row['store']}" for row in rows if not row["right"]]
     right = f"{len(rows) - len(wrong)} of {len(rows)} documents came back word for word"
     print("; not: ".join([right, *wrong]) + ".", file=sys.stderr if options.json else sys.stdout)
     return 1 if wrong else 0

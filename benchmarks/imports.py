@@ -1,10 +1,10 @@
-"""Measure what importing each package takes beyond its framework.
+"""Measure how long it takes to import each package, beyond its framework.
 
     python benchmarks/imports.py [--runs 20] [--json]
 
-Each import is that of a fresh interpreter, in shuffled rounds: first what the package names of its framework, then the
-package, which takes the rest. Times are medians of CPU time in milliseconds. It measures and always ends with exit code
-0; the targets that are missed are named.
+Each import runs in a fresh interpreter, in shuffled rounds: first what the package imports from its framework, then the
+package itself; the second time is the package's own. Times are medians of CPU time in milliseconds. The script only
+measures: the exit code is always 0, and it names the targets that are missed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ print(between - began, process_time() - between)
 
 
 def imports_of(package: str, host: str | None) -> str:
-    """List what a package imports of its framework, in its own statements: whoever uses it has most of that already."""
+    """Return the statements by which a package imports its framework; its users have imported most of that already."""
     spec = find_spec(package)
     folder = Path(spec.origin).parent if host and spec and spec.origin else None
     statements = {
@@ -49,7 +49,7 @@ def imports_of(package: str, host: str | None) -> str:
 
 
 def measured(runs: int) -> dict[str, tuple[float, float]]:
-    """Import each package in fresh interpreters: medians of its framework, and of itself beyond that."""
+    """Import each package in fresh interpreters; return the medians for its framework and for itself beyond that."""
     programs = {
         package: PROGRAM.format(imports=imports_of(package, host), package=package) for package, host in HOSTS.items()
     }
@@ -61,7 +61,7 @@ def measured(runs: int) -> dict[str, tuple[float, float]]:
             command = [sys.executable, "-c", programs[package]]
             done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             host, own = map(float, done.stdout.split())
-            if number:  # the first compiles
+            if number:  # the first run compiles
                 taken[package].append((host * 1e3, own * 1e3))
     return {
         package: (statistics.median(host for host, _ in times), statistics.median(own for _, own in times))
@@ -71,7 +71,7 @@ def measured(runs: int) -> dict[str, tuple[float, float]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Measure what importing each package takes beyond its framework.")
+    parser = argparse.ArgumentParser(description="Measure how long importing each package takes beyond its framework.")
     parser.add_argument("--runs", type=int, default=20, help="fresh interpreters per package")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()

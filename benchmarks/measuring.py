@@ -1,4 +1,4 @@
-"""Runs candidates interleaved, and judges figures by their targets."""
+"""Run candidates in turn, in shuffled blocks, and compare the figures with their targets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ BLOCK, WARM_UP = 50, 20
 
 C = TypeVar("C")
 Runs = dict[tuple[str, str], list[int]]
-"""What each run took in nanoseconds, by mode and candidate."""
+"""The time of each run in nanoseconds, by mode and candidate."""
 Times = dict[str, dict[str, float]]
 """Medians in microseconds by mode and candidate."""
 
 
 def blocks(keys: list[tuple[str, str]], runs: int, block: int) -> Iterator[tuple[tuple[str, str], bool]]:
-    """Say what to run when: each key some times to warm up, then in shuffled blocks; True if the run counts."""
+    """Yield what to run next: each key some times to warm up, then in shuffled blocks; True if the run counts."""
     for key in keys:
         yield from [(key, False)] * WARM_UP
     order = random.Random(0)  # noqa: S311
@@ -31,7 +31,7 @@ def blocks(keys: list[tuple[str, str]], runs: int, block: int) -> Iterator[tuple
 def interleaved(
     known: Mapping[str, C], modes: Mapping[str, Callable[[C], int]], *, runs: int, block: int = BLOCK
 ) -> Runs:
-    """Run each candidate in each mode."""
+    """Run each candidate in each mode and return the times."""
     times: Runs = {(mode, name): [] for mode in modes for name in known}
     for (mode, name), counts in blocks(list(times), runs, block):
         taken = modes[mode](known[name])
@@ -43,7 +43,7 @@ def interleaved(
 async def ainterleaved(
     known: Mapping[str, C], modes: Mapping[str, Callable[[C], Awaitable[int]]], *, runs: int, block: int = BLOCK
 ) -> Runs:
-    """As `interleaved`."""
+    """Do the same as `interleaved` with coroutines."""
     times: Runs = {(mode, name): [] for mode in modes for name in known}
     for (mode, name), counts in blocks(list(times), runs, block):
         taken = await modes[mode](known[name])
@@ -62,7 +62,7 @@ def medians(times: Runs) -> Times:
 
 @dataclass(frozen=True)
 class Target:
-    """One figure to reach."""
+    """A figure with its limit."""
 
     name: str
     value: float
@@ -71,17 +71,17 @@ class Target:
 
 
 def at_most(name: str, value: float, limit: float) -> Target:
-    """Judge a figure by its limit."""
+    """Make a target that is met if the figure is not above the limit."""
     return Target(name, round(value, 2), limit, value <= limit)
 
 
 def at_least(name: str, value: float, limit: float) -> Target:
-    """As `at_most`, the other way round."""
+    """Make a target that is met if the figure is not below the limit."""
     return Target(name, round(value, 2), limit, value >= limit)
 
 
 def target_table(found: list[Target]) -> list[str]:
-    """Lay the targets out, and name those that are missed."""
+    """Format the targets, and name those that are missed."""
     lines = ["", f"{'target':<64}{'value':>8}{'limit':>8}"]
     for target in found:
         verdict = "met" if target.met else "MISSED"

@@ -1,4 +1,4 @@
-"""Compare the metrics with scores that the data sets' own programs gave.
+"""Compare our metrics with scores from the data sets' own programs.
 
     python benchmarks/metrics.py [FILE]
 
@@ -6,8 +6,8 @@ The cases are JSON lines with `prediction`, `ground_truths` (a list of strings) 
 function to its score from 0 to 1: `lb_qa_f1` and `lb_rouge_l` (LongBench), `ib_qa_f1`, `ib_choice` and `ib_passkey`
 (InfiniteBench), `squad_f1` and `squad_em` (SQuAD 2.0). A case needs only the scores that fit it.
 
-The cases are no part of this project: where they are absent, this says so and ends. Exit code 1 if any score differs
-by more than 1e-9.
+The cases are not part of this project: if they are missing, the script says so and ends. Exit code 1 if any score
+differs by more than 1e-9.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ OURS = {
 
 
 def main() -> int:
-    """Print how many cases agree; the exit code tells whether any does not."""
+    """Print how many cases agree; the exit code is 1 if any does not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, nargs="?", default=CASES, help="the cases; otherwise %(default)s")
+    parser.add_argument("file", type=Path, nargs="?", default=CASES, help="the cases (default: %(default)s)")
     file = parser.parse_args().file
     if not file.exists():
-        print(f"Skipped: no cases at {file}; an argument tells where.")
+        print(f"Skipped: no cases at {file}; say where with an argument.")
         return 0
 
     cases = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]

@@ -1,13 +1,13 @@
-"""Measure what SelfRouteChain adds to the model, beside the chains that people use today.
+"""Measure what SelfRouteChain adds to a model call, compared with the chains that people use today.
 
     python benchmarks/overhead_langchain.py [--runs 1000] [--json]
 
 All candidates run in one process, interleaved in shuffled blocks, over a chat model without latency and a retriever
-in memory (5 passages of 300 words); no tracing, no callbacks. Times are medians. The ratios are the result: to
-`model.invoke` of the same mode, and for the first text to the first text of `model.stream`. The clock of a stream stops
-at the first text of the answer; closing it is not measured. Then 200 questions at concurrency 50 on a model of 50 ms:
-efficiency is the ideal time by the time taken. It measures and always ends with exit code 0; the targets that are
-missed are named.
+in memory (5 passages of 300 words), without tracing or callbacks. Times are medians. The results are ratios: to
+`model.invoke` in the same mode, and for the first text to the first text of `model.stream`. The clock of a stream stops
+at the first text of the answer; closing it is not measured. Then 200 questions run at concurrency 50 on a model that
+takes 50 ms: efficiency is the ideal time divided by the time taken. The script only measures: the exit code is always
+0, and it names the targets that are missed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ OVERHEAD, FIRST_TEXT, BATCH_GAP, PAID = 2.6, 3.3, 10.0, 3
 
 
 class FakeModel(BaseChatModel):
-    """Give one reply, whole or cut at spaces, with usage as providers do; `emitted` counts pieces streamed."""
+    """A model with one reply, whole or cut at spaces, and usage like a provider's; `emitted` counts streamed pieces."""
 
     reply: str
     latency: float = 0.0
@@ -74,7 +74,7 @@ class FakeModel(BaseChatModel):
 
     @property
     def emitted(self) -> int:
-        """The pieces that were sent."""
+        """The number of pieces sent."""
         return self._emitted
 
     @property
@@ -110,7 +110,7 @@ class FakeModel(BaseChatModel):
 
 
 class FakeRetriever(BaseRetriever):
-    """Return the passages, whatever is asked."""
+    """A retriever that always returns the same passages."""
 
     def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:  # noqa: ARG002
         return PASSAGES
@@ -120,7 +120,7 @@ class FakeRetriever(BaseRetriever):
 
 
 class Floor(RunnableSerializable[dict[str, str], Any]):
-    """Retrieve, fill the prompt in, ask the model, each a child of one run, and nothing else: what the host costs."""
+    """The cost of the host: retrieve, fill in the prompt and ask the model, each as a child of one run, no more."""
 
     retriever: FakeRetriever
     llm: FakeModel
@@ -137,7 +137,7 @@ class Floor(RunnableSerializable[dict[str, str], Any]):
         return self._call_with_config(answer, input, config, **kwargs)
 
     async def ainvoke(self, input: dict[str, str], config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """As `invoke`."""
+        """Answer, as a coroutine."""
 
         async def answer(given: dict[str, str], run_manager: AsyncCallbackManagerForChainRun) -> Any:
             context = join(await self.retriever.ainvoke(given["input"], child(run_manager, "retrieve")))
@@ -162,7 +162,7 @@ class Floor(RunnableSerializable[dict[str, str], Any]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
-        """As `stream`."""
+        """Answer in pieces, as a coroutine."""
 
         async def once() -> AsyncIterator[dict[str, str]]:
             yield input
@@ -181,13 +181,13 @@ class Floor(RunnableSerializable[dict[str, str], Any]):
 
 
 def child(manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun, name: str) -> RunnableConfig:
-    """Return the config of a child run."""
+    """Return the config for a child run."""
     return {"callbacks": manager.get_child(name), "run_name": name}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something to measure, with the input it takes and the model calls that it makes in sequence."""
+    """Something to measure, with its input and the number of model calls that it makes in sequence."""
 
     runnable: Runnable[Any, Any]
     given: Any
@@ -195,7 +195,7 @@ class Candidate:
 
 
 def no_tracing() -> None:
-    """Keep LangSmith out of it, whatever the environment says."""
+    """Turn LangSmith's tracing off, whatever the environment says."""
     for name in [name for name in os.environ if name.startswith(("LANGSMITH", "LANGCHAIN_"))]:
         del os.environ[name]
 
@@ -206,7 +206,7 @@ def join(passages: list[Document]) -> str:
 
 
 def candidates(latency: float = 0.0) -> dict[str, Candidate]:
-    """Build what is compared, over models of some latency."""
+    """Build the candidates, over models with this latency in seconds."""
     retriever, model = FakeRetriever(), FakeModel(reply=ANSWER, latency=latency)
     prompt = ChatPromptTemplate.from_template("Passages:\n\n{context}\n\nQuestion: {input}\nAnswer:")
     classic = create_retrieval_chain(retriever, create_stuff_documents_chain(model, prompt))
@@ -227,7 +227,7 @@ def candidates(latency: float = 0.0) -> dict[str, Candidate]:
 
 
 def answer_text(chunk: Any) -> str:
-    """Return the answer's text in a chunk, be it a message, a dict or a string."""
+    """Return the answer's text in a chunk, which may be a message, a dict or a string."""
     if isinstance(chunk, dict):
         return str(chunk.get("answer") or "")
     return chunk if isinstance(chunk, str) else str(chunk.text)
@@ -248,7 +248,7 @@ async def ainvoke(candidate: Candidate) -> int:
 
 
 def first_text(candidate: Candidate) -> int:
-    """Time `stream` up to the first text in ns."""
+    """Time `stream` until the first text in ns."""
     started = time.perf_counter_ns()
     with closing(candidate.runnable.stream(candidate.given)) as chunks:  # type: ignore[type-var]
         for chunk in chunks:
@@ -259,7 +259,7 @@ def first_text(candidate: Candidate) -> int:
 
 
 async def afirst_text(candidate: Candidate) -> int:
-    """Time `astream` up to the first text in ns."""
+    """Time `astream` until the first text in ns."""
     started = time.perf_counter_ns()
     async with aclosing(candidate.runnable.astream(candidate.given)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
@@ -280,7 +280,7 @@ async def alatencies(runs: int) -> Times:
 
 
 def efficiencies(batches: int) -> Times:
-    """Measure how close batches come to the ideal time, in percent (medians)."""
+    """Measure the ideal time of a batch divided by the time taken, in percent (medians)."""
     known = candidates(LATENCY)
     times: dict[tuple[str, str], list[float]] = {(mode, name): [] for mode in ("batch", "abatch") for name in known}
     order, keys = random.Random(0), list(times)  # noqa: S311
@@ -295,7 +295,7 @@ def efficiencies(batches: int) -> Times:
 
 
 def efficiency(candidate: Candidate, mode: str) -> float:
-    """Run one batch; return the ideal time by the time taken, in percent."""
+    """Run one batch, and return the ideal time divided by the time taken, in percent."""
     given, config = [candidate.given] * QUESTIONS, {"max_concurrency": CONCURRENCY}
     started = time.perf_counter()
     if mode == "batch":
@@ -307,7 +307,7 @@ def efficiency(candidate: Candidate, mode: str) -> float:
 
 
 def paid_after_refusal() -> dict[str, int]:
-    """Count the tokens that a rambling declined draft was let go on with after the refusal."""
+    """Count the tokens that a rambling draft sends after its refusal before it is stopped."""
     drafts = [FakeModel(reply=REFUSAL + RAMBLING) for _ in range(2)]
     final = FakeModel(reply=ANSWER)
     chains = [
@@ -326,14 +326,14 @@ def paid_after_refusal() -> dict[str, int]:
 
 
 def held_back() -> int:
-    """Count the pieces of an answer that had to come before its first text could be shown."""
+    """Count the pieces of an answer that must arrive before its first text is shown."""
     model = FakeModel(reply=ANSWER)
     first_text(Candidate(SelfRouteChain(retriever=FakeRetriever(), llm=model, documents=[WHOLE]), QUESTION))
     return model.emitted
 
 
 def targets(times: Times, efficient: Times, paid: dict[str, int]) -> list[Target]:
-    """Judge all figures that have a target."""
+    """Compare all figures that have a target with it."""
     found = []
     for mode in ("invoke", "ainvoke"):
         ratio = times[mode][ANSWERED] / times[mode][MODEL]
@@ -351,7 +351,7 @@ def targets(times: Times, efficient: Times, paid: dict[str, int]) -> list[Target
 
 
 def latency_table(times: Times) -> list[str]:
-    """Lay the latencies out."""
+    """Format the latencies as a table."""
     lines = []
     for mode, row in times.items():
         whole = times["ainvoke" if mode.startswith("a") else "invoke"][MODEL]
@@ -365,7 +365,7 @@ def latency_table(times: Times) -> list[str]:
 
 
 def batch_table(efficient: Times) -> list[str]:
-    """Lay the efficiencies out."""
+    """Format the efficiencies as a table."""
     title = f"{QUESTIONS} questions at {CONCURRENCY}, {LATENCY * 1e3:.0f} ms"
     lines = ["", f"{title:<30}" + "".join(f"{mode:>10}" for mode in efficient) + "   (ideal time / time)"]
     names = next(iter(efficient.values()))

@@ -1,15 +1,15 @@
-"""Measure what SelfRouteQueryEngine adds to the model, beside the query engines that people use today.
+"""Measure what SelfRouteQueryEngine adds to a model call, compared with the query engines that people use today.
 
     python benchmarks/overhead_llamaindex.py [--runs 500] [--json]
 
 All candidates run in one process, interleaved in shuffled blocks, over a model without latency and a retriever in
-memory (5 passages of 1.3 kB out of a document of 38 kB); no handlers. Times are medians. The ratios are the result: to
-the model's own call of the same mode (`complete`, `acomplete`, the first text of their streams), and to the floor,
-which is a RetrieverQueryEngine that does what the host demands around one call, and nothing else. The clock of a stream
-stops at the first text of the answer; the rest of it is not measured. RetryQueryEngine judges whole answers, so its
-first text comes with them. The added CPU is the process's, garbage collections included. Then 200 queries at once on a
-model of 50 ms: efficiency is the ideal time by the time taken. It measures and always ends with exit code 0; the
-targets that are missed are named.
+memory (5 passages of 1.3 kB from a document of 38 kB), without handlers. Times are medians. The results are ratios: to
+the model's own call in the same mode (`complete`, `acomplete`, the first text of their streams), and to the floor,
+which is a RetrieverQueryEngine that does what the host demands around one call, and no more. The clock of a stream
+stops at the first text of the answer; the rest is not measured. RetryQueryEngine judges whole answers, so its first
+text comes with the whole answer. The added CPU time is the process's, including garbage collections. Then 200 queries
+run at once on a model that takes 50 ms: efficiency is the ideal time divided by the time taken. The script only
+measures: the exit code is always 0, and it names the targets that are missed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ dispatcher = get_dispatcher(__name__)
 
 
 class FakeModel(CustomLLM):
-    """Give one reply, whole or cut at spaces, with usage as providers do; `emitted` counts pieces streamed."""
+    """A model with one reply, whole or cut at spaces, and usage like a provider's; `emitted` counts streamed pieces."""
 
     reply: str
     latency: float = 0.0
@@ -84,12 +84,12 @@ class FakeModel(CustomLLM):
 
     @property
     def emitted(self) -> int:
-        """The pieces that were sent."""
+        """The number of pieces sent."""
         return self._emitted
 
     @property
     def metadata(self) -> LLMMetadata:
-        """The window, wide enough for the document."""
+        """The model's window, large enough for the document."""
         return LLMMetadata(context_window=128_000, num_output=256)
 
     def _whole(self) -> CompletionResponse:
@@ -111,7 +111,7 @@ class FakeModel(CustomLLM):
 
     @llm_completion_callback()
     async def acomplete(self, *_: Any, **__: Any) -> CompletionResponse:
-        """Reply after a while."""
+        """Reply after the latency."""
         if self.latency:
             await asyncio.sleep(self.latency)
         return self._whole()
@@ -123,7 +123,7 @@ class FakeModel(CustomLLM):
 
     @llm_completion_callback()
     async def astream_complete(self, *_: Any, **__: Any) -> AsyncIterator[CompletionResponse]:
-        """As `stream_complete`."""
+        """Reply in pieces, as a coroutine."""
 
         async def pieces() -> AsyncIterator[CompletionResponse]:
             for piece in self._pieces():
@@ -133,14 +133,14 @@ class FakeModel(CustomLLM):
 
 
 class FakeRetriever(BaseRetriever):
-    """Return the passages, whatever is asked."""
+    """A retriever that always returns the same passages."""
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:  # noqa: ARG002
         return PASSAGES
 
 
 class Floor(BaseSynthesizer):
-    """Fill a prompt in and ask the model, with the events around it, and nothing else: what the host costs."""
+    """The cost of the host: fill in a prompt and ask the model, with the host's events, and no more."""
 
     @dispatcher.span
     def synthesize(self, query: QueryBundle, nodes: list[NodeWithScore], *_: Any, **__: Any) -> Any:
@@ -160,7 +160,7 @@ class Floor(BaseSynthesizer):
 
     @dispatcher.span
     async def asynthesize(self, query: QueryBundle, nodes: list[NodeWithScore], *_: Any, **__: Any) -> Any:
-        """As `synthesize`."""
+        """Answer, as a coroutine."""
         dispatcher.event(SynthesizeStartEvent(query=query))
         asked: dict[Any, str] = {EventPayload.QUERY_STR: query.query_str}
         with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=asked) as event:
@@ -180,23 +180,23 @@ class Floor(BaseSynthesizer):
     def _update_prompts(self, prompts: dict[str, Any]) -> None: ...
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **_: Any) -> str:
-        """Not asked for."""
+        """Raise: nothing calls this."""
         raise NotImplementedError
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **_: Any) -> str:
-        """Not asked for."""
+        """Raise: nothing calls this."""
         raise NotImplementedError
 
 
 def filled(question: str, nodes: Sequence[NodeWithScore]) -> str:
-    """Fill the prompt in."""
+    """Fill in the prompt."""
     context = "\n\n".join(item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes)
     return PROMPT.format(context_str=context, query_str=question)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something to measure, in all modes, with the model calls that it makes in sequence."""
+    """Something to measure, in all modes, with the number of model calls that it makes in sequence."""
 
     query: Callable[[], Any]
     aquery: Callable[[], Awaitable[Any]]
@@ -222,7 +222,7 @@ def bare(model: FakeModel) -> Candidate:
 
 
 def engine(build: Callable[..., BaseQueryEngine], *, calls: int = 1) -> Candidate:
-    """Ask an engine; `build` is told whether to stream."""
+    """Ask an engine; `build` is called with `streaming` on and off."""
     at_once, streaming = build(streaming=False), build(streaming=True)
 
     def stream() -> Iterator[str]:
@@ -241,7 +241,7 @@ def engine(build: Callable[..., BaseQueryEngine], *, calls: int = 1) -> Candidat
 
 
 def candidates(latency: float = 0.0) -> dict[str, Candidate]:
-    """Build what is compared, over models of some latency."""
+    """Build the candidates, over models with this latency in seconds."""
     retriever, model = FakeRetriever(), FakeModel(reply=ANSWER, latency=latency)
     declining = FakeModel(reply=REFUSAL, latency=latency)
     choosing, judging = FakeModel(reply=CHOICE, latency=latency), FakeModel(reply="YES", latency=latency)
@@ -296,7 +296,7 @@ async def awhole(candidate: Candidate, clock: Clock = time.perf_counter_ns) -> i
 
 
 def first_text(candidate: Candidate) -> int:
-    """Time a stream up to the first text in ns, then read the rest."""
+    """Time a stream until the first text in ns, then read the rest."""
     taken, started = 0, time.perf_counter_ns()
     for text in candidate.stream():
         if text and not taken:
@@ -308,7 +308,7 @@ def first_text(candidate: Candidate) -> int:
 
 
 async def afirst_text(candidate: Candidate) -> int:
-    """As `first_text`, awaiting."""
+    """Time an async stream until the first text in ns, then read the rest."""
     taken, started = 0, time.perf_counter_ns()
     async for text in candidate.astream():
         if text and not taken:
@@ -330,7 +330,7 @@ async def alatencies(known: dict[str, Candidate], runs: int) -> Times:
 
 
 def added_cpu(known: dict[str, Candidate], runs: int) -> Times:
-    """Measure the CPU time that a query takes beyond the model's call, in ms."""
+    """Measure the CPU time of a query beyond that of the model's call, in milliseconds."""
     clock = time.process_time_ns
     sync = interleaved(known, {"query": lambda candidate: whole(candidate, clock)}, runs=runs, block=BLOCK)
     awaited = asyncio.run(
@@ -344,7 +344,7 @@ def added_cpu(known: dict[str, Candidate], runs: int) -> Times:
 
 
 def in_blocks(times: Sequence[int]) -> float:
-    """Return the median over the blocks of their means: a mean counts the collections, a median drops a busy moment."""
+    """Return the median of the blocks' means: means include garbage collections, the median drops busy moments."""
     return statistics.median(statistics.fmean(times[start : start + BLOCK]) for start in range(0, len(times), BLOCK))
 
 
@@ -363,13 +363,13 @@ async def concurrent(batches: int) -> dict[str, float]:
 
 
 def efficiency(taken: dict[str, float]) -> dict[str, float]:
-    """Return the ideal time by the time taken, in percent."""
+    """Return the ideal time divided by the time taken, in percent."""
     known = candidates()
     return {name: 100 * known[name].calls * LATENCY / seconds for name, seconds in taken.items()}
 
 
 def held_back() -> int:
-    """Count the pieces of an answer that had to come before its first text could be shown."""
+    """Count the pieces of an answer that must arrive before its first text is shown."""
     model = FakeModel(reply=ANSWER)
     asked = SelfRouteQueryEngine(FakeRetriever(), documents=[WHOLE], llm=model, streaming=True)
     asked.query(QUESTION)
@@ -377,7 +377,7 @@ def held_back() -> int:
 
 
 def targets(times: Times, cpu: Times, taken: dict[str, float]) -> list[Target]:
-    """Judge all figures that have a target."""
+    """Compare all figures that have a target with it."""
     found = []
     for mode in ("query", "aquery"):
         row = times[mode]
@@ -391,7 +391,7 @@ def targets(times: Times, cpu: Times, taken: dict[str, float]) -> list[Target]:
 
 
 def latency_table(times: Times, cpu: Times) -> list[str]:
-    """Lay the latencies out."""
+    """Format the latencies as a table."""
     lines = []
     for mode, row in times.items():
         title = f"first text of {mode}" if mode.endswith("stream") else mode
@@ -405,7 +405,7 @@ def latency_table(times: Times, cpu: Times) -> list[str]:
 
 
 def concurrent_table(taken: dict[str, float]) -> list[str]:
-    """Lay the concurrent queries out."""
+    """Format the concurrent queries as a table."""
     title, ideal = f"{QUERIES} at once, {LATENCY * 1e3:.0f} ms", efficiency(taken)
     lines = ["", f"{title:<34}{'ms':>8}{'ideal time / time':>26}{'x compact':>10}"]
     for name, seconds in taken.items():

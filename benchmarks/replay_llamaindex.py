@@ -1,4 +1,4 @@
-"""The filings of `replay.py` in LlamaIndex: the same chunks and embeddings, copied, and an engine for each filing."""
+"""The filings of `replay.py` in LlamaIndex: a copy of the same chunks and embeddings, and an engine for each filing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Json = dict[str, Any]
 
 
 class Shared(BaseEmbedding):
-    """The embeddings that made the index."""
+    """The embeddings that the index was made with."""
 
     _model: Embeddings = PrivateAttr()
 
     def __init__(self, model: Embeddings) -> None:
-        """Wrap them."""
+        """Wrap LangChain's embeddings."""
         super().__init__()
         self._model = model
 
@@ -48,10 +48,10 @@ class Shared(BaseEmbedding):
 
 
 def index(store: Chroma, name: str) -> VectorStoreIndex:
-    """Copy a store's chunks into an index of LlamaIndex, unless that was done before."""
+    """Copy a store's chunks into a LlamaIndex index, unless that was done before."""
     client: Any = store._client  # noqa: SLF001 - the only handle on it
     if f"{name}-nodes" in {collection.name for collection in client.list_collections()}:
-        client.delete_collection(f"{name}-nodes")  # an earlier copy, whose nodes do not know their place
+        client.delete_collection(f"{name}-nodes")  # an older kind of copy, whose nodes have no offsets
     collection = client.get_or_create_collection(f"{name}-placed-nodes")
     target = ChromaVectorStore(chroma_collection=collection)
     total = store._collection.count()  # noqa: SLF001
@@ -83,7 +83,7 @@ def _node(key: str, text: str, metadata: Json, embedding: list[float]) -> TextNo
 
 
 def model(name: str, url: str) -> LLM:
-    """A model of the server."""
+    """Return a model that the server replays."""
     return OpenAILike(
         model=name,
         api_base=url,
@@ -96,10 +96,10 @@ def model(name: str, url: str) -> LLM:
 
 
 class Engine:
-    """One filing's engine, asked in the modes of the chain, with outputs under the chain's keys."""
+    """The engine of one filing, with the modes and the output keys of the chain."""
 
     def __init__(self, of: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine) -> None:
-        """Take the engine twice: it answers at once, or in pieces."""
+        """Take two engines: one answers at once, the other streams."""
         self._of, self._streaming = of, streaming
 
     def ask(self, question: str, *, mode: str) -> Json:
@@ -136,16 +136,16 @@ def _only(name: str) -> MetadataFilters:
 
 
 def read(over: VectorStoreIndex, name: str) -> str:
-    """Read a filing out of the index."""
+    """Read a filing from the index."""
     node = TextNode(relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)})
     (document,) = StoredDocuments(over, filters=_only(name))([NodeWithScore(node=node)], QueryBundle(""))
     return document.get_content()
 
 
-def engines_of(  # noqa: PLR0913 - each is one thing
+def engines_of(  # noqa: PLR0913 - each is a separate setting
     names: Sequence[str], over: VectorStoreIndex, llm: LLM, *, k: int, budget: int | None, priced_as: str | None
 ) -> dict[str, Engine]:
-    """Make one engine per filing: it sees this filing only."""
+    """Make one engine per filing, which sees only this filing."""
 
     def engine(name: str, *, streaming: bool) -> SelfRouteQueryEngine:
         return SelfRouteQueryEngine.from_index(

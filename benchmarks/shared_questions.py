@@ -1,10 +1,10 @@
-"""Turn collections of questions that are no part of this project into the JSONL that `selfroute evaluate` reads.
+"""Convert collections of questions that are not part of this project to the JSONL that `selfroute evaluate` reads.
 
     python benchmarks/shared_questions.py SHARED OUT
 
 SHARED holds `data/*.jsonl` (documents with questions, evidence and answers) and `recorded/` (questions on company
-filings, with the recorded replies of models); OUT gets one file for each data set. A question of the filings that they
-do not answer has the answer "unanswerable", as LongBench's Qasper has it.
+filings, with the recorded replies of models). OUT gets one file for each data set. If the filings do not answer a
+question, its answer is "unanswerable", as in LongBench's Qasper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROMPTS = {"quality": "en.mc", "qmsum": "qmsum", "hotpotqa_pool": "hotpotqa", "p
 NAMES = {
     "passkey_reworded": "passkey-special-token",
     "passkey_compare": "passkey-larger",
-    "qmsum": "qmsum_meetings",  # not those that the paper asked about
+    "qmsum": "qmsum_meetings",  # other meetings than the paper's
 }
 
 
@@ -33,7 +33,7 @@ def lines_of(path: Path) -> list[Json]:
 
 
 def of_collection(path: Path) -> Iterator[Json]:
-    """The questions of one collection."""
+    """Yield the questions of one collection."""
     for row in lines_of(path):
         larger = row["qtype"] == "passkey_compare"
         yield {
@@ -49,7 +49,7 @@ def of_collection(path: Path) -> Iterator[Json]:
 
 
 def of_filings(folder: Path) -> Iterator[Json]:
-    """The questions on the filings."""
+    """Yield the questions about the filings."""
     for row in lines_of(folder / "questions.jsonl"):
         yield {
             "dataset": "filings",

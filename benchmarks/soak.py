@@ -1,21 +1,24 @@
-"""Ask a thousand questions at once, round after round, while much goes wrong, and look at what is left behind.
+"""Ask a thousand questions at once, round after round, while much goes wrong, and check that nothing is left behind.
 
     python benchmarks/soak.py [--framework langchain|llamaindex|both] [--streams 1000] [--rounds 4] [--seed 0]
 
-All streams of a round are begun at once: nine of ten in tasks of one event loop, the rest in threads, over ChatOpenAI
-or OpenAILike as they come. The server is a process of its own on loopback. Its replies are answers, declines and second
-declines; they start late, come in pieces with pauses between, fail with 429 and 500, end in an error event or with the
-connection, before the headers or in the middle. Readers close their stream, or are cancelled, before anything has come
-or after some pieces. Every query is about one of twenty folders in a store, and the server reads no other.
+All streams of a round start at once: nine of ten in tasks of one event loop, the rest in threads, over ChatOpenAI or
+OpenAILike with their defaults. The server is a separate process on loopback. Its replies are answers, declines and
+second declines. They start late, arrive in pieces with pauses between, fail with 429 and 500, and end in an error event
+or a dropped connection, before the headers or in the middle. Readers close their stream, or are cancelled, before
+anything has arrived or after some pieces. Every query is about one of twenty folders in a store, and may read no other.
 
-It is checked that every query ends in time and as it must: in its own answer, in an error of the client package, or
-left by its reader; that nothing but a beginning of its own answer was shown; that each query's account agrees with the
-server's book, and the ledger's sums with the book's (of a reader who leaves before anything has come nobody knows
-whether the request was sent yet; those are left out of the sums); that the server holds no request, and that no task,
-thread or object of a query is left. After the first round or two neither connections nor memory may grow, and once the
-clients are closed no connection is open.
+The script checks that
 
-Nothing leaves the machine. It needs what the tests need. Exit code 1 if anything of this is not so.
+* every query ends in time, and in its own answer, in an error from the client package, or because its reader left;
+* a query shows nothing but the beginning of its own answer;
+* each query's account agrees with the server's book, and the ledger's sums with the book's sums (if a reader leaves
+  before anything has arrived, nobody knows whether the request was sent, so these are left out of the sums);
+* the server holds no request, and no task, thread or object of a query is left;
+* connections and memory do not grow after the first two rounds;
+* no connection is open once the clients are closed.
+
+Nothing leaves the machine. The script needs the same packages as the tests. Exit code 1 if any check fails.
 """
 
 from __future__ import annotations
@@ -50,29 +53,29 @@ from load_parts import Chains, Desk, Draws, Engines, Seen, ask_all, broken_laws,
 from loopback import LoopbackServer
 
 KINDS = {"langchain": Chains, "llamaindex": Engines}
-DEADLINE = 300.0  # seconds after which a query hangs
-SLOW = 1.5  # seconds that a slow start takes at most
+DEADLINE = 300.0  # seconds after which a query counts as hanging
+SLOW = 1.5  # the longest delay of a slow start, in seconds
 WARM_UP = 2  # rounds after which nothing may grow
-# The most that each may grow in 1,000 queries; kept connections come and go, and so does what malloc keeps.
+# The largest growth allowed in 1,000 queries; kept connections and malloc's reserves come and go.
 MOST = {"files": 40, "threads": 0, "tasks": 0, "objects": 1_000, "blocks": 3_000, "rss_kb": 10_000}
 
 
 def serve(pipe: Connection) -> None:
-    """Be the provider: take plans, and hand the bills of the last one over once nobody is asking any more."""
+    """Run the provider: take plans, and send back the bills of the last plan once all its requests have ended."""
     raise_limit()
-    loopback.A_MINUTE = DEADLINE  # that a held reply is held: a busy event loop may be late by more than a minute
-    loopback.POLL = 0.1  # of a thousand connections
+    loopback.A_MINUTE = DEADLINE  # how long a reply is held back: a busy event loop may be late by more than a minute
+    loopback.POLL = 0.1  # there are a thousand connections to poll
     with LoopbackServer(lambda _: "", keep_alive=True) as server:
         pipe.send(server.openai_url)
         desk = Desk(server, [])
-        while (told := pipe.recv()) is not None:
-            if isinstance(told, list):
+        while (message := pipe.recv()) is not None:
+            if isinstance(message, list):
                 server.book.clear()
-                desk = Desk(server, told)
+                desk = Desk(server, message)
                 pipe.send(None)
                 continue
             try:
-                server.settle(told)
+                server.settle(message)
                 pipe.send((dict(desk.bills), None))
             except TimeoutError as error:
                 pipe.send((dict(desk.bills), str(error)))
@@ -90,24 +93,24 @@ class Server:
         self.url: str = self._pipe.recv()
 
     def expect(self, plan: Sequence[Query]) -> None:
-        """Tell it what will be asked, and what to do then."""
+        """Send it the queries of a round, with what to do at each."""
         self._pipe.send(list(plan))
         self._pipe.recv()
 
     def bills(self, *, within: float) -> tuple[Bills, str | None]:
-        """Return its book, and what is wrong if it still holds a request."""
+        """Return its book, and an error message if it still holds a request."""
         self._pipe.send(within)
         bills, held = self._pipe.recv()
         return bills, held
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         self._pipe.send(None)
         self._process.join()
 
 
 def raise_limit() -> None:
-    """Allow as many open files as the system lets this process have."""
+    """Raise the limit on open files as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = hard if hard != resource.RLIM_INFINITY else 65_536
     if soft < wanted:
@@ -116,7 +119,7 @@ def raise_limit() -> None:
 
 @dataclass(frozen=True)
 class State:
-    """What the process holds at one moment."""
+    """The resources that the process holds at one moment."""
 
     files: int
     threads: int
@@ -127,7 +130,7 @@ class State:
 
     @classmethod
     def now(cls) -> State:
-        """Look."""
+        """Measure them, after a full garbage collection."""
         gc.collect()
         gc.collect()
         process = psutil.Process()
@@ -138,14 +141,14 @@ class State:
 
 @dataclass
 class Collections:
-    """The garbage collections of a time: those that `selfroute` asked for, and all others."""
+    """The garbage collections during a round: those that `selfroute` asked for, and all others."""
 
     seconds: Counter[str] = field(default_factory=Counter)
     times: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Watch."""
+        """Count the collections inside the `with` block."""
         begun = 0.0
 
         def watch(phase: str, about: dict[str, int]) -> None:
@@ -169,14 +172,14 @@ class Collections:
 
 
 def percentiles(seen: Sequence[Seen]) -> str:
-    """Say how long readers waited for their first text."""
+    """Format how long readers waited for their first text."""
     times = [one.first for one in seen if one.first is not None]
     cuts = quantiles(times, n=20, method="inclusive")
     return f"first text {cuts[9]:.2f} s in the median, {cuts[18]:.2f} s at the 95th percentile"
 
 
 async def lag(worst: list[float]) -> None:
-    """Note by how much the event loop is late."""
+    """Record how late the event loop is."""
     while True:
         at = time.perf_counter()
         await asyncio.sleep(0.05)
@@ -184,7 +187,7 @@ async def lag(worst: list[float]) -> None:
 
 
 async def one_round(crowd: Chains | Engines, plan: Sequence[Query], server: Server) -> list[str]:
-    """Ask all at once, print what it came to, and return what is wrong."""
+    """Ask all queries at once, print a summary, and return the problems."""
     server.expect(plan)
     crowd.entries.clear()
     crowd.ledger.reset()
@@ -199,7 +202,7 @@ async def one_round(crowd: Chains | Engines, plan: Sequence[Query], server: Serv
     if held:
         gc.collect()
         bills, still = await asyncio.to_thread(server.bills, within=30)
-        found.append(f"requests {held}; {f'{still} also' if still else 'none any more'} after a full collection")
+        found.append(f"requests {held}; {f'{still} still' if still else 'none'} after a full collection")
     found += broken_laws(crowd, seen, bills)
     ends = Counter(
         f"{one.end}{'' if one.query.answerable or one.end != 'answered' else ', twice declined'}" for one in seen
@@ -221,7 +224,7 @@ async def one_round(crowd: Chains | Engines, plan: Sequence[Query], server: Serv
 
 
 async def soak(kind: str, server: Server, *, streams: int, rounds: int, seed: int) -> list[str]:
-    """Run all rounds with one framework; return what is wrong."""
+    """Run all rounds with one framework, and return the problems."""
     print(f"\n{kind}: {rounds} rounds of {streams} streams")
     before = State.now()
     crowd = KINDS[kind](server.url, patience=2 * SLOW)
@@ -237,7 +240,7 @@ async def soak(kind: str, server: Server, *, streams: int, rounds: int, seed: in
         del plan
         await asyncio.sleep(0.1)
         if left := left_over():
-            found.append(f"left of the queries of round {number + 1}: {dict(left)}")
+            found.append(f"left over from the queries of round {number + 1}: {dict(left)}")
         states.append(State.now())
         print(f"  {states[-1]}")
     await crowd.close()
@@ -247,7 +250,7 @@ async def soak(kind: str, server: Server, *, streams: int, rounds: int, seed: in
     after = State.now()
     print(f" before {states[0]}\n closed {after}")
     if after.files > before.files:
-        found.append(f"{after.files - before.files} files or connections are open after the clients were closed")
+        found.append(f"{after.files - before.files} files or connections are still open after the clients were closed")
     if (states[-1].tasks, after.threads) != (before.tasks, before.threads):
         found.append(f"{states[-1].tasks - before.tasks} tasks and {after.threads - before.threads} threads are left")
     return found + _growth(states[WARM_UP:], streams)
@@ -262,7 +265,7 @@ def _growth(states: Sequence[State], streams: int) -> list[str]:
     for name, most in MOST.items():
         grown = getattr(last, name) - getattr(first, name)
         print(f" {name} {grown * 1_000 / queries:+.0f}", end="")
-        if grown > most * max(2, queries / 1_000):  # of fewer than 2,000 queries it shows little
+        if grown > most * max(2, queries / 1_000):  # fewer than 2,000 queries show little
             found.append(f"{name} grew by {grown} in {queries} queries")
     print()
     return found
@@ -273,20 +276,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=[*KINDS, "both"], default="both")
     parser.add_argument("--streams", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=4, help="growth is judged from the third on")
+    parser.add_argument("--rounds", type=int, default=4, help="growth is judged from the third round on")
     parser.add_argument("--seed", type=int, default=0)
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     raise_limit()
     server, found = Server(), []
-    for kind in KINDS if told.framework == "both" else [told.framework]:
-        options: Any = {"streams": told.streams, "rounds": told.rounds, "seed": told.seed}
+    for kind in KINDS if arguments.framework == "both" else [arguments.framework]:
+        options: Any = {"streams": arguments.streams, "rounds": arguments.rounds, "seed": arguments.seed}
         found += asyncio.run(soak(kind, server, **options))
     server.stop()
-    print("\n".join(["", *found[:40], f"{len(found)} things are wrong." if found else "All laws held."]))
+    print("\n".join(["", *found[:40], f"{len(found)} problems." if found else "All checks passed."]))
     sys.stdout.flush()
     if any("ended" in line for line in found):
-        os._exit(1)  # what hangs in a thread would keep the process
+        os._exit(1)  # a query that hangs in a thread would keep the process alive
     return int(bool(found))
 
 

@@ -1,13 +1,13 @@
-"""Answer a file of questions, a few at a time; run it again after an interruption, and it goes on.
+"""Answer a file of questions, a few at a time; after an interruption, run it again and it continues.
 
     pip install "selfroute[examples]"
     python examples/bulk.py                                  # the 30 questions that come with selfroute
     python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-4o-mini --at-once 8
 
-Questions are the lines of a text file, or a JSONL with the key `question`; other keys come back with the answer. Each
-answer is written as soon as it is there, and is not asked for again. What failed is in answers.failed.jsonl, and is
-asked again by the next run. It shows a progress bar, and in the end what this run took. Without `--model` the
-extractive reader answers: it is no language model.
+Questions are the lines of a text file, or a JSONL with the key `question`; other keys are copied to the answer. Each
+answer is written as soon as it arrives, and is not asked for again. Questions that failed are in answers.failed.jsonl,
+and the next run asks them again. It shows a progress bar and, at the end, what this run cost. Without `--model` the
+built-in extractive reader answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Row = dict[str, Any]
 
 
 def read_rows(path: Path | None) -> list[Row]:
-    """Read the questions of a file; without one, those that come with selfroute."""
+    """Read the questions of a file, or without one those that come with selfroute."""
     if path is None:
         return [{"id": question.id, "question": question.question} for question in load_questions()]
     lines = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
@@ -51,7 +51,7 @@ def read_rows(path: Path | None) -> list[Row]:
 
 
 def read_answers(path: Path) -> list[Row]:
-    """Read what earlier runs wrote; a last line that was cut off when one was killed is taken away."""
+    """Read what earlier runs wrote, and remove a last line that was cut off when a run was killed."""
     data = path.read_bytes() if path.exists() else b""
     *lines, last = data.split(b"\n")
     if last:
@@ -67,12 +67,12 @@ def read_answers(path: Path) -> list[Row]:
 
 
 def name_of(row: Mapping[str, Any]) -> str:
-    """Tell a question from others; what has the same words and the same `id` is asked once."""
+    """Return what identifies a question: the same words with the same `id` are asked once."""
     return json.dumps([row.get("id"), row["question"]])
 
 
 async def answer_all(chain: SelfRouteChain, rows: Sequence[Row], *, out: Path, config: RunnableConfig) -> int:
-    """Ask what is not answered yet; return how many failed."""
+    """Ask the questions that are not answered yet, and return how many failed."""
     done = {name_of(row) for row in read_answers(out)}
     left = [row for row in rows if name_of(row) not in done]
     failures = 0
@@ -85,20 +85,20 @@ async def answer_all(chain: SelfRouteChain, rows: Sequence[Row], *, out: Path, c
                 failures += 1
                 add_line(failed_beside(out), {**left[number], "error": one_line(result)})
             else:
-                told = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
-                add_line(out, {**left[number], **told})
+                answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                add_line(out, {**left[number], **answer})
             bar.advance(task)
     return failures
 
 
 def add_line(path: Path, row: Row) -> None:
-    """Write a line that is there if the next moment ends the run."""
+    """Append a line, and close the file, so that it is kept if the run is killed next."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
 
 
 def failed_beside(out: Path) -> Path:
-    """Return the file of what failed."""
+    """Return the path of the file for questions that failed."""
     return out.with_suffix(".failed.jsonl")
 
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser = ArgumentParser(description="Answers a file of questions.")
     parser.add_argument("questions", type=Path, nargs="?", help="a text file, or a .jsonl")
     parser.add_argument("--out", type=Path, default=Path("answers.jsonl"))
-    parser.add_argument("--at-once", type=int, default=4, help="how many questions are asked at a time")
+    parser.add_argument("--at-once", type=int, default=4, help="how many questions to ask at a time")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
     options = parser.parse_args()
     if not options.out.parent.is_dir():
@@ -122,7 +122,7 @@ def main() -> None:
     try:
         rows = read_rows(options.questions)
         llm = init_chat_model(options.model) if options.model else None
-    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(one_line(error))
     embeddings, ledger = load_embeddings(), SelfRouteLedger()
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))
@@ -130,11 +130,11 @@ def main() -> None:
     try:
         failures = asyncio.run(answer_all(chain, rows, out=options.out, config=config))
     except KeyboardInterrupt:
-        sys.exit("interrupted: the same command goes on")
+        sys.exit("interrupted: run the same command to continue")
     finally:
         print(ledger)
     if failures:
-        sys.exit(f"{failures} failed, see {failed_beside(options.out)}: the same command asks them again")
+        sys.exit(f"{failures} failed, see {failed_beside(options.out)}: run the same command to ask them again")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""A chat in the terminal that knows what was said before.
+"""A chat in the terminal that remembers the conversation.
 
     pip install "selfroute[examples]"
     python examples/chat.py                                  # or: --model openai:gpt-4o-mini
 
-It asks for a question, and shows the route in brackets and the answer as it comes. A follow-up question ("And who paid
-for it?") is made one that stands alone before passages are searched for it; both prompts see the history. Ctrl-C stops
-an answer and the model; an empty line ends the chat. Without `--model` the extractive reader answers: it is no language
-model, and the earlier questions are simply searched for too.
+It asks for a question, then shows the route in brackets and the answer as it arrives. A follow-up question ("And who
+paid for it?") is reworded so that it can be understood alone before the retriever gets it; both prompts contain the
+history. Ctrl-C stops an answer and the model; an empty line ends the chat. Without `--model` the built-in extractive
+reader answers, which is not an LLM; the retriever then simply gets the earlier questions, too.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ Rewritten:"""
 
 
 def make_chain(store: Chroma, llm: Runnable[Any, Any], *, rewrite: Runnable[Any, Any]) -> SelfRouteChain:
-    """Put the chain together: its retriever is given the question as `rewrite` words it."""
+    """Build the chain: its retriever gets the question as `rewrite` words it."""
     alone = RunnableBranch((lambda inputs: not inputs["chat_history"], itemgetter("input")), rewrite)
     retriever = alone | store.as_retriever(search_kwargs={"k": 5})
     return SelfRouteChain(retriever=retriever, llm=llm, documents=StoredDocuments(store))
 
 
 def rewriting(llm: Runnable[Any, Any]) -> Runnable[Any, str]:
-    """Let a model word a follow-up question so that it stands alone."""
+    """Let a model reword a follow-up question so that it can be understood alone."""
     prompt = ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", REWRITE)])
     return prompt | llm | StrOutputParser()
 
 
 def joined(inputs: dict[str, Any]) -> str:
-    """Word a follow-up question without a model: with the questions before it."""
+    """Put the earlier questions in front of a follow-up question: a rewording without a model."""
     asked = [message.text for message in inputs["chat_history"] if message.type == "human"]
     return " ".join([*asked[-2:], inputs["input"]])
 
 
 def chat(chain: SelfRouteChain) -> None:
-    """Ask, answer, remember, until there is no question."""
+    """Ask, answer and remember until there is no question."""
     history: list[BaseMessage] = []
     for question in iter(ask, ""):
         answer, answerable = "", False
@@ -80,7 +80,7 @@ def chat(chain: SelfRouteChain) -> None:
 
 
 def ask() -> str:
-    """Return the next question; nothing at the end of the input."""
+    """Return the next question, or an empty string at the end of the input."""
     try:
         return input("\n> ").strip()
     except (EOFError, KeyboardInterrupt):
@@ -101,7 +101,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         llm = init_chat_model(options.model) if options.model else None
-    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     print("Indexing three documents ...")
     embeddings = load_embeddings()

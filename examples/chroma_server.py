@@ -1,13 +1,13 @@
 """LlamaIndex over a Chroma server: index once, ask from any process.
 
     pip install "selfroute[examples]"
-    chroma run --path chroma-data                            # in a terminal of its own
-    python examples/chroma_server.py index                   # or: index FILE ... for texts of your own
+    chroma run --path chroma-data                            # in a separate terminal
+    python examples/chroma_server.py index                   # or: index FILE ... for your own texts
     python examples/chroma_server.py ask "Who retrieved the fog bell from the water?"
 
-`index` replaces what was indexed before. `ask` indexes nothing: passages and whole documents are what the server holds.
-It shows the route in brackets, the answer as it comes, what that was read from and what it took. Ask a model with
-`--model openai:gpt-4o-mini`; without it the extractive reader answers, which is no language model.
+`index` replaces what was indexed before. `ask` indexes nothing: passages and whole documents come from the server. It
+shows the route in brackets, the answer as it arrives, the documents it was read from and the tokens it took. Ask a
+model with `--model openai:gpt-4o-mini`; without it the built-in extractive reader answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLLECTION, UNFINISHED = "selfroute-example", "selfroute-unfinished"
 
 
 def index(client: ClientAPI, texts: dict[str, str], *, embeddings: BaseEmbedding) -> int:
-    """Index texts by name in place of what was there; return how many passages they have."""
+    """Replace the index with these texts, by name, and return how many passages they have."""
     with suppress(NotFoundError):
         client.delete_collection(UNFINISHED)
     collection = client.create_collection(UNFINISHED, configuration={"hnsw": {"space": "cosine"}})
@@ -51,19 +51,19 @@ def index(client: ClientAPI, texts: dict[str, str], *, embeddings: BaseEmbedding
     )
     with suppress(NotFoundError):
         client.delete_collection(COLLECTION)
-    collection.modify(name=COLLECTION)  # only now: nobody is ever answered from a part
+    collection.modify(name=COLLECTION)  # last, so that no answer comes from an unfinished index
     return collection.count()
 
 
 def open_engine(client: ClientAPI, llm: Any, *, embeddings: BaseEmbedding) -> SelfRouteQueryEngine:
-    """Put an engine on what the server holds."""
+    """Build an engine on the server's index."""
     store = ChromaVectorStore(chroma_collection=client.get_collection(COLLECTION))
     stored = VectorStoreIndex.from_vector_store(store, embed_model=embeddings)
     return SelfRouteQueryEngine.from_index(stored, similarity_top_k=5, llm=llm, streaming=True)
 
 
 def ask(engine: SelfRouteQueryEngine, question: str) -> None:
-    """Show an answer as it comes."""
+    """Show an answer as it arrives."""
     response: Any = engine.query(question)
     print(f"[{response.metadata['route']}] ", end="")
     for text in response.response_gen:
@@ -89,7 +89,7 @@ def main() -> None:
     try:
         client = chromadb.HttpClient(options.host, options.port)
     except ValueError as error:
-        sys.exit(f"there is no Chroma server on {options.host}:{options.port}, start one with `chroma run`: {error}")
+        sys.exit(f"there is no Chroma server on {options.host}:{options.port}; start one with `chroma run`: {error}")
     embeddings = with_llamaindex.load_embeddings()
     try:
         if options.command == "index":
@@ -99,8 +99,8 @@ def main() -> None:
             llm = llm or with_llamaindex.extractive_reader(embeddings)
             ask(open_engine(client, llm, embeddings=embeddings), options.question)
     except NotFoundError:
-        sys.exit("nothing is indexed yet: python examples/chroma_server.py index")
-    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+        sys.exit("nothing is indexed yet; run: python examples/chroma_server.py index")
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         sys.exit(one_line(error))
 
 

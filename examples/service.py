@@ -1,4 +1,4 @@
-"""A web service that streams answers, and the route that they took, as server-sent events.
+"""A web service that streams answers, with the route that they took, as server-sent events.
 
     pip install "selfroute[examples]"
     python examples/service.py                               # or: --model openai:gpt-4o-mini
@@ -6,8 +6,9 @@
         http://127.0.0.1:8000/ask
     curl http://127.0.0.1:8000/ledger
 
-An answer is an event `route`, one `sources`, any number of `text`, and `end`, which tells what it took; or `error`, at
-any point. When the client leaves, the model stops. Without `--model` the extractive reader answers: no language model.
+An answer is one event `route`, one `sources`, any number of `text`, and one `end` with the usage. At any point an event
+`error` may end it instead. When the client leaves, the model stops. Without `--model` the built-in extractive reader
+answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -33,29 +34,29 @@ from selfroute.error_text import one_line
 
 
 def make_app(chain: SelfRouteChain) -> FastAPI:
-    """Put a chain behind HTTP."""
+    """Serve a chain over HTTP."""
     app, ledger = FastAPI(title="Self-Route"), SelfRouteLedger()
 
     @app.post("/ask", response_class=EventSourceResponse)
     async def ask(question: Annotated[str, Body(embed=True, pattern=r"\S")]) -> AsyncIterator[ServerSentEvent]:
-        """Answer a question in events."""
+        """Answer a question as a stream of events."""
         try:
             # When the client leaves, this coroutine is cancelled; closing the stream is what stops the model.
             async with aclosing(chain.astream(question, {"callbacks": [ledger]})) as chunks:
                 async for chunk in chunks:
                     for event in events_in(chunk):
                         yield event
-        except Exception as error:  # noqa: BLE001 - the status line is out: what went wrong has to be an event
+        except Exception as error:  # noqa: BLE001 - the status line is already sent, so the error must be an event
             yield ServerSentEvent(event="error", data=one_line(error))
 
     @app.get("/ledger")
     def figures() -> dict[str, Any]:
-        """Tell what the day's questions took so far, and what that saved."""
+        """Return what the day's questions have cost so far, and what was saved."""
         return ledger.to_dict()
 
     @app.post("/ledger/close")
     def close() -> dict[str, Any]:
-        """End the day: tell its figures and begin anew. Let cron call it at midnight."""
+        """End the day: return its figures and start again at zero. Let cron call this at midnight."""
         return ledger.reset()
 
     return app
@@ -84,11 +85,11 @@ def main() -> None:
     """Start the service."""
     parser = ArgumentParser(description="A service that streams answers with their route.")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
-    parser.add_argument("--port", type=int, default=8000, help="0 for a free one")
+    parser.add_argument("--port", type=int, default=8000, help="0 picks a free one")
     options = parser.parse_args()
     try:
         llm = init_chat_model(options.model) if options.model else None
-    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     embeddings = load_embeddings()
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))

@@ -1,14 +1,14 @@
-"""Two tenants in one store, each with a document of the same name: who asks sees only their own.
+"""Two tenants in one store, each with a document of the same name: every tenant sees only their own.
 
     pip install "selfroute[examples]"
     python examples/tenants.py                               # or: --model openai:gpt-4o-mini
 
-It asks one question for both tenants through one chain, and shows what each answer was read from: the filter of the
-call holds for the passages and for the whole document. Then a retriever of one's own hides the other tenant without
-telling: the chain refuses to read the document until it is told. Without `--model` the extractive reader answers: it is
-no language model.
+It asks one question for both tenants through one chain, and shows what each answer was read from: the filter that is
+given with the call applies to the passages and to the whole document. Then a custom retriever hides the other tenant in
+a way that the chain cannot see: the chain refuses to read the document until you pass the filter. Without `--model` the
+built-in extractive reader answers, which is not an LLM.
 
-In LlamaIndex the wall is the retriever's `filters`: `SelfRouteQueryEngine.from_index(index, filters=...)`.
+In LlamaIndex, pass the filter as the retriever's `filters`: `SelfRouteQueryEngine.from_index(index, filters=...)`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUESTION = "Who retrieved Saltmarket harbour's fog bell from the water after the
 
 
 def make_store(embeddings: Embeddings) -> Chroma:
-    """Index the same minutes for both tenants but for a name: nothing else could tell them apart."""
+    """Index the same minutes for both tenants, with one name changed so that their answers differ."""
     minutes = load_documents()["harbour-minutes.md"]
     documents = [
         Document(minutes.replace(DIVERS["north"], diver), metadata={"source": "minutes.md", "tenant": tenant})
@@ -46,7 +46,7 @@ def make_store(embeddings: Embeddings) -> Chroma:
 
 
 def one_chain_for_all(store: Chroma, llm: Runnable[Any, Any]) -> SelfRouteChain:
-    """Make a chain whose filter is given with each call; a call that names no tenant finds nothing."""
+    """Build a chain that gets its filter with each call; a call that names no tenant finds nothing."""
     retriever = store.as_retriever(search_kwargs={"filter": {"tenant": ""}})
     search = ConfigurableField(id="search_kwargs")
     return SelfRouteChain(
@@ -55,12 +55,12 @@ def one_chain_for_all(store: Chroma, llm: Runnable[Any, Any]) -> SelfRouteChain:
 
 
 def as_tenant(tenant: str) -> RunnableConfig:
-    """What a call is given for a tenant."""
+    """Return the config of a call for one tenant."""
     return {"configurable": {"search_kwargs": {"k": 5, "filter": {"tenant": tenant}}}}
 
 
-def own_retriever(store: Chroma, tenant: str) -> Runnable[Any, list[Document]]:
-    """Search in a way of one's own: what it hides can not be seen from outside."""
+def custom_retriever(store: Chroma, tenant: str) -> Runnable[Any, list[Document]]:
+    """Build a custom retriever; the chain cannot see what it filters out."""
     return RunnableLambda(lambda inputs: store.similarity_search(inputs["input"], k=5, filter={"tenant": tenant}))
 
 
@@ -72,13 +72,13 @@ def show(who: str, result: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Show the wall."""
+    """Ask for both tenants, for nobody, and with a custom retriever."""
     parser = ArgumentParser(description="Two tenants in one store.")
     parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
     options = parser.parse_args()
     try:
         llm = init_chat_model(options.model) if options.model else None
-    except Exception as error:  # noqa: BLE001 - each provider's client has errors of its own
+    except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     embeddings = load_embeddings()
     store, llm = make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings)
@@ -89,14 +89,15 @@ def main() -> None:
         show(tenant, chain.invoke(QUESTION, as_tenant(tenant)))
     show("nobody", chain.invoke(QUESTION))
 
-    hiding = own_retriever(store, "north")
-    untold = SelfRouteChain(retriever=hiding, llm=llm, documents=StoredDocuments(store))
+    hiding = custom_retriever(store, "north")
+    unfiltered = SelfRouteChain(retriever=hiding, llm=llm, documents=StoredDocuments(store))
     try:
-        show("own retriever", untold.invoke(QUESTION))
+        show("custom retriever", unfiltered.invoke(QUESTION))
     except ConfigurationError as error:
-        print(f"own retriever, not told: {error}")
-    told = StoredDocuments(store, filter={"tenant": "north"})
-    show("own retriever, told", SelfRouteChain(retriever=hiding, llm=llm, documents=told).invoke(QUESTION))
+        print(f"custom retriever, no filter given: {error}")
+    documents = StoredDocuments(store, filter={"tenant": "north"})
+    filtered = SelfRouteChain(retriever=hiding, llm=llm, documents=documents)
+    show("custom retriever, filter given", filtered.invoke(QUESTION))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+)
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
@@ -20,21 +24,21 @@ from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import structured
 from langchain_selfroute.documents import Source
-from langchain_selfroute.models import name_of, window_of
+from langchain_selfroute.models import name_of
+from langchain_selfroute.parts import Parts
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments, is_empty
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute import prompts
-from selfroute.answerability.structured import Answerability, answerability_of
-from selfroute.documents.window import room_in
+from selfroute.answerability.structured import Answerability
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
+from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
-from selfroute.usage.counts import count_tokens
-from selfroute.usage.prices import ModelNames, PricedModel
+from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 
@@ -109,13 +113,13 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
-    max_context_tokens: int | None = Field(default=None, gt=0)
+    max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
-    measure_savings: bool = True
+    measure_savings: MeasureSavings = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
 
     if not TYPE_CHECKING:  # checkers see the fields
 
@@ -168,26 +172,14 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @model_validator(mode="after")
     def _check_models(self) -> Self:
         if self.answerability == "structured":
-            structured.asking("llm", self.model_of("rag"))
-            structured.asking("long_context_llm", self.model_of("long_context"))
+            structured.asking("llm", self.llm)
+            structured.asking("long_context_llm", self.long_context_llm or self.llm)
         return self
 
-    @field_validator("answerability", mode="before")
+    @field_validator(*SETTINGS, mode="before")
     @classmethod
-    def _check_answerability(cls, value: Any) -> Answerability:
-        return answerability_of(value)
-
-    @field_validator("refusal")
-    @classmethod
-    def _check_refusal(cls, value: str) -> str:
-        return prompts.refusal_of(value)
-
-    @field_validator("priced_as", "long_context_priced_as")
-    @classmethod
-    def _check_priced_as(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None:
-            PricedModel.of(str(info.field_name), value)
-        return value
+    def _check_setting(cls, value: Any, info: ValidationInfo) -> Any:
+        return checked(str(info.field_name), value)
 
     @classmethod
     def from_vectorstore(  # noqa: PLR0913 - the arguments of the contract
@@ -246,70 +238,71 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
         steps: dict[str, Runnable[Any, Any]] = {
             "retrieve": self.retriever,
-            "rag": self.model_of("rag"),
+            "rag": self._models["rag"],
             "read_documents": source,
-            "long_context": self.model_of("long_context"),
+            "long_context": self._models["long_context"],
         }
         return graph_of(steps, start=start, end=end)
 
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text with `token_counter`, or estimate them."""
-        return self.token_counter(text) if self.token_counter else count_tokens(text)
-
     @cached_property
-    def baseline(self) -> LongContextEstimate:
-        """What this chain has seen of what reading the documents takes."""
+    def estimate(self) -> LongContextEstimate:
+        """What this chain has learned about the cost of reading documents."""
         return LongContextEstimate()
-
-    def model_of(self, step: Route) -> Runnable[Any, Any]:
-        """The model of a step."""
-        return self.llm if step == "rag" else self.long_context_llm or self.llm
-
-    def priced_model_of(self, step: Route) -> PricedModel | None:
-        """What the user says that the model of a step is priced as."""
-        first, second = self.priced_as, self.long_context_priced_as
-        if not (first or second):
-            return None
-        shared = self.long_context_llm is None
-        return prices.declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
     @cached_property
     def names(self) -> ModelNames:
-        """What the models say that they are called."""
+        """What the models are called where they are paid for."""
         return ModelNames(name_of)
 
-    def document_budget(self) -> int | None:
-        """The tokens that the documents of the second step may have together, None for no limit."""
-        if self.max_context_tokens is not None:
-            return self.max_context_tokens
-        window = window_of(self.model_of("long_context"))
-        return None if window is None else room_in(window)
+    @property
+    def _models(self) -> dict[Route, Runnable[Any, Any]]:
+        return {"rag": self.llm, "long_context": self.long_context_llm or self.llm}
+
+    def parts(self) -> Parts:
+        """Return what a call of this chain works with, as it is configured now."""
+        return Parts(
+            retriever=self.retriever,
+            models=self._models,
+            prompts={"rag": self.rag_prompt, "long_context": self.long_context_prompt},
+            documents=self.documents,
+            document_prompt=self.document_prompt,
+            settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
+            names=self.names,
+            estimate=self.estimate,
+        )
 
     @override
     def invoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` go to the models of both steps."""
-
-        @_performs
-        def answer(given: Any, run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = Steps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
-            return steps.whole(run(steps.flow(), steps))
-
-        return self._call_with_config(answer, input, config, **kwargs)
+        config = ensure_config(config)
+        manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
+        try:
+            steps = Steps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            output = steps.whole(run(steps.flow(), steps))
+        except BaseException as error:
+            manager.on_chain_error(error)
+            raise
+        manager.on_chain_end(output)
+        return cast("SelfRouteOutput", output)
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """As `invoke`."""
-
-        @_performs
-        async def answer(given: Any, run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any) -> Any:
-            steps = AsyncSteps(self, given, manager=run_manager, config=config, kwargs=kwargs, streaming=False)
-            return steps.whole(await arun(steps.flow(), steps))
-
-        return await self._acall_with_config(answer, input, config, **kwargs)
+        config = ensure_config(config)
+        fields = _run_fields(self, config)
+        manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
+        try:
+            steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
+            output = steps.whole(await arun(steps.flow(), steps))
+        except BaseException as error:
+            await manager.on_chain_error(error)
+            raise
+        await manager.on_chain_end(output)
+        return cast("SelfRouteOutput", output)
 
     @override
     def stream(
@@ -321,10 +314,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """
         inner: list[Generator[AddableDict, None, None]] = []
 
-        @_performs
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
             inner.append(
-                chunks_of(Steps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+                chunks_of(Steps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
             )
             return inner[0]
 
@@ -347,12 +339,13 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         async def once() -> AsyncIterator[Any]:
             yield input
 
-        @_performs
         def transform(
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
             inner.append(
-                achunks_of(AsyncSteps(self, input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
+                achunks_of(
+                    AsyncSteps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
+                )
             )
             return inner[0]
 
@@ -366,11 +359,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             await outer.aclose()
 
 
-_PERFORMS = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _performs(function: Function) -> Function:
-    """Spare LangChain, which looks at the signature of what it runs, the inspection at every call."""
-    function.__signature__ = _PERFORMS  # type: ignore[attr-defined]
-    return function
+def _run_fields(chain: SelfRouteChain, config: RunnableConfig) -> dict[str, Any]:
+    """Take what names the chain's own run out of a config."""
+    return {"name": config.get("run_name") or chain.get_name(), "run_id": config.pop("run_id", None)}

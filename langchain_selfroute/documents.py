@@ -1,10 +1,10 @@
-"""Reads the documents of the second step from whatever the chain was given, and fits them to the window."""
+"""Reads the documents of the second step from whatever the chain was given."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -13,9 +13,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 
 from selfroute.documents.rebuild import original_label
-from selfroute.documents.sizes import Lengths, Size
-from selfroute.documents.window import Count, fit
 from selfroute.errors import ReplyError
+from selfroute.performing import items_of
 
 Given: TypeAlias = dict[str, Any]
 Source: TypeAlias = (
@@ -57,17 +56,11 @@ async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Do
     elif inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
         found = source(given)
     else:
-        found = await run_in_executor(None, _within, config, source, given)
+        found = await run_in_executor(None, _within, config, _call(source, config), given)
     if inspect.isawaitable(found):
         with set_config_context(config) as context:
             found = await context.run(asyncio.ensure_future, found)
     return documents_of(found, "documents")
-
-
-def lengths(documents: Sequence[Document]) -> Lengths:
-    """What tells how long the documents of a list are."""
-    size = Size(None, sum([len(document.page_content) for document in documents]))
-    return lambda: [size]
 
 
 def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:
@@ -81,44 +74,21 @@ def _within(config: RunnableConfig, call: Callable[[Given], Any], given: Given) 
 
 
 def documents_of(found: Any, what: str) -> list[Document]:
-    """Check that a user's part returned documents.
+    """Check that a part which the user supplied returned documents.
 
     Raises:
         ReplyError: It did not; the message names the part.
     """
-    if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, str | Document | Mapping)):
-        documents = list(found)
-        strangers = [item for item in documents if type(item) is not Document and not isinstance(item, Document)]
-        if not strangers:
-            return documents
-        found = strangers[0]
-    msg = f"{what} must return a list of Documents; got {type(found).__name__}"
-    raise ReplyError(msg)
+    return items_of(found, Document, what=f"{what} must return a list of Documents")
 
 
-def fitted(
-    documents: Sequence[Document], *, retrieved: Sequence[Document], budget: int | None, count: Count
-) -> list[Document]:
-    """Take documents, best first, until the budget is full; trim the one that does not fit.
-
-    Returns:
-        The documents as they are, and a copy of the trimmed one with `metadata["selfroute"]["trimmed"]`
-        set; empty if there is no text at all.
-    """
-    texts = [document.page_content for document in documents]
-    passages = [passage.page_content for passage in retrieved]
-    taken = []
-    for part in fit(texts, passages=passages, budget=budget, count=count):
-        document = documents[part.index]
-        if part.trimmed:
-            label = {**original_label(), **label_of(document), "trimmed": True}
-            metadata = {**document.metadata, "selfroute": label}
-            document = Document(page_content=part.text, metadata=metadata, id=document.id)
-        taken.append(document)
-    return taken if any(item.page_content and not item.page_content.isspace() for item in taken) else []
+def trimmed(document: Document, text: str) -> Document:
+    """Return a copy of a document with less text, marked so in `metadata["selfroute"]`."""
+    label = {**original_label(), **label_of(document), "trimmed": True}
+    return Document(page_content=text, metadata={**document.metadata, "selfroute": label}, id=document.id)
 
 
 def label_of(document: Document) -> Mapping[str, Any]:
-    """What `metadata["selfroute"]` says of how a document was come by; empty if the key is somebody else's."""
+    """Return how a document was assembled, from `metadata["selfroute"]`; empty if somebody else uses that key."""
     label = document.metadata.get("selfroute")
     return label if isinstance(label, Mapping) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -12,32 +12,32 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
+from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
-from selfroute.usage.counts import NOTHING, StepUsage, reported
+from langchain_selfroute.host import tracing_params
+from selfroute.usage.counts import StepUsage, reported
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
 
 _URLS = ("openai_api_base", "base_url", "anthropic_api_url")
 _logger = logging.getLogger(__name__)
 
 
-class Tally:
-    """Collects the text and the token counts of one model call."""
+class MessageTally(Tally):
+    """Collect the text and the token counts of one model call from its messages.
 
-    __slots__ = ("counts", "left", "name", "provider", "text", "whole")
+    Attributes:
+        name: The model's name, as the messages report it.
+        provider: The model's provider, likewise.
+    """
+
+    __slots__ = ("name", "provider")
 
     def __init__(self, *, whole: bool) -> None:
-        """Start.
-
-        Args:
-            whole: Whether the reply comes at once, so that it can not be cut short.
-        """
-        self.text: list[str] = []
-        self.counts: StepUsage | None = None
+        super().__init__(whole=whole)
         self.name: Any = None
         self.provider: Any = None
-        self.whole = whole
-        self.left = False  # by a caller who was cancelled
 
     def add(self, message: Any) -> str:
         """Take a message or a chunk and return its text."""
@@ -55,17 +55,8 @@ class Tally:
             self.counts = self.counts + counts if self.counts else counts
         return text
 
-    def usage(self, prompt: PromptValue, *, count: Callable[[str], int]) -> StepUsage | None:
-        """What the call took; None if it failed before it gave anything: no provider charges for that."""
-        if not (self.text or self.left):
-            return None
-        if self.whole and self.counts and self.counts.input_tokens:
-            return self.counts
-        known = self.counts or NOTHING
-        return known.filled_in(prompt=asked(prompt), reply="".join(self.text), count=count)
-
+    @override
     def model(self, configured: PricedModel) -> PricedModel:
-        """Which model answered: a fallback, say, or the dated version of the one that was asked."""
         answered = PricedModel.from_reported(self.name, self.provider)
         if answered.name is None or answered.name.startswith(configured.name or "\0"):
             # Clients that build on another's report that one's provider.
@@ -93,7 +84,7 @@ def _counts(told: Mapping[str, Any]) -> StepUsage:
     )
 
 
-def asked(prompt: PromptValue) -> str:
+def text_of_prompt(prompt: PromptValue) -> str:
     """The text of a prompt."""
     return "\n".join(_texts(prompt))
 
@@ -133,11 +124,10 @@ def name_of(
     inside, bound = inside_of(model, config)
     urls = (getattr(inside, name, None) for name in _URLS)
     url = next((url for url in urls if isinstance(url, str)), None)
-    try:
-        about = inside._get_ls_params(**{**bound, **(options or {})})  # noqa: SLF001 - what LangChain's traces call it
-        return PricedModel.from_reported(about.get("ls_model_name"), about.get("ls_provider"), url)
-    except Exception:  # noqa: BLE001 - not all that is a model has this, nor as it should be
+    params = tracing_params(inside, {**bound, **(options or {})})
+    if not params:
         return PricedModel()
+    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), url)
 
 
 def window_of(model: Runnable[Any, Any]) -> int | None:

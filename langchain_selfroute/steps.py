@@ -18,7 +18,7 @@ from langchain_core.runnables.config import run_in_executor
 
 from langchain_selfroute import documents
 from langchain_selfroute.call import Call
-from langchain_selfroute.models import Tally
+from langchain_selfroute.models import MessageTally, text_of_prompt
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
 from selfroute.hangup import LoopTurned, ahang_up
 
@@ -30,12 +30,12 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Ask the retriever, in a run of its own."""
-        return self._retrieved(self.chain.retriever.invoke(self._query(effect), self._child("retrieve")))
+        return self._retrieved(self.parts.retriever.invoke(self._query(effect), self._child("retrieve")))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Ask the step's model; closing this hangs up."""
         model, prompt, config = self._prompt(effect)
-        tally = Tally(whole=not self.streaming)
+        tally = MessageTally(whole=not self.streaming)
         messages: Any = None
         try:
             if self.streaming:
@@ -44,11 +44,11 @@ class Steps(Call[CallbackManagerForChainRun]):
                     yield tally.add(message)
                 tally.whole = True
             else:
-                yield self._told(model.invoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(model.invoke(prompt, config, **self.kwargs), tally)
         finally:
             if hasattr(messages, "close"):
                 messages.close()  # hangs up
-            self._book(effect.step, tally, prompt)
+            self._add_call(effect.step, tally, lambda: text_of_prompt(prompt))
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text."""
@@ -57,16 +57,15 @@ class Steps(Call[CallbackManagerForChainRun]):
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = documents.read(self._source(), self._given(), config)
-            self.context = taken = self._fit(effect)
+            taken = self._fit(effect)
         except BaseException as error:
             run.on_chain_error(error)
             raise
-        run.on_chain_end(self._summary(taken))
+        run.on_chain_end(self._summary())
         return taken
 
     def decided(self, effect: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
-        self._begin_counting(effect)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -77,12 +76,12 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
         """As `Steps.retrieve`."""
-        return self._retrieved(await self.chain.retriever.ainvoke(self._query(effect), self._child("retrieve")))
+        return self._retrieved(await self.parts.retriever.ainvoke(self._query(effect), self._child("retrieve")))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """As `Steps.generate`."""
         model, prompt, config = self._prompt(effect)
-        tally = Tally(whole=not self.streaming)
+        tally = MessageTally(whole=not self.streaming)
         messages: Any = None
         try:
             if self.streaming:
@@ -96,14 +95,14 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     raise
                 tally.whole = True
             else:
-                yield self._told(await model.ainvoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(await model.ainvoke(prompt, config, **self.kwargs), tally)
         except asyncio.CancelledError:
             tally.left = True
             raise
         finally:
             if hasattr(messages, "aclose"):
                 await messages.aclose()
-            self._book(effect.step, tally, prompt)
+            self._add_call(effect.step, tally, lambda: text_of_prompt(prompt))
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """As `Steps.read_documents`."""
@@ -113,18 +112,17 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = await documents.aread(self._source(), self._given(), config)
             if effect.too_long is None and self._fits():
-                self.context = taken = self._fit(effect)
+                taken = self._fit(effect)
             else:  # counting and trimming a long text may take a while: off the event loop
-                self.context = taken = await run_in_executor(None, self._fit, effect)
+                taken = await run_in_executor(None, self._fit, effect)
         except BaseException as error:
             await run.on_chain_error(error)
             raise
-        await run.on_chain_end(self._summary(taken))
+        await run.on_chain_end(self._summary())
         return taken
 
     async def adecided(self, effect: Decided) -> None:
         """As `Steps.decided`."""
-        self._begin_counting(effect)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

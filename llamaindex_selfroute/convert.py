@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -93,13 +93,6 @@ def _name(node: BaseNode) -> str | None:
 def _visible(item: NodeWithScore) -> dict[str, Any]:
     hidden = {LABEL, *item.node.excluded_llm_metadata_keys}
     return {key: value for key, value in item.node.metadata.items() if key not in hidden}
-
-
-def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) -> Prompt:
-    """Fill a template in, as `llm.predict` does: with the model's system prompt and its wrappers."""
-    if llm.metadata.is_chat_model:
-        return llm._get_messages(template, **words)  # noqa: SLF001 - predict returns text only, without token counts
-    return llm._get_prompt(template, **words)  # noqa: SLF001
 
 
 def text_of(prompt: Prompt) -> str:

@@ -1,4 +1,4 @@
-"""Reads the documents of the second step from whatever the engine was given, and fits them to the window."""
+"""Reads the documents of the second step from whatever the engine was given."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents.rebuild import original_label
-from selfroute.documents.sizes import Lengths, Size
-from selfroute.documents.window import Count, fit
-from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.errors import ConfigurationError
+from selfroute.performing import items_of
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
@@ -77,17 +76,6 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
     return _copies(await found if inspect.isawaitable(found) else found)
 
 
-def lengths(documents: Sequence[BaseNode]) -> Lengths:
-    """What tells how long the documents of a list are."""
-    size = Size(None, sum(map(length_of, documents)))
-    return lambda: [size]
-
-
-def length_of(document: BaseNode) -> int:
-    """How many characters a document has."""
-    return len(document.get_content())
-
-
 async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
     """Call in a thread; a `StopIteration`, which no future can carry, is a `RuntimeError` there as in a generator."""
 
@@ -106,14 +94,8 @@ async def _await(found: Awaitable[Found]) -> Found:
 
 
 def _copies(found: Any) -> list[NodeWithScore]:
-    if isinstance(found, Iterable) and not isinstance(found, str | BaseNode | NodeWithScore | Mapping):
-        items = list(found)
-        strangers = [item for item in items if not isinstance(item, BaseNode | NodeWithScore)]
-        if not strangers:
-            return [labelled(item) for item in items]
-        found = strangers[0]
-    msg = f"documents must return a list of Documents; got {type(found).__name__}"
-    raise ReplyError(msg)
+    items = items_of(found, (NodeWithScore, BaseNode), what="documents must return a list of Documents")
+    return [labelled(item) for item in items]
 
 
 class WholeDocument(NodeWithScore):
@@ -151,22 +133,8 @@ def is_trimmed(item: NodeWithScore) -> bool:
     return isinstance(label, Mapping) and bool(label.get("trimmed"))
 
 
-def fitted(
-    documents: Sequence[NodeWithScore], *, retrieved: Sequence[NodeWithScore], budget: int | None, count: Count
-) -> list[NodeWithScore]:
-    """Take documents, best first, until the budget is full; trim the one that does not fit.
-
-    Returns:
-        The documents, the trimmed one labelled so; empty if there is no text at all.
-    """
-    texts = [item.node.get_content() for item in documents]
-    passages = [item.node.get_content() for item in retrieved]
-    taken = []
-    parts = fit(texts, passages=passages, budget=budget, count=count)
-    for part in parts:
-        item = documents[part.index]
-        if part.trimmed:
-            item = labelled(item, trimmed=True)
-            item.node.set_content(part.text)
-        taken.append(item)
-    return taken if any(part.text and not part.text.isspace() for part in parts) else []
+def trimmed(item: NodeWithScore, text: str) -> NodeWithScore:
+    """Return a copy of a document with less text, marked so in `metadata["selfroute"]`."""
+    copy = labelled(item, trimmed=True)
+    copy.node.set_content(text)
+    return copy

@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
+from typing_extensions import override
 
-from llamaindex_selfroute.convert import Prompt, text_of
-from selfroute.usage.counts import NOTHING, StepUsage, reported
+from llamaindex_selfroute.convert import Prompt
+from selfroute.usage.counts import StepUsage, reported
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 
@@ -43,21 +45,18 @@ async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Response, None
     return await llm.astream_chat(prompt)
 
 
-class Tally:
-    """Collects the text and the token counts of one model call."""
+class ResponseTally(Tally):
+    """Collect the text and the token counts of one model call from its responses.
 
-    __slots__ = ("last", "left", "text", "whole")
+    Attributes:
+        last: The last response that has counts, or else the last one.
+    """
+
+    __slots__ = ("last",)
 
     def __init__(self, *, whole: bool) -> None:
-        """Start.
-
-        Args:
-            whole: Whether the reply comes at once, so that it can not be cut short.
-        """
-        self.text: list[str] = []
+        super().__init__(whole=whole)
         self.last: Response | None = None
-        self.whole = whole
-        self.left = False  # by a caller who was cancelled
 
     def add(self, reply: Response) -> str:
         """Take a whole reply and return its text."""
@@ -75,17 +74,14 @@ class Tally:
         self.text.append(text)
         return text
 
-    def usage(self, prompt: Prompt, *, count: Callable[[str], int]) -> StepUsage | None:
-        """What the call took; None if it failed before it gave anything: no provider charges for that."""
-        if self.last is None and not self.left:
-            return None
-        counts = self.last and _counts(self.last)
-        if self.last and self.whole and counts and not _cut_short(self.last):
-            return counts
-        return (counts or NOTHING).filled_in(prompt=text_of(prompt), reply="".join(self.text), count=count)
+    @override
+    def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
+        self.counts = _counts(self.last) if self.last else None
+        self.whole = self.whole and not (self.last and _cut_short(self.last))
+        return super().usage(prompt, count=count)
 
+    @override
     def model(self, configured: PricedModel) -> PricedModel:
-        """Which model answered: the dated version of the one that was asked, say."""
         raw = self.last and self.last.raw
         name = _look(raw, "model") or _look(raw, "model_version")
         if name == configured.name or not isinstance(name, str):

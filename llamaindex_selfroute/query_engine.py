@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import fields as fields_of
 from inspect import unwrap
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
@@ -20,33 +20,20 @@ from typing_extensions import Self, Unpack, override
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
-from selfroute.answerability.structured import Answerability
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from selfroute.errors import ConfigurationError
+from selfroute.settings import Settings
 
 _CHOOSING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
-# Of all others it is None.
-_DEFAULTS = {"refusal": "unanswerable", "answerability": "text", "measure_savings": True, "streaming": False}
+_DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {"streaming": False}  # all others are None
 
 
-class Fields(TypedDict, total=False):
+class Fields(SynthesizerFields, total=False):
     """More keyword arguments of `SelfRouteQueryEngine`; see there."""
 
-    long_context_llm: LLM | None
-    rag_prompt: BasePromptTemplate | None
-    long_context_prompt: BasePromptTemplate | None
-    document_prompt: BasePromptTemplate | None
-    refusal: str
-    answerability: Answerability
-    max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
-    measure_savings: bool
-    priced_as: str | None
-    long_context_priced_as: str | None
-    streaming: bool
     node_postprocessors: list[BaseNodePostprocessor] | None
     callback_manager: CallbackManager | None
 
@@ -72,7 +59,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         ```
     """
 
-    def __init__(  # noqa: PLR0913 - the fields of the contract
+    def __init__(  # noqa: PLR0913 - the host's, and the two parts that are always given
         self,
         retriever: BaseRetriever,
         response_synthesizer: SelfRouteSynthesizer | None = None,
@@ -81,70 +68,31 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         callback_manager: CallbackManager | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
-        long_context_llm: LLM | None = None,
-        rag_prompt: BasePromptTemplate | None = None,
-        long_context_prompt: BasePromptTemplate | None = None,
-        document_prompt: BasePromptTemplate | None = None,
-        refusal: str = "unanswerable",
-        answerability: Answerability = "text",
-        max_context_tokens: int | None = None,
-        token_counter: Callable[[str], int] | None = None,
-        measure_savings: bool = True,
-        priced_as: str | None = None,
-        long_context_priced_as: str | None = None,
-        streaming: bool = False,
+        **fields: Unpack[SynthesizerFields],
     ) -> None:
         """Configure.
 
         Args:
             retriever: Finds the nodes of the first step.
-            response_synthesizer: Holds the fields below, in place of them.
+            response_synthesizer: Holds the documents, the models and all other fields, in place of those below.
             node_postprocessors: Applied to what was retrieved.
             callback_manager: Set on both models too, unless a synthesizer is given.
-            documents: As in `SelfRouteSynthesizer`, like all that follow.
+            documents: As in `SelfRouteSynthesizer`.
             llm: The model; `Settings.llm` if None.
-            long_context_llm: The model of the second step.
-            rag_prompt: Prompt of the first step.
-            long_context_prompt: Prompt of the second step.
-            document_prompt: Formats each node and document.
-            refusal: The word by which the model declines.
-            answerability: How it tells whether it can answer: as `"text"`, or `"structured"`.
-            max_context_tokens: Bounds the documents' text.
-            token_counter: Counts the tokens of a text.
-            measure_savings: Whether `usage` tells what always reading the documents would have taken.
-            priced_as: `provider:name` of the model, for the prices.
-            long_context_priced_as: The same for `long_context_llm`.
-            streaming: Whether to answer in pieces.
+            **fields: More fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
+                `document_prompt`, `refusal`, `answerability`, `max_context_tokens`, `token_counter`,
+                `measure_savings`, `priced_as`, `long_context_priced_as`, `streaming`.
 
         Raises:
-            ConfigurationError: The parts can not work together (a `ValueError`).
+            ConfigurationError: The parts cannot work together (a `ValueError`).
         """
-        fields = {
-            "documents": documents,
-            "llm": llm,
-            "long_context_llm": long_context_llm,
-            "rag_prompt": rag_prompt,
-            "long_context_prompt": long_context_prompt,
-            "document_prompt": document_prompt,
-            "refusal": refusal,
-            "answerability": answerability,
-            "max_context_tokens": max_context_tokens,
-            "token_counter": token_counter,
-            "measure_savings": measure_savings,
-            "priced_as": priced_as,
-            "long_context_priced_as": long_context_priced_as,
-            "streaming": streaming,
-        }
-        synthesizer = response_synthesizer or SelfRouteSynthesizer(**fields, callback_manager=callback_manager)  # type: ignore[arg-type]
-        if not isinstance(synthesizer, SelfRouteSynthesizer):
-            msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
-            raise ConfigurationError(msg)
-        if llm is synthesizer.model_of("rag")[0]:
-            del fields["llm"]  # given along with a synthesizer that has it, as the host's own engines are
-        twice = [name for name, value in fields.items() if response_synthesizer and value != _DEFAULTS.get(name)]
-        if twice:
-            msg = f"give {', '.join(twice)} to the response_synthesizer, which holds such fields"
-            raise ConfigurationError(msg)
+        if response_synthesizer is None:
+            synthesizer = SelfRouteSynthesizer(
+                documents=documents, llm=llm, callback_manager=callback_manager, **fields
+            )
+        else:
+            synthesizer = response_synthesizer
+            _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         synthesizer = self._behind(synthesizer, retriever, node_postprocessors or ())
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
@@ -190,14 +138,14 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
         if filters and filters.filters and not takes_filters(retriever):
-            msg = f"a {type(retriever).__name__} passes over filters: give the engine a retriever that minds them"
+            msg = f"{type(retriever).__name__} ignores filters; use a retriever that applies them"
             raise ConfigurationError(msg)
         stored = StoredDocuments(index, filters=filters) if documents is None else documents
         return cls(retriever, documents=stored, llm=llm, **fields)
 
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
-        """The same engine over another retriever."""
+        """Return the same engine over another retriever."""
         engine = copy(self)  # not a call of the class: a subclass may be made of other parts
         engine._retriever = retriever  # noqa: SLF001
         synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
@@ -221,3 +169,16 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
         self._response_synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
+
+
+def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
+    """Check that a synthesizer is one of ours, and is not given fields beside it that it holds itself."""
+    if not isinstance(synthesizer, SelfRouteSynthesizer):
+        msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
+        raise ConfigurationError(msg)
+    if fields["llm"] is synthesizer.llm:
+        del fields["llm"]  # the host's own engines are given it as well
+    twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
+    if twice:
+        msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"
+        raise ConfigurationError(msg)

@@ -112,4 +112,4 @@ def _metadata(of: Decided | Answer, steps: Steps, *, answerable: bool) -> dict[s
 
 
 def _retrieved(steps: Steps) -> list[str]:
-    return [item.node.node_id for item in steps.nodes]
+    return [item.node.node_id for item in steps.passages]

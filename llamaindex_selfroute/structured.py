@@ -18,14 +18,14 @@ from llama_index.core.types import PydanticProgramMode
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from llamaindex_selfroute import models
+from llamaindex_selfroute import host, models
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.models import Response, Tally
+from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
 
 
 class Report(BaseModel):
-    """The answer to the question, or that it can not be answered."""
+    """The answer to the question, or that it cannot be answered."""
 
     answerable: bool = Field(description=reports.ANSWERABLE)
     answer: str = Field(description=reports.ANSWER)
@@ -40,7 +40,7 @@ def schema_length() -> int:
 def ask(llm: LLM, prompt: Prompt) -> Response:
     """Ask for a report: through the model's own format of replies, as a call of a function, or else in words."""
     if not isinstance(prompt, str):
-        if options := _format(llm):
+        if options := host.report_options(llm, Report):
             return llm.chat(prompt, **options)
         if _calls(llm):
             return llm.chat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
@@ -50,17 +50,11 @@ def ask(llm: LLM, prompt: Prompt) -> Response:
 async def aask(llm: LLM, prompt: Prompt) -> Response:
     """As `ask`."""
     if not isinstance(prompt, str):
-        if options := _format(llm):
+        if options := host.report_options(llm, Report):
             return await llm.achat(prompt, **options)
         if _calls(llm):
             return await llm.achat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
     return await models.aask(llm, _in_words(prompt))
-
-
-def _format(llm: Any) -> dict[str, Any]:
-    """What has a model of OpenAI's kind keep to the schema, as its package would say it; empty for all others."""
-    wanted = getattr(llm, "_should_use_structure_outputs", None)
-    return dict(llm._prepare_schema({}, Report)) if wanted and wanted() else {}  # noqa: SLF001
 
 
 def _calls(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
@@ -83,7 +77,7 @@ class _Words(PydanticOutputParser[Report]):
         return f"{query}\n\n{self.get_format_string(escape_json=False)}"
 
 
-def text_of(llm: LLM, reply: Response, tally: Tally, *, refusal: str) -> str:
+def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) -> str:
     """The report as a model that writes text would have it; the text that a model wrote in place of one."""
     raw = tally.add(reply)
     report = reports.report_in((*_called(llm, reply), reports.json_in(raw)))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from copy import copy
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict
 
-from llama_index.core import Settings
+from llama_index.core import Settings as HostSettings
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
-from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 from llama_index.core.llms import LLM
@@ -25,27 +23,35 @@ from llamaindex_selfroute import models, responses
 from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
 from llamaindex_selfroute.events import send
+from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
-from selfroute.answerability.structured import Answerability, answerability_of
-from selfroute.documents.window import room_in
+from selfroute.answerability.structured import Answerability
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
+from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
-from selfroute.usage.counts import count_tokens
-from selfroute.usage.prices import ModelNames, PricedModel
+from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 dispatcher = get_dispatcher(__name__)
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 
+class SynthesizerFields(TypedDict, total=False):
+    """More keyword arguments of `SelfRouteSynthesizer`; see there."""
 
-def _spanned(method: Method) -> Method:
-    """Make a span of a method, and spare LlamaIndex the inspection of its signature at every call."""
-    method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
-    return cast("Method", dispatcher.span(method))
+    long_context_llm: LLM | None
+    rag_prompt: BasePromptTemplate | None
+    long_context_prompt: BasePromptTemplate | None
+    document_prompt: BasePromptTemplate | None
+    refusal: str
+    answerability: Answerability
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
+    measure_savings: MeasureSavings
+    priced_as: str | None
+    long_context_priced_as: str | None
+    streaming: bool
 
 
 def _prompt(template: str) -> PromptTemplate:
@@ -84,7 +90,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
     def __init__(  # noqa: PLR0913 - the fields of the contract
         self,
         *,
-        documents: Source,
+        documents: Source | None = None,
         llm: LLM | None = None,
         long_context_llm: LLM | None = None,
         rag_prompt: BasePromptTemplate | None = None,
@@ -94,7 +100,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         answerability: Answerability = "text",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
-        measure_savings: bool = True,
+        measure_savings: MeasureSavings = True,
         priced_as: str | None = None,
         long_context_priced_as: str | None = None,
         streaming: bool = False,
@@ -132,33 +138,27 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         Raises:
             ConfigurationError: The parts can not work together (a `ValueError`).
         """
-        llm = llm or Settings.llm
+        llm = llm or HostSettings.llm
         self._long_context_llm = long_context_llm or llm
         checked_model("llm", llm)
         checked_model("long_context_llm", self._long_context_llm)
-        if max_context_tokens is not None and max_context_tokens <= 0:
-            msg = f"max_context_tokens must be positive; it is {max_context_tokens}"
-            raise ConfigurationError(msg)
-        if token_counter is not None and not callable(token_counter):
-            msg = "token_counter must be a callable that is given a text and returns how many tokens it has"
-            raise ConfigurationError(msg)
         super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
         if callback_manager:
             self._long_context_llm.callback_manager = callback_manager
         self.documents = checked_documents(documents)
-        self._source: Source | None = None  # the documents, behind a retriever
+        self._source: Source | None = None  # the documents, as one retriever may see them
         self.document_prompt = document_prompt and checked_prompt(
             "document_prompt", document_prompt, variables={"content"}
         )
-        self.refusal = prompts.refusal_of(refusal)
-        self.answerability = answerability_of(answerability)
-        self.max_context_tokens, self.token_counter = max_context_tokens, token_counter
-        self.measure_savings, self.baseline = measure_savings, LongContextEstimate()
+        self.refusal = checked("refusal", refusal)
+        self.answerability: Answerability = checked("answerability", answerability)
+        self.max_context_tokens: int | None = checked("max_context_tokens", max_context_tokens)
+        self.token_counter: Callable[[str], int] | None = checked("token_counter", token_counter)
+        self.measure_savings: MeasureSavings = checked("measure_savings", measure_savings)
+        self.priced_as: str | None = checked("priced_as", priced_as)
+        self.long_context_priced_as: str | None = checked("long_context_priced_as", long_context_priced_as)
+        self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
         prices.price_lists()
-        self._priced = prices.declared_models(
-            priced_as=priced_as, long_context_priced_as=long_context_priced_as, shared=long_context_llm is None
-        )
-        self.names = ModelNames(models.name_of)
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -182,14 +182,9 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         return synthesizer
 
     @property
-    def source(self) -> Source:
-        """What the documents are read from."""
-        return self.documents if self._source is None else self._source
-
-    @property
-    def streaming(self) -> bool:
-        """Whether to answer in pieces; LlamaIndex's chat engines switch it for the time of one call."""
-        return self._streaming
+    def llm(self) -> LLM:
+        """The model of the first step."""
+        return self._llm
 
     @property
     def callback_manager(self) -> CallbackManager:
@@ -202,27 +197,21 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._llm.callback_manager = callback_manager
         self._long_context_llm.callback_manager = callback_manager
 
-    def model_of(self, step: Route) -> tuple[LLM, BasePromptTemplate]:
-        """The model and the prompt of a step."""
-        if step == "rag":
-            return self._llm, self._prompts["rag_prompt"]
-        return self._long_context_llm, self._prompts["long_context_prompt"]
-
-    def priced_model_of(self, step: Route) -> PricedModel | None:
-        """What the user says that the model of a step is priced as."""
-        return self._priced[step]
-
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text with `token_counter`, or estimate them."""
-        return self.token_counter(text) if self.token_counter else count_tokens(text)
-
-    def document_budget(self) -> int | None:
-        """The tokens that the documents of the second step may have together, None for no limit."""
-        if self.max_context_tokens is not None:
-            return self.max_context_tokens
-        window = self._long_context_llm.metadata.context_window
-        # The default is no evidence, nor is the -1 by which some models say that they do not know.
-        return None if window == DEFAULT_CONTEXT_WINDOW or window <= 0 else room_in(window)
+    def parts(self) -> Parts:
+        """Return what a query works with, as this synthesizer is configured now."""
+        return Parts(
+            models={"rag": self._llm, "long_context": self._long_context_llm},
+            prompts={
+                "rag": self._prompts["rag_prompt"],
+                "long_context": self._prompts["long_context_prompt"],
+            },
+            documents=self.documents if self._source is None else self._source,
+            document_prompt=self.document_prompt,
+            streaming=self._streaming,
+            settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
+            names=self.names,
+            estimate=self.estimate,
+        )
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
@@ -238,7 +227,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self._prompts.update({name: checked_prompt(name, prompt) for name, prompt in own.items()})
 
     @override
-    @_spanned
+    @dispatcher.span
     def synthesize(
         self,
         query: str | QueryBundle,
@@ -258,7 +247,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         return response
 
     @override
-    @_spanned
+    @dispatcher.span
     async def asynthesize(
         self,
         query: str | QueryBundle,
@@ -296,7 +285,8 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         )
 
     def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
-        return Steps(self, QueryBundle(query) if isinstance(query, str) else query, nodes=nodes, words=words)
+        bundle = QueryBundle(query) if isinstance(query, str) else query
+        return Steps(self.parts(), bundle, nodes=nodes, words=words)
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -1,9 +1,28 @@
 """Self-Route: answer from retrieved passages, read whole documents only when the model declines.
 
-The core of `langchain_selfroute` and `llamaindex_selfroute`. It imports nothing but the standard library.
+The core of `langchain_selfroute` and `llamaindex_selfroute`: it decides, loops and counts, and knows no framework.
 """
 
-from selfroute.errors import ConfigurationError, InputError, ReplyError, SelfRouteError
+from selfroute.answerability import Gate, Verdict, declines
+from selfroute.errors import (
+    ConfigurationError,
+    DocumentNotFoundError,
+    InputError,
+    ReplyError,
+    SelfRouteError,
+)
+from selfroute.usage.ledger import Ledger
+from selfroute.version import __version__
 
-__version__ = "0.1.0"
-__all__ = ["ConfigurationError", "InputError", "ReplyError", "SelfRouteError", "__version__"]
+__all__ = [
+    "ConfigurationError",
+    "DocumentNotFoundError",
+    "Gate",
+    "InputError",
+    "Ledger",
+    "ReplyError",
+    "SelfRouteError",
+    "Verdict",
+    "__version__",
+    "declines",
+]

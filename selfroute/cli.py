@@ -1,10 +1,10 @@
 """The `selfroute` command: a demo that needs no key, questions to your own text files, and evaluations.
 
-Exit codes: 0 done; 1 it failed on the way (the provider, a missing package); 2 the call can not work as
-it is (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
+Exit codes: 0 done; 1 an error on the way (the provider, a missing package); 2 an error in the call (a file, an option,
+a model's name or key); 130 interrupted. Errors are one line on stderr.
 """
 # ruff: noqa: FBT001, FBT002, PLR0913, PLR0917, PLC0415
-# typer reads the options off the signatures; what is heavy is imported when a command runs
+# typer reads the options from the signatures; heavy modules are imported when a command runs
 
 from __future__ import annotations
 
@@ -28,10 +28,13 @@ except ModuleNotFoundError:
 
 app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-Framework = Annotated[Literal["langchain", "llamaindex"], typer.Option(help="What routes the questions")]
+Framework = Annotated[Literal["langchain", "llamaindex"], typer.Option(help="The framework that routes the questions")]
 Model = Annotated[
     str | None,
-    typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini [default: no language model]"),
+    typer.Option(
+        metavar="PROVIDER:NAME",
+        help="The model, such as openai:gpt-4o-mini [default: an extractive reader, no language model]",
+    ),
 ]
 LongContextModel = Annotated[
     str | None, typer.Option(metavar="PROVIDER:NAME", help="Another model for the whole documents")
@@ -41,14 +44,14 @@ BaseUrl = Annotated[
 ]
 PricedAs = Annotated[
     str | None,
-    typer.Option(metavar="PROVIDER:NAME", help="What the model is priced as, where its own name is in no price list"),
+    typer.Option(metavar="PROVIDER:NAME", help="The model whose price counts, if its own name is in no price list"),
 ]
-K = Annotated[int, typer.Option("--k", min=1, help="How many passages are retrieved")]
+K = Annotated[int, typer.Option("--k", min=1, help="How many passages to retrieve")]
 EmbeddingModel = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_PATH", help="A sentence-transformers model [default: all-MiniLM-L6-v2]"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout")]
+Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 
 
 def _version(wanted: bool) -> None:
@@ -77,42 +80,42 @@ def demo(
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
 ) -> None:
-    """Route the questions that come with selfroute over the documents that come with it."""
+    """Answer the questions that come with selfroute from the documents that come with it."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.command import demo_and_ask as commands
-            from selfroute.command import framework as frameworks
+            from selfroute.command import demo_and_ask as command
+            from selfroute.command import loading
 
-            host = frameworks.load(framework)
-        options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
-        commands.demo(options, limit=limit)
+            host = loading.load(framework)
+        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
+        command.demo(options, limit=limit)
 
 
 @app.command()
 def ask(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="UTF-8 text files")],
-    question: Annotated[list[str], typer.Option("--question", "-q", help="A question; give it again for more")],
+    question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")],
     framework: Framework = "langchain",
     model: Model = None,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
     k: K = 5,
     store: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the index is kept [default: your cache folder]")
+        Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
     ] = None,
-    show_passages: Annotated[bool, typer.Option(help="Print what was retrieved")] = True,
+    show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True,
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
 ) -> None:
-    """Route questions over your own text files."""
+    """Answer questions from your own text files."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.command import demo_and_ask as commands
-            from selfroute.command import framework as frameworks
+            from selfroute.command import demo_and_ask as command
+            from selfroute.command import loading
 
-            host = frameworks.load(framework)
-        options = commands.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
-        commands.ask(options, files=files, questions=question, store=store, passages=show_passages)
+            host = loading.load(framework)
+        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
+        command.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 
 @app.command()
@@ -129,35 +132,45 @@ def evaluate(
     base_url: BaseUrl = None,
     priced_as: PricedAs = None,
     long_context_priced_as: PricedAs = None,
-    temperature: Annotated[float | None, typer.Option(help="Of the model [default: the provider's]")] = None,
+    temperature: Annotated[float | None, typer.Option(help="The model's temperature [default: the provider's]")] = None,
     strategies: Annotated[
-        str, typer.Option(help="What is compared, with commas between")
+        str, typer.Option(help="The strategies to compare, separated by commas")
     ] = "rag,long_context,self_route",
-    k: Annotated[str, typer.Option("--k", help="How many passages; several, such as 1,5,10, for a curve")] = "5",
+    k: Annotated[
+        str, typer.Option("--k", help="How many passages to retrieve; several numbers, such as 1,5,10, give a curve")
+    ] = "5",
     retriever: Annotated[
         str, typer.Option(metavar="NAME_OR_PATH", help="contriever, dragon, bm25 or a sentence-transformers model")
     ] = "contriever",
     order: Annotated[
-        Literal["score", "document"], typer.Option(help="Passages nearest first, or as they stand in the document")
+        Literal["score", "document"], typer.Option(help="Passages nearest first, or in the document's order")
     ] = "score",
     window: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Tokens that the model takes; longer documents are cut in the middle [default: what it says]"
+            min=1,
+            help="The model's window in tokens; longer documents are cut in the middle [default: what the model says]",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions of each, spread evenly")] = None,
-    data_folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where LongBench and InfiniteBench are [default: the hub]")
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Ask only so many questions of each data set, spread evenly")
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where replies and results are kept")] = Path("evaluation"),
+    data_folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder with LongBench and InfiniteBench [default: download them]"),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for replies and results")] = Path("evaluation"),
     concurrency: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time")] = 4,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Ask nothing more when this could be passed")
+        float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate tokens and money")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")] = False,
     drop_closed_book: Annotated[
-        bool, typer.Option("--drop-closed-book", help="Also leave out what the model answers from memory (Table 5)")
+        bool,
+        typer.Option(
+            "--drop-closed-book",
+            help="Show the scores also without the questions that the model answers from memory (Table 5)",
+        ),
     ] = False,
     explain_declines: Annotated[
         bool, typer.Option("--explain-declines", help="Ask the model why it declined (Figure 4)")
@@ -169,14 +182,37 @@ def evaluate(
 ) -> None:
     """Compare RAG, long context and Self-Route on questions with known answers.
 
-    The set-up is the paper's: its prompts, chunks of 300 words, 5 passages. Every reply is kept: run the same command
-    again after an interruption, and it goes on where it was.
+    The set-up is the paper's: its prompts, chunks of 300 words, 5 passages. Every reply is kept: after an interruption,
+    run the same command again to go on.
     """
     with _errors_on_one_line(_EVALUATE):
         with _starting():
             from selfroute.command import evaluate as command
-        given = {name: value for name, value in locals().items() if name in command.Options.__slots__}
-        if not command.evaluate(command.Options(**given)):
+        options = command.Options(
+            data=data,
+            model=model,
+            long_context_model=long_context_model,
+            base_url=base_url,
+            priced_as=priced_as,
+            long_context_priced_as=long_context_priced_as,
+            temperature=temperature,
+            strategies=strategies,
+            k=k,
+            retriever=retriever,
+            order=order,
+            window=window,
+            limit=limit,
+            data_folder=data_folder,
+            out=out,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            dry_run=dry_run,
+            drop_closed_book=drop_closed_book,
+            explain_declines=explain_declines,
+            compare_based_only_on=compare_based_only_on,
+            as_json=as_json,
+        )
+        if not command.evaluate(options):
             raise typer.Exit(1)
 
 
@@ -191,14 +227,14 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises for a wrong option differs by version
+        if not hasattr(error, "format_message"):  # typer's error for a wrong option depends on its version
             raise
         return _say(f"{error.format_message()} (selfroute --help explains)", 2)
 
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Show, in a terminal, that the imports take a few seconds."""
+    """Show in a terminal that something happens: the imports take a few seconds."""
     from rich.console import Console
 
     with Console(stderr=True).status("Starting"):

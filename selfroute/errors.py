@@ -1,21 +1,21 @@
-"""The errors of Self-Route. What a framework or a provider raises passes through untouched."""
+"""The errors that Self-Route raises itself. Errors of a framework or a provider pass through unchanged."""
 
 
 class SelfRouteError(Exception):
-    """Root of every error that this project raises itself."""
+    """The base class of all errors that Self-Route raises itself."""
 
 
 class ConfigurationError(SelfRouteError, ValueError):
-    """A part was put together in a way that cannot work; the message says what to do."""
+    """A combination of options or parts cannot work; the message says what to change."""
 
 
 class InputError(SelfRouteError, ValueError):
-    """A call was given something that is no question."""
+    """The input holds no usable question."""
 
 
 class ReplyError(SelfRouteError, TypeError):
-    """A part that the user supplied returned something of the wrong type."""
+    """A function or component supplied by the user returned something of the wrong type."""
 
 
 class DocumentNotFoundError(SelfRouteError, LookupError):
-    """A retrieved passage names a document that is not there."""
+    """A retrieved passage names a document that does not exist."""

@@ -17,7 +17,7 @@ Passages from a longer text:
 {context}
 
 Answer the question from these passages only, as briefly as a complete answer allows. Write {refusal} if \
-the question can not be answered based on the passages: exactly this word and nothing else.
+the question cannot be answered based on the passages: exactly this word and nothing else.
 
 Question: {question}
 Answer:"""
@@ -28,14 +28,14 @@ Read the following text:
 {context}
 
 Answer the question from this text only, as briefly as a complete answer allows. Write {refusal} if the \
-question can not be answered based on the text: exactly this word and nothing else.
+question cannot be answered based on the text: exactly this word and nothing else.
 
 Question: {question}
 Answer:"""
 
 
 def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
-    """The text of several documents, each under its number and its name; of one only its text.
+    """Join several documents, each under its number and its name; return the text alone if there is only one.
 
     Args:
         texts: Their texts.
@@ -47,13 +47,13 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 
-def refusal_of(value: str) -> str:
-    """The refusal as a model is asked to write it.
+def refusal_of(value: Any) -> str:
+    """Return the refusal as a model is asked to write it.
 
     Raises:
-        ConfigurationError: There is nothing in it that a model could write.
+        ConfigurationError: It is no text, or contains no letter or digit.
     """
-    if not any(character.isalnum() for character in value):
+    if not isinstance(value, str) or not any(character.isalnum() for character in value):
         msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"
         raise ConfigurationError(msg)
     return value.strip()

@@ -1,5 +1,6 @@
 """Whole documents out of the store that the passages came from."""
 
-from langchain_selfroute.stored.reading import StoredDocuments
+from langchain_selfroute.stored.reading import StoredDocuments, is_empty
+from langchain_selfroute.stored.stores import Fetch
 
-__all__ = ["StoredDocuments"]
+__all__ = ["Fetch", "StoredDocuments", "is_empty"]

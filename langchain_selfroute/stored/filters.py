@@ -32,7 +32,7 @@ class RetrieverScope:
     others: tuple[str, ...] = ()
 
 
-def filter_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> RetrieverScope | None:
+def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> RetrieverScope | None:
     """Look for the filter of a retriever through whatever LangChain wraps around it.
 
     Returns:

@@ -3,49 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
+from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
-from langchain_selfroute.stored.filters import RetrieverScope, filter_of
+from langchain_selfroute.stored.filters import RetrieverScope, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
-from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import Chunk, chunks_of
-from selfroute.documents.metadata import PLACE_KEYS, common, without
-from selfroute.documents.rebuild import original_label, rebuild
-from selfroute.documents.sizes import Lengths, Size, Sizes
-from selfroute.documents.vouching import RetrievedChunk, VisibilityCheck
+from selfroute.documents.metadata import PLACE_KEYS
+from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
+from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
+from selfroute.documents.vouching import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _START = "start_index"
-_PLACE = PLACE_KEYS | {_START}
-_NAMES = (str, int, float)
-_ADVICE = "give StoredDocuments(filter=...), what the chunks have to meet; filter={} if nothing is hidden"
+_SOURCES = (str, int, float)  # what names a document
+_ADVICE = "pass StoredDocuments(filter=...), which every chunk has to meet; filter={} if nothing is hidden"
 
 
-class StoredDocuments:
+class StoredDocuments(StoredReader[Document, Document]):
     """The whole documents that the retrieved passages came from, out of the store that holds their chunks.
 
-    The original where a docstore has it; else the chunks of the same source, put together by their offsets
-    (`add_start_index=True` of LangChain's splitters), or in the order of their numbers (`page`, `chunk_index`) or of
-    the store. Each document says how it was come by in `metadata["selfroute"]`: `method` (`"original"`, `"offsets"`,
-    `"order"`), `chunks`, `gaps` (`[start, end]` in characters; empty where a length is not known), `trimmed`.
+    A document is the original where a docstore has it. Otherwise it is rebuilt from the chunks of the same source, by
+    their offsets (`add_start_index=True` of LangChain's splitters), or in the order of their numbers (`page`,
+    `chunk_index`) or of the store. Each document says in `metadata["selfroute"]` how it was assembled: `method`
+    (`"original"`, `"offsets"`, `"order"`), `chunks`, `gaps` (`[start, end]` in characters; empty where a length is not
+    known), `trimmed`.
 
-    A filter is a wall: what the retriever may not see is not read. `filter` holds together with the retriever's own
-    `search_kwargs["filter"]`, as configured for the call. Where that may not be all (a retriever of your own, a
-    reranker, a retriever over another store or over one that searches in its own way, a call without a chain), a
-    document is read only if all its chunks have the metadata of a retrieved passage, page and number aside, and refused
-    otherwise. A `filter` then says what is hidden; `filter={}` that nothing is.
+    Filters also apply to whole documents: what the retriever may not see is not read. `filter` holds together with the
+    retriever's own `search_kwargs["filter"]`, as configured for the call. Sometimes that may not be all: with a custom
+    retriever or a reranker, with a retriever over another store or over one that searches in its own way, or in a call
+    without a chain. A document is then read only if all its chunks have the metadata of a retrieved passage, page and
+    number aside, and refused otherwise. Pass a `filter` to say what is hidden, or `filter={}` if nothing is.
 
-    Documents are cached, and asked for again when the store names other chunks for them, or after five minutes. Call
+    Documents are cached. They are read again when the store lists other chunks for them, or after five minutes. Call
     `forget` after changing the text of a chunk under the id it has.
 
     Example:
@@ -65,6 +63,10 @@ class StoredDocuments:
         assert document.metadata["selfroute"]["method"] == "offsets"
         ```
     """
+
+    place_keys = PLACE_KEYS | {_START}
+    advice = _ADVICE
+    by_id = True
 
     def __init__(
         self,
@@ -88,15 +90,16 @@ class StoredDocuments:
                 search of the store hides, it has to hide too.
 
         Raises:
-            ConfigurationError: The store is of another kind and there is no `fetch`, or filter or docstore can be none.
+            ConfigurationError: The store is of another kind and there is no `fetch`, or filter or docstore is unusable.
         """
         if docstore is not None and not hasattr(docstore, "mget"):
             msg = (
                 f"docstore must be a BaseStore of Documents, such as InMemoryStore; this is a {type(docstore).__name__}"
             )
             raise ConfigurationError(msg)
+        super().__init__()
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
-        self._store, self._cache, self._sizes = store_of(vectorstore, fetch), Cache(), Sizes()
+        self._store = store_of(vectorstore, fetch)
         if not is_empty(filter):
             self._store.check(filter)
 
@@ -105,202 +108,112 @@ class StoredDocuments:
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: Something may be hidden from the retriever, and it is not known what.
+            ConfigurationError: Something may be hidden from the retriever, and nobody said what.
         """
-        return self._read(inputs["retrieved"], None)
+        return self._read(self._passages_in(inputs), None)
 
-    def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> ScopedDocuments:
-        """The same, for passages of this retriever, under the filter that it has in a call with this config.
+    def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> ScopedDocuments[Document, Document]:
+        """Return the same for passages of this retriever, under the filter that it has in a call with this config.
 
         Raises:
-            ConfigurationError: The retriever is given search arguments that may hide something, and no `filter` says
-                what.
+            ConfigurationError: The retriever has search arguments that may hide something, and no `filter` says what.
         """
-        seen = filter_of(retriever, config)
-        if seen and seen.others and self.filter is None:
-            msg = (
-                f"the retriever's search_kwargs hold {', '.join(seen.others)}, by which something may be hidden from "
-                f"it: {_ADVICE}"
-            )
+        scope = scope_of(retriever, config)
+        if scope and scope.others and self.filter is None:
+            msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide something: {_ADVICE}"
             raise ConfigurationError(msg)
-        return ScopedDocuments(self, seen)
+        return ScopedDocuments(self, scope)
 
-    def forget(self, source: str | None = None) -> None:
-        """Read a document anew when it is asked for next, or all of them."""
-        self._cache.forget(source)
-        self._sizes.forget()
-
-    def _limits(self, seen: RetrieverScope | None) -> tuple[list[Any], bool]:
-        """What chunks have to meet, and whether there may be more to the wall."""
+    @override
+    def _access(self, scope: RetrieverScope | None) -> Access:
         conditions = [] if is_empty(self.filter) else [self.filter]
-        if seen and seen.filter is not None and seen.filter not in conditions:
-            self._store.check(seen.filter)
-            conditions.append(seen.filter)
-        elsewhere = seen is not None and not self._store.is_of(seen.vectorstore)
+        if scope and scope.filter is not None and scope.filter not in conditions:
+            self._store.check(scope.filter)
+            conditions.append(scope.filter)
+        elsewhere = scope is not None and not self._store.is_of(scope.vectorstore)
         told = self.filter is not None
-        return conditions, elsewhere or not (told or (seen is not None and self._store.is_plain(seen.vectorstore)))
+        known = told or (scope is not None and self._store.is_plain(scope.vectorstore))
+        cache_key = self._store.cache_key(conditions)
+        key = _plain_key(conditions) if cache_key is None else cache_key
+        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, told=told)
 
-    def _hits(self, retrieved: Sequence[Document]) -> dict[Any, list[Document]]:
-        hits: dict[Any, list[Document]] = {}
-        for passage in retrieved:
-            source = passage.metadata.get(self.source_key)
-            # One that names no document stands for itself.
-            hits.setdefault(source if isinstance(source, _NAMES) else (id(passage),), []).append(passage)
-        return hits
+    @override
+    def _passages_in(self, *given: Given) -> Sequence[Document]:
+        return cast("Sequence[Document]", given[0]["retrieved"])
 
-    def _through(self, conditions: list[Any]) -> str | None:
-        """What tells documents that are read under these conditions from others; None if nothing does."""
-        kept = self._store.kept_under(conditions)
-        if kept is None:
-            with suppress(TypeError, ValueError):  # what is no plain data may be any filter
-                kept = json.dumps(conditions, sort_keys=True)
-        return kept
+    @override
+    def _source_of(self, passage: Document) -> Hashable | None:
+        source = passage.metadata.get(self.source_key)
+        return source if isinstance(source, _SOURCES) else None
 
-    def _read(self, retrieved: Sequence[Document], seen: RetrieverScope | None) -> list[Document]:
-        conditions, doubted = self._limits(seen)
-        told, through = self.filter is not None, None if doubted else self._through(conditions)
-        hits = self._hits(retrieved)
-        if hits and not any(isinstance(source, _NAMES) for source in hits):
-            keys = sorted({key for passage in retrieved for key in passage.metadata})
-            msg = (
-                f"no retrieved passage has metadata[{self.source_key!r}], which names its document, but only {keys}: "
-                "say which it is with source_key="
-            )
-            raise DocumentNotFoundError(msg)
-        documents = []
-        for source, passages in hits.items():
-            found = [
-                RetrievedChunk(frozenset([one.id] if one.id else []), one.page_content, one.metadata)
-                for one in passages
-            ]
-            vouching = None
-            if doubted:
-                vouching = VisibilityCheck(source, found, place=_PLACE, advice=_ADVICE, by_id=not told, blindly=told)
-            document = self._document(source, passages, conditions, vouching)
-            documents.append(document)
-            if through is not None and isinstance(source, _NAMES):
-                self._sizes.put((source, through), len(document.page_content))
-        return documents
+    @override
+    def _refuse_unnamed(self, passages: Sequence[Document]) -> None:
+        keys = sorted({key for passage in passages for key in passage.metadata})
+        msg = (
+            f"no retrieved passage has metadata[{self.source_key!r}], which names its document; the keys are {keys}: "
+            "pass the right one as source_key="
+        )
+        raise DocumentNotFoundError(msg)
 
-    def _lengths(self, retrieved: Sequence[Document], seen: RetrieverScope | None) -> Lengths | None:
-        conditions, doubted = self._limits(seen)
-        through = None if doubted else self._through(conditions)
-        hits = self._hits(retrieved)
-        if through is None or not any(isinstance(source, _NAMES) for source in hits):
-            return None
-        known, keys = [], []
-        for source, passages in hits.items():
-            if isinstance(source, _NAMES):
-                keys.append((source, through))
-                if self._store.in_threads:
-                    self._sizes.count(keys[-1], partial(self._length, source, passages, conditions))
-            else:
-                text = passages[0].page_content
-                known.append(Size(hash(text), len(text)))
-        return self._sizes.lengths(known, keys)
+    @override
+    def _retrieved(self, passage: Document) -> RetrievedChunk:
+        ids = frozenset([passage.id] if passage.id else [])
+        return RetrievedChunk(ids, passage.page_content, passage.metadata)
 
-    def _length(self, source: Any, hits: list[Document], conditions: list[Any]) -> int:
-        return len(self._document(source, hits, conditions, None, keep=False).page_content)
+    @override
+    def _chunks(self, source: Any, limits: Any) -> Iterator[StoredChunk]:
+        return self._store.chunks(self.source_key, source, limits or [])
 
-    def _document(
-        self,
-        source: Any,
-        hits: list[Document],
-        conditions: list[Any],
-        vouching: VisibilityCheck | None,
-        *,
-        keep: bool = True,
-    ) -> Document:
-        if not isinstance(source, _NAMES):
-            return _labelled(hits[0], rebuild([Chunk(hits[0].page_content)]).label())
-        if vouching:
-            kept = self._rebuilt(source, conditions, vouching)
-            return self._original(source, conditions) or _document_of(kept)
-        if original := self._original(source, conditions):
-            return original
-        kept = self._cached(source, hits, conditions) or self._rebuilt(source, conditions, keep=keep)
-        return _document_of(kept)
+    @override
+    def _ids(self, source: Any, limits: Any) -> list[str]:
+        return self._store.ids(self.source_key, source, limits or [])
 
-    def _original(self, source: Any, conditions: list[Any]) -> Document | None:
+    @override
+    def _original(self, source: Any, passages: Sequence[Document]) -> Document | None:
         found = self.docstore.mget([source])[0] if self.docstore else None
-        if found is None:
-            return None
-        if conditions:
-            visible, held = (len(self._store.ids(self.source_key, source, through)) for through in (conditions, []))
-            if not 0 < visible == held:
-                return None
-        return _labelled(documents_of([found], "docstore")[0], original_label())
+        return None if found is None else _labelled(documents_of([found], "docstore")[0], original_label())
 
-    def _cached(self, source: Any, hits: list[Document], conditions: list[Any]) -> CachedDocument | None:
-        through = self._store.kept_under(conditions)
-        kept = self._cache.get(source, through) if through else None
-        if kept and all(hit.page_content in kept.whole.text for hit in hits):
-            return kept if ids_digest(self._store.ids(self.source_key, source, conditions)) == kept.stamp else None
-        return None
+    @override
+    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
+        return rebuild(chunks_of(((chunk.text, chunk.metadata) for chunk in chunks), start_key=_START)), {}
 
-    def _rebuilt(
-        self, source: Any, conditions: list[Any], vouching: VisibilityCheck | None = None, *, keep: bool = True
-    ) -> CachedDocument:
-        """Read and put together.
+    @override
+    def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:
+        return Document(rebuilt.text, metadata={**fields["metadata"], "selfroute": rebuilt.label()})
 
-        Args:
-            source: The source.
-            conditions: What its chunks have to meet.
-            vouching: Looks at each chunk, if there may be more to the wall.
-            keep: Whether to keep it in the cache.
-        """
-        forgotten, ids = self._cache.forgotten, list[str]()
-        shared: dict[str, Any] = {}
+    @override
+    def _alone(self, passage: Document) -> Document:
+        return _labelled(passage, rebuild([Chunk(passage.page_content)]).label())
 
-        def rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
-            nonlocal shared
-            for id_, text, metadata in self._store.rows(self.source_key, source, conditions):
-                if vouching:
-                    vouching.look(metadata)
-                shared = common(shared, metadata) if ids else without(metadata, _PLACE)
-                ids.append(id_)
-                yield text, metadata
+    @override
+    def _length_of(self, document: Document) -> int:
+        return len(document.page_content)
 
-        whole = rebuild(chunks_of(rows(), start_key=_START))
-        if not ids:
-            seen = " that the filter lets through" if conditions else ""
-            msg = (
-                f"the vector store holds no chunk of {source!r}{seen}: there is none whose "
-                f"metadata[{self.source_key!r}] is that"
-            )
-            raise DocumentNotFoundError(msg)
-        if vouching:
-            vouching.conclude(frozenset(ids), whole.text)
-        kept = CachedDocument(whole, shared, ids_digest(ids))
-        if keep and vouching is None and (through := self._store.kept_under(conditions)):
-            self._cache.put(source, through, kept, forgotten=forgotten)
-        return kept
+    @override
+    def _missing(self, source: Any, *, limited: bool) -> str:
+        visible = " that the filter lets through" if limited else ""
+        return (
+            f"the vector store holds no chunk of {source!r}{visible}: none has that value as "
+            f"metadata[{self.source_key!r}]"
+        )
 
-
-@dataclass(frozen=True, slots=True)
-class ScopedDocuments:
-    """Stored documents, for the passages of one retriever in one call."""
-
-    _stored: StoredDocuments
-    _seen: RetrieverScope | None
-
-    def __call__(self, inputs: Given) -> list[Document]:
-        """Read them."""
-        return self._stored._read(inputs["retrieved"], self._seen)  # noqa: SLF001
-
-    def lengths(self, retrieved: Sequence[Document]) -> Lengths | None:
-        """What tells how long they are, without reading them for it now; None if nothing ever will."""
-        return self._stored._lengths(retrieved, self._seen)  # noqa: SLF001
+    @property
+    @override
+    def _in_threads(self) -> bool:
+        return self._store.in_threads
 
 
 def is_empty(condition: Any) -> bool:
-    """Whether this filter hides nothing."""
+    """Return whether a filter hides nothing."""
     return condition is None or (isinstance(condition, Mapping) and not condition)
+
+
+def _plain_key(conditions: Sequence[Any]) -> str | None:
+    """Return what distinguishes filters that are plain data; None if they are not."""
+    with suppress(TypeError, ValueError):
+        return json.dumps(conditions, sort_keys=True)
+    return None
 
 
 def _labelled(document: Document, label: dict[str, Any]) -> Document:
     return Document(document.page_content, id=document.id, metadata={**document.metadata, "selfroute": label})
-
-
-def _document_of(kept: CachedDocument) -> Document:
-    return Document(kept.whole.text, metadata={**kept.fields, "selfroute": kept.whole.label()})

@@ -1,5 +1,6 @@
-"""Whole documents out of the store that the passages came from."""
+"""Whole documents out of the index that the nodes came from."""
 
+from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 
-__all__ = ["StoredDocuments"]
+__all__ = ["StoredDocuments", "takes_filters"]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilters, simple
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilters
 
+from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
 
 Filters: TypeAlias = Sequence[MetadataFilters]
@@ -32,8 +33,6 @@ _CONDITIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {
     "or": any,
     "not": lambda met: not any(met),
 }
-# By the one name or, in older versions, by the other.
-_metadata_filter: Any = vars(simple).get("build_metadata_filter_fn") or vars(simple)["_build_metadata_filter_fn"]
 
 
 def chroma_where(filters: MetadataFilters) -> dict[str, Any]:
@@ -78,9 +77,7 @@ def test_of(filters: Filters) -> Callable[[BaseNode], bool]:
 
 def _condition(filters: MetadataFilters) -> _Test:
     tests: list[_Test] = [
-        _condition(one)
-        if isinstance(one, MetadataFilters)
-        else _metadata_filter(lambda seen: seen, MetadataFilters(filters=[one]))
+        _condition(one) if isinstance(one, MetadataFilters) else host.metadata_test(MetadataFilters(filters=[one]))
         for one in filters.filters
     ]
     combined = _CONDITIONS[filters.condition or "and"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.vector_stores import MetadataFilters
+
+from llamaindex_selfroute.host import search_of
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
@@ -34,9 +35,9 @@ class AccessLimits:
         return self != _OPEN
 
     @property
-    def name(self) -> str:
-        """What tells it from others."""
-        return f"{self.filters} {hash(self.documents)} {hash(self.nodes)}"
+    def key(self) -> Hashable:
+        """What distinguishes these limits from others."""
+        return tuple(filters.model_dump_json() for filters in self.filters), self.documents, self.nodes
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
         """The same, and these filters too."""
@@ -48,7 +49,7 @@ class AccessLimits:
 _OPEN = AccessLimits()
 
 
-def wall_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
+def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
     """Look for what a retriever is limited to.
 
     Args:
@@ -62,17 +63,15 @@ def wall_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostproce
         return None
     if type(retriever).__module__.startswith(_UNFILTERED):
         return _OPEN
-    # A subclass may search in a way of its own; there is no other way to what the retriever was given.
-    if type(retriever) is not VectorIndexRetriever or retriever._kwargs.keys() - _HARMLESS:  # noqa: SLF001
+    search = search_of(retriever)
+    if search is None or set(search.options) - _HARMLESS:
         return None
-    documents, nodes = retriever._doc_ids, retriever._node_ids  # noqa: SLF001
-    index = retriever._index.index_struct.nodes_dict.values()  # noqa: SLF001
     # An index that knows its nodes names all of them to its retriever.
-    all_of_them = bool(index) and set(nodes or ()).issuperset(index)
+    all_nodes = bool(search.indexed) and set(search.nodes or ()).issuperset(search.indexed)
     return AccessLimits(
-        documents=frozenset(documents) if documents else None,
-        nodes=frozenset(nodes) if nodes and not all_of_them else None,
-    ).within(retriever._filters)  # noqa: SLF001
+        documents=frozenset(search.documents) if search.documents else None,
+        nodes=frozenset(search.nodes) if search.nodes and not all_nodes else None,
+    ).within(search.filters)
 
 
 def takes_filters(retriever: BaseRetriever) -> bool:

@@ -1,10 +1,35 @@
-"""Does a reply decline?
+"""Judge whether a reply declines, while it is still arriving.
 
 The routing signal is the model's own report (Li et al., 2024, section 4): it answers from the passages, or it writes
-the refusal. Real models also decline in words of their own, and real answers contain the refusal as a word. So a reply
-is read as a sentence, word by word, until the verdict stands. It declines if it *is* the refusal, or if it opens by
-one of the rules of `selfroute.languages`: the text does not tell, the reader does not know, what was asked for is not
-told. Whole texts and streams go through the same reader, so their verdicts cannot differ.
+the refusal. In practice models also decline in their own words, and answers may contain the refusal as an ordinary word
+("Unanswerable questions go to the chair."). So a reply is read from its beginning, word by word, until the verdict is
+certain. It declines if it *is* the refusal, or if it begins as one of the rules of `selfroute.languages` describes: the
+text does not say, the model does not know, what was asked for is not stated.
+
+How a reply is read:
+
+1. `Gate.feed` receives pieces that may end anywhere. `Gate._take` first removes a reasoning block
+   (`ReasoningSplitter`), then white space, quotes and Markdown up to the first character that counts. All of this is
+   remembered, since it belongs to the text that is released if the reply answers.
+2. `WordReader` splits the rest into words and punctuation marks. It hands a word out as soon as it is complete, or as
+   soon as its first letters show that no rule continues with it.
+3. `Gate._judge` feeds these words to the automata of the rules. After each word there are three cases:
+
+   * The automaton of the declines is dead, since no rule can match any more. The reply answers, and everything held
+     back is released.
+   * A rule has matched. The reply declines, unless the sentence goes on as one of the rules for answers describes.
+   * Neither. The reply stays held back, and the next word is read.
+
+   At the start, and after a label such as "Answer:", the text is also compared with the refusal itself.
+
+For example, "The text does not mention her." matches a rule at "mention", and is a decline as soon as the sentence can
+no longer turn into an answer. "The text describes her as tall. She" is held back up to "She", since "but it does not
+say" could have followed. "There is one" is released at "one".
+
+`_judge` is written as if the whole reply were there already, but it is a generator: wherever it needs text that has not
+arrived it yields, and `Gate._advance` resumes it when more has. That is why its helpers are generators too, called by
+`yield from`. `declines` feeds a whole reply to a `Gate` as one piece, so the verdicts on texts and streams cannot
+differ.
 """
 
 from __future__ import annotations
@@ -13,26 +38,26 @@ import re
 from collections.abc import Generator
 
 from selfroute.answerability.opening import ReasoningSplitter, WordReader
-from selfroute.answerability.refusal import prepared
+from selfroute.answerability.refusal import compile_refusal
 from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
 from selfroute.languages import Grammar, grammar
 from selfroute.languages.automaton import State
 from selfroute.languages.words import ATTRIBUTIVE
 
-_WINDOW = 200  # characters from the first visible one that may bear on the verdict
+_WINDOW = 200  # characters, from the first visible one, that may influence the verdict
 
-_JOINED = re.compile(r"[^\W_]|['\u2019-]\w")
-# What may stand before the first word, and ends there or not yet: the language of a code fence, the name of a tag.
+_WORD_CONTINUES = re.compile(r"[^\W_]|['\u2019-]\w")
+# The rest of a code fence's first line, and the rest of a tag. `end` is empty where the text ends first.
 _FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
 _TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
 
 
 class Gate:
-    """Hold a streamed reply back while it may still decline.
+    """A gate that holds a streamed reply back for as long as it may still decline.
 
-    Whatever pieces the reply comes in, the verdict is that of `declines` on the whole, and what was returned adds up
-    to the whole reply if it answers, to nothing if it declines.
+    However the reply is cut into pieces, the verdict is the one that `declines` gives on the whole reply. What `feed`
+    and `end` return adds up to the whole reply if it answers, and to nothing if it declines.
 
     Examples:
         >>> gate = Gate()
@@ -40,20 +65,20 @@ class Gate:
         ('', 'There is one: ', 'S4.', '')
 
     Attributes:
-        verdict: The verdict, None while it is open.
+        verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_aside", "_judging", "_limit", "_opening", "_refusal", "_text", "_thoughts", "verdict")
+    __slots__ = ("_judging", "_limit", "_reader", "_reasoning", "_refusal", "_skipped", "_text", "verdict")
 
     def __init__(self, refusal: str = "unanswerable") -> None:
-        """Prepare for one reply that was told to write `refusal`."""
+        """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""
         self.verdict: Verdict | None = None
-        self._refusal = prepared(refusal)
+        self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
-        self._thoughts = ReasoningSplitter()
-        self._aside: list[str] = []  # what comes before the first character that counts
-        self._text = ""
-        self._opening = WordReader()
+        self._reasoning = ReasoningSplitter()
+        self._skipped: list[str] = []  # the text before the first character that counts, in pieces that are not empty
+        self._text = ""  # the text from that character on
+        self._reader = WordReader()
         self._judging = self._judge()
 
     def feed(self, piece: str) -> str:
@@ -63,125 +88,131 @@ class Gate:
         self._take(piece)
         if self._text:
             self._advance(final=len(self._text) > self._limit)
-        return self._released()
+        return self._release()
 
     def end(self) -> str:
-        """Settle the verdict, now that the reply is over; return the text that was still held."""
+        """Finish the verdict, now that the reply is complete; return the text that was still held back."""
         if self.verdict is not None:
             return ""
         self._take("", final=True)
         self._advance(final=True)
-        return self._released()
+        return self._release()
 
     def _take(self, piece: str, *, final: bool = False) -> None:
-        if not self._thoughts.over:
-            thought, piece = self._thoughts.split(piece, final=final)
-            self._set_aside(thought)
+        if not self._reasoning.done:
+            reasoning, piece = self._reasoning.split(piece, final=final)
+            self._skip(reasoning)
         if not self._text:
             visible = self._refusal.visible.search(piece)
             start = visible.start() if visible else len(piece)
-            self._set_aside(piece[:start])
+            self._skip(piece[:start])
             piece = piece[start:]
         self._text += piece
 
-    def _set_aside(self, text: str) -> None:
+    def _skip(self, text: str) -> None:
         if text:
-            self._aside.append(text)
+            self._skipped.append(text)
 
-    def _released(self) -> str:
-        return "".join((*self._aside, self._text)) if self.verdict is ANSWERED else ""
+    def _release(self) -> str:
+        return "".join((*self._skipped, self._text)) if self.verdict is ANSWERED else ""
 
     def _advance(self, *, final: bool) -> None:
-        self._opening.text, self._opening.final = self._text[: self._limit], final
+        """Give `_judge` the text so far, and let it continue until it needs more or has a verdict."""
+        self._reader.text, self._reader.final = self._text[: self._limit], final
         try:
             next(self._judging)
         except StopIteration as stop:
             self.verdict = stop.value
 
     def _judge(self) -> Generator[None, None, Verdict]:
-        """Judge the opening; yield to wait for more of it."""
-        opening, rules = self._opening, grammar()
-        start = (yield from self._skip_markup()) if self._aside else 0
-        if start is None or not opening.text:
+        """Return the verdict; yield to wait for more text."""
+        reader, rules = self._reader, grammar()
+        start = (yield from self._skip_markup()) if self._skipped else 0
+        if start is None or not reader.text:
             return EMPTY
         if refused := (yield from self._refused(start, rules)):
             return refused
         declining, label, answering = rules.declines, rules.labels, rules.answers
-        opening.read_from(start)
+        reader.read_from(start)
         while not declining.matched:
-            word = yield from opening.word(declining)
+            word = yield from reader.word(declining)
             declining = declining.after(word)
             if declining.dead or (word == "$" and not declining.matched):
                 return ANSWERED
             label, answering = label.after(word), rules.answers if word == "." else answering.after(word)
             if label.matched:
-                at = opening.at
-                visible = yield from opening.find(self._refusal.visible, at)
+                at = reader.at
+                visible = yield from reader.find(self._refusal.visible, at)
                 if visible is None and word == ":":
                     return EMPTY
                 if visible is not None and (refused := (yield from self._refused(visible, rules))):
                     return refused
-                opening.read_from(at, last=word)
-        evidence = opening.text[start : opening.at]
-        answers = yield from self._goes_on(answering)
+                reader.read_from(at, last=word)
+        evidence = reader.text[start : reader.at]
+        answers = yield from self._matches(answering)
         return ANSWERED if answers else Verdict(declined=True, signal="phrase", evidence=evidence)
 
-    def _goes_on(self, state: State) -> Generator[None, None, bool]:
-        """Read on until a rule is matched, or none can be any more."""
+    def _matches(self, state: State) -> Generator[None, None, bool]:
+        """Return whether the text matches the rules of `state`, reading on from where the last word ended."""
         word = ""
         while not (state.matched or state.dead or word == "$"):
-            word = yield from self._opening.word(state)
+            word = yield from self._reader.word(state)
             state = state.after(word)
         return state.matched
 
     def _skip_markup(self) -> Generator[None, None, int | None]:
-        """Return where the first word begins, after the first line of a code fence, and tags; None if there is none."""
-        opening, refusal = self._opening, self._refusal
+        """Return where the reply begins, after the first line of a code fence and after tags; None if it is empty."""
+        reader, refusal = self._reader, self._refusal
         at = 0
-        before = "".join(self._aside[-3:])  # none of them is empty, so that three hold three characters
+        before = "".join(self._skipped[-3:])  # no piece is empty, so this ends in the last three characters
         while pattern := _FENCE if before.endswith("```") else _TAG if before[-1:] == "<" else None:
-            while (found := pattern.match(opening.text, at)) and not found["end"] and not opening.final:
+            while (found := pattern.match(reader.text, at)) and not found["end"] and not reader.final:
                 yield
             if not found or not found["end"]:
                 break
-            while (refused := refusal.end_in(opening.text, at)) is None and not opening.final:
+            while (refused := refusal.end_in(reader.text, at)) is None and not reader.final:
                 yield
             if refused != -1:
                 break
-            start = yield from opening.find(refusal.visible, found.end())
+            start = yield from reader.find(refusal.visible, found.end())
             if start is None:
                 return None if pattern is _FENCE else at
-            before, at = opening.text[found.end() : start], start
+            before, at = reader.text[found.end() : start], start
         return at
 
     def _refused(self, start: int, rules: Grammar) -> Generator[None, None, Verdict | None]:
-        """Return the verdict if what begins at `start` is the refusal, and not a word of a sentence."""
-        opening = self._opening
-        while (end := self._refusal.end_in(opening.text, start)) is None and not opening.final:
+        """Return the verdict if the text at `start` is the refusal on its own; None if it is part of a sentence."""
+        reader = self._reader
+        while (end := self._refusal.end_in(reader.text, start)) is None and not reader.final:
             yield
         if end is None or end <= start:
             return None
-        while len(opening.text) < end + 2 and not opening.final:
+        while len(reader.text) < end + 2 and not reader.final:
             yield
-        verdict = Verdict(declined=True, signal="sentinel", evidence=opening.text[start:end])
-        if opening.text.startswith("<", end):  # a tag that ends, or a token of the model's
+        verdict = Verdict(declined=True, signal="sentinel", evidence=reader.text[start:end])
+        if reader.text.startswith("<", end):  # a closing tag, or a special token of the model
             return verdict
-        if _JOINED.match(opening.text, end):
+        if _WORD_CONTINUES.match(reader.text, end):
             return None
-        opening.read_from(end)
-        word = yield from opening.word()
-        # A mark, the refusal once more, or another script that does not make an attribute of it.
+        reader.read_from(end)
+        word = yield from reader.word()
+        # Another script follows, unless it makes the refusal an attribute of the next noun.
         foreign = word > _LAST_LATIN and word not in ATTRIBUTIVE
-        if word in {",", "."} or [word] == self._refusal.first or foreign:
+        repeated = [word] == self._refusal.first
+        if word in {",", "."} or repeated or foreign:
             return verdict
-        if word == ":":
-            return None if (yield from opening.word()) == "false" else verdict
-        explained = yield from self._goes_on(rules.explains.after(word))
+        if word == ":":  # `"unanswerable": false` reports an answer
+            return None if (yield from reader.word()) == "false" else verdict
+        explained = yield from self._matches(rules.explains.after(word))
         return verdict if explained else None
 
 
 def declines(reply: str, refusal: str = "unanswerable") -> Verdict:
-    """Judge a whole reply to a prompt that asks for `refusal` where the passages do not hold the answer.
+    """Return the verdict on a complete reply.
+
+    Args:
+        reply: The reply of the model.
+        refusal: The text that the prompt asks the model to write if it cannot answer.
 
     Examples:
         >>> declines("Unanswerable. The passages do not name her.").signal

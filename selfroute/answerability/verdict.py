@@ -1,4 +1,4 @@
-"""The verdict on a reply: does it decline, and what shows it?"""
+"""The verdict on a reply: whether it declines, and how that was recognised."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ Signal = Literal["sentinel", "phrase", "empty", "no_passages", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Say whether a reply declines, and what shows it; truthy when it does.
+    """The judgement on one reply: whether it declines, and how that was recognised. Truthy if it declines.
 
     Attributes:
         declined: Whether the reply declines.
-        signal: What shows it: the refusal itself, a phrase of the model's own, an empty reply, no passages to ask from.
-        evidence: The words that settled it, as the reply has them; empty for an answer.
+        signal: How that was recognised: `sentinel` (the reply is the refusal), `phrase` (it declines in its own words),
+            `empty` (it has no content), `no_passages` (the model was not asked, since nothing was retrieved), or
+            `answered` (it does not decline).
+        evidence: The words of the reply that decided it; empty for an answer.
     """
 
     declined: bool
@@ -23,7 +25,7 @@ class Verdict:
     evidence: str = ""
 
     def __bool__(self) -> bool:
-        """Tell whether the reply declines."""
+        """Return whether the reply declines."""
         return self.declined
 
     def as_dict(self) -> dict[str, bool | str]:

@@ -1,4 +1,4 @@
-"""The bodies of the two commands. `selfroute.cli` imports this only when one is run: it is heavy."""
+"""The bodies of `selfroute demo` and `selfroute ask`; heavy, so imported only when one of them runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rich.console import Console
 from selfroute.command import run, screen
 from selfroute.command.framework import Framework
 from selfroute.command.library import Library
-from selfroute.command.models import DEFAULT_EMBEDDINGS
 from selfroute.command.texts import Text, read_text
 from selfroute.demo import corpus
+from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 
 
@@ -29,12 +29,12 @@ class Options:
     """The options that both commands have.
 
     Attributes:
-        framework: What routes the questions.
+        framework: The framework that routes the questions.
         model: The model as `provider:name`; None for the extractive reader.
-        long_context_model: The model of the second step, None for the same.
-        base_url: The server to ask.
-        k: How many passages are retrieved.
-        embeddings: The embedding model, None for all-MiniLM-L6-v2.
+        long_context_model: The model of the second step; None for the same.
+        base_url: The server to ask; None for the provider's own.
+        k: How many passages to retrieve.
+        embeddings: The embedding model; None for all-MiniLM-L6-v2.
         as_json: Whether to print JSON only.
     """
 
@@ -47,7 +47,7 @@ class Options:
     as_json: bool
 
     def load_models(self) -> run.Models | None:
-        """Make the models that are asked for."""
+        """Make the models that the user names; None for the extractive reader."""
         return run.load_models(self.framework, self.model, long_context=self.long_context_model, base_url=self.base_url)
 
 
@@ -70,25 +70,25 @@ def demo(options: Options, *, limit: int | None) -> None:
     with _timed(seconds, "index"):
         library = _index(texts, options, embeddings=embeddings, progress=progress, folder=None)
     models = models or run.extractive_reader(options.framework, embeddings)
-    rows: list[run.Row] = []
+    answers: list[run.DemoAnswer] = []
     if not options.as_json:
         screen.show_header(out)
     with (
         _timed(seconds, "answers"),
         screen.stage(progress, "Answering", len(questions)) as advance,
-        library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k) as pipeline,
+        library.open_session(models.llm, long_context_llm=models.long_context_llm, k=options.k) as session,
     ):
-        for row in run.answer_all(pipeline, questions, at_once=models.at_once):
-            rows.append(row)
+        for answer in run.answer_all(session, questions, at_once=models.at_once):
+            answers.append(answer)
             if not options.as_json:
-                screen.show_row(out, row)
+                screen.show_demo_answer(out, answer)
             advance(1)
-    ledger = pipeline.ledger
+    ledger = session.ledger
     if options.as_json:
-        _print_json(run.report(rows, ledger, framework=options.framework, models=models, seconds=seconds))
+        _print_json(run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds))
     else:
-        sums = run.totals(rows, ledger.to_dict())
-        screen.show_totals(out, sums, ledger, models=models, seconds=seconds)
+        totals = run.totals(answers, ledger.to_dict())
+        screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
 
 
 def ask(
@@ -106,18 +106,18 @@ def ask(
     library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
     models = models or run.extractive_reader(options.framework, embeddings)
     screen.show_reader(err if options.as_json else out, models)
-    with library.pipeline(models.llm, long_context_llm=models.long_context_llm, k=options.k) as pipeline:
+    with library.open_session(models.llm, long_context_llm=models.long_context_llm, k=options.k) as session:
         for question in questions:
             if options.as_json:
-                _print_json(run.answer_as_json(pipeline.ask(question), library.passages, names))
+                _print_json(run.answer_as_json(session.ask(question), library.passages, names))
                 continue
             screen.show_question(out, question)
-            output = screen.show_answer(out, partial(pipeline.stream, question))
+            output = screen.show_answer(out, partial(session.stream, question))
             retrieved = [library.passages[name] for name in output.retrieved] if passages else None
             screen.show_reasons(out, output, models=models, names=names, passages=retrieved)
             out.print()
     if not options.as_json and len(questions) > 1:
-        screen.show_ledger(out, pipeline.ledger, models=models)
+        screen.show_ledger(out, session.ledger, models=models)
 
 
 def default_store() -> Path:

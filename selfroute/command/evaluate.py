@@ -1,4 +1,4 @@
-"""The body of `selfroute evaluate`. `selfroute.cli` imports this only when it is run: it is heavy."""
+"""The body of `selfroute evaluate`; heavy, so imported only when it runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
-from langchain_selfroute.models import name_of
-from selfroute.command import estimates, run, screen
-from selfroute.command import framework as frameworks
+from selfroute.command import estimates, loading, run, screen
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets
@@ -26,10 +24,11 @@ from selfroute.evaluation.asking.replies import Replies, count_kept
 from selfroute.evaluation.asking.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
 from selfroute.evaluation.questions import Question
+from selfroute.evaluation.records import STRATEGIES, Strategy
 from selfroute.evaluation.reporting.show import show_summary, show_tables
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
+from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
-from selfroute.usage import prices
+from selfroute.usage.prices import cost_of
 
 _PAPERS = 5
 _ONLY_IN_FILES = frozenset({"intervals", "differences", "comparisons_by_dataset"})
@@ -38,7 +37,7 @@ _ONLY_IN_FILES = frozenset({"intervals", "differences", "comparisons_by_dataset"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for on the command line; see `selfroute evaluate --help`."""
+    """The options of the command; see `selfroute evaluate --help`."""
 
     data: Sequence[str]
     model: str | None
@@ -74,36 +73,36 @@ class Options:
         unknown = [part for part in asked if part not in STRATEGIES]
         if unknown:
             msg = (
-                f"--strategies takes {', '.join(STRATEGIES)}, with commas between; not {', '.join(map(repr, unknown))}"
+                f"--strategies takes {', '.join(STRATEGIES)}, separated by commas; not {', '.join(map(repr, unknown))}"
             )
             raise ConfigurationError(msg)
         return [one for one in STRATEGIES if one in asked]
 
     @property
     def ks(self) -> list[int]:
-        """How many passages, the paper's number first: the tables that are for one k are for the first.
+        """The numbers of passages, the paper's first: tables for one k are for the first.
 
         Raises:
-            ConfigurationError: They are no numbers from 1.
+            ConfigurationError: They are not numbers from 1.
         """
         try:
             numbers = sorted({int(part) for part in self.k.split(",")}, key=lambda k: (k != _PAPERS, k))
         except ValueError:
             numbers = []
         if not numbers or min(numbers) < 1:
-            msg = f"--k takes numbers from 1, with commas between, such as 1,5,10; not {self.k!r}"
+            msg = f"--k takes numbers from 1, separated by commas, such as 1,5,10; not {self.k!r}"
             raise ConfigurationError(msg)
         return numbers
 
 
 def evaluate(options: Options) -> bool:
-    """Run an evaluation and save what came of it.
+    """Run an evaluation and save the results.
 
     Returns:
         Whether all questions were asked and none failed.
     """
     out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
-    strategies, _ = options.chosen, options.ks  # before anything is loaded
+    strategies, _ = options.chosen, options.ks  # wrong options are errors before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
@@ -122,7 +121,7 @@ def evaluate(options: Options) -> bool:
         pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
         evaluation = _ask(options, pipeline, models=models, questions=questions, err=err)
     evaluation.save(options.out)
-    _tell(evaluation, options, out=out, err=err, replies=replies)
+    _show(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
 
 
@@ -139,7 +138,7 @@ def _ask(
     concurrency = options.concurrency if models.is_language_model else models.at_once
     try:
         with screen.stage(err, "Asking", sum(len(chosen(question)) for question in questions)) as advance:
-            return measure(
+            record = measure(
                 pipeline,
                 questions,
                 concurrency=concurrency,
@@ -152,6 +151,7 @@ def _ask(
         kept = pipeline.replies.kept + pipeline.replies.asked
         err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
         raise
+    return Evaluation.of(record)
 
 
 def _pipeline(
@@ -173,13 +173,13 @@ def _questions(name: str, options: Options) -> list[Question]:
     questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
     bare = next((question for question in questions if question.document is None), None)
     if bare:
-        msg = f"question {bare.id!r} of {name} has no document: write document or document_file"
+        msg = f"question {bare.id!r} of {name} has no document: add document or document_file"
         raise InputError(msg)
     return questions
 
 
 def _models(options: Options, err: Console) -> run.Models:
-    framework = frameworks.load("langchain")
+    framework = loading.load("langchain")
     models = run.load_models(
         framework, options.model, long_context=options.long_context_model, base_url=options.base_url
     )
@@ -194,22 +194,16 @@ def _models(options: Options, err: Console) -> run.Models:
 
 def _estimate(options: Options, models: run.Models, questions: Sequence[Question]) -> Table:
     pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
-    said = prices.declared_models(
-        priced_as=options.priced_as,
-        long_context_priced_as=options.long_context_priced_as,
-        shared=models.long_context_llm is None,
-    )
-    first = partial(prices.cost_of, said["rag"] or name_of(models.llm))
-    second = partial(prices.cost_of, said["long_context"] or name_of(models.long_context_llm or models.llm))
-    sizes = estimates.sizes_of(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
+    lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
+    priced = pipeline.priced_models
     return estimates.estimate(
         questions,
-        sizes,
+        lengths,
         strategies=options.chosen,
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
         explain_declines=options.explain_declines,
-        prices=(first, second),
+        prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
         kept=count_kept(options.out),
     )
 
@@ -233,7 +227,7 @@ def _without_credentials(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
+def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
     tables = evaluation.tables()
     if options.as_json:
         record = {
@@ -247,12 +241,12 @@ def _tell(evaluation: Evaluation, options: Options, *, out: Console, err: Consol
         show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
     if replies.asked or replies.kept:
         budget = replies.budget
-        paid = "at prices that are not known" if budget.unpriced else f"${budget.spent:.4f} with earlier runs"
+        paid = "their cost is not known" if budget.unpriced else f"${budget.spent:.4f} in all"
         err.print(f"{replies.asked} replies were asked for, {replies.kept} were kept from earlier runs; {paid}.")
     err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
     if evaluation.failures:
         err.print(
-            f"{len(evaluation.failures)} tasks failed and are scored nowhere; run it again to try them once more."
+            f"{len(evaluation.failures)} tasks failed and are not scored; run the same command again to retry them."
         )
     if evaluation.stopped:
-        err.print(f"It ended early: {evaluation.stopped}.")
+        err.print(f"The run ended early: {evaluation.stopped}.")

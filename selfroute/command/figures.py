@@ -1,4 +1,4 @@
-"""Puts into words what questions took."""
+"""Puts tokens and costs into words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STEPS = {"rag": "rag", "long_context": "long context"}
 
 
 def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
-    """Name what a ledger counted: the tokens, what they are of the long context alone, and the money.
+    """Yield the figures of a ledger with their names: tokens, savings and money.
 
     Args:
         ledger: The ledger.
-        models: Who was asked: a price that is missing is named only if there should be one.
+        models: The models that were asked: a missing price is shown only if there should be one.
     """
     figures = ledger.to_dict()
     tokens, savings, money = figures["tokens"], figures["savings"], figures["money"]
@@ -31,22 +31,22 @@ def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
     counted = "characters / 4" if not models.is_language_model else "partly estimated" if estimated else "as reported"
     yield "tokens", f"{tokens['total_tokens']:,}   {by_step(tokens)}; {counted}"
     if savings["token_ratio"] is not None:
-        sums = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}{measured(savings['queries'])}"
-        yield "tokens read", f"{percent(savings['token_ratio'])} of the long context alone   {sums}"
+        read = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}{measured(savings['queries'])}"
+        yield "input tokens", f"{percent(savings['token_ratio'])} of always reading the whole documents   {read}"
     elif savings["unknown"]:
-        yield "tokens read", f"not compared: the documents' length is not known{measured(savings['unknown'])}"
+        yield "input tokens", f"not compared: the length of the documents is not known{measured(savings['unknown'])}"
     if money["cost"] is not None:
-        yield "cost", dollars(money["cost"]) + (" and what has no price" if money["unpriced"] else "")
+        yield "cost", dollars(money["cost"]) + (" plus questions without a known price" if money["unpriced"] else "")
     compared = money["compared"]
     if compared["saved"] is not None:
-        sums = f"{dollars(compared['cost'])} in place of {dollars(compared['cost_long_context_only'])}"
-        yield "saved", f"{dollars(compared['saved'])}   {sums}{measured(compared['queries'])}"
+        paid = f"{dollars(compared['cost'])} instead of {dollars(compared['cost_long_context_only'])}"
+        yield "saved", f"{dollars(compared['saved'])}   {paid}{measured(compared['queries'])}"
     if models.has_list_price:
         yield from (("no price", f"{count}   {reason}") for reason, count in money["unpriced"].items())
 
 
 def by_step(tokens: Mapping[str, Any]) -> str:
-    """The tokens of the steps that ran, out of the usage of a question or of a ledger."""
+    """Return the tokens of each step that ran, from the usage of a question or of a ledger."""
     steps = {step: tokens[step] for step in STEPS if tokens[step] and tokens[step]["input_tokens"]}
     return "; ".join(
         f"{STEPS[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"

@@ -1,4 +1,4 @@
-"""What the demo needs of a framework. `with_langchain` and `with_llamaindex` bring it; only one is ever imported."""
+"""What the command needs of a framework: `with_langchain` and `with_llamaindex` have it, and only one is imported."""
 
 from __future__ import annotations
 
@@ -9,37 +9,41 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
-from selfroute.command.texts import Passage, Text
+from selfroute.command.texts import IndexedPassage, Text
+from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]
 Show = Callable[[str, str], object]
 
+MEASURE_SAVINGS: MeasureSavings = "background"
+"""How the command's chains and engines measure savings: it shows those of every question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A document that was read whole, or as much of it as the model takes."""
+    """A document that was read: whole, or as much of it as the model takes."""
 
     source: str
     trimmed: bool
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Read:
-        """Take it from a document's metadata."""
+        """Make one from a document's metadata."""
         return cls(metadata["source"], metadata.get("selfroute", {}).get("trimmed", False))
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What became of a question.
+    """An answer, and how it came about.
 
     Attributes:
         question: The question.
         answer: The answer.
         route: The step that produced it.
-        answerable: Whether there is one.
+        answerable: Whether the question was answered.
         decision: Why it took that route.
-        usage: What both steps took, and what the long context alone would have taken.
+        usage: The tokens and the cost of both steps, and those of the long context alone.
         retrieved: The ids of the passages that were retrieved, nearest first.
         read: The documents that were read on the long-context route, best first.
     """
@@ -54,39 +58,39 @@ class Output:
     read: Sequence[Read]
 
 
-class Pipeline(Protocol):
-    """Self-Route over an index."""
+class Session(Protocol):
+    """Self-Route over an index, with a ledger."""
 
     @property
     def ledger(self) -> Ledger:
-        """Adds up what the questions take."""
+        """Adds up the tokens and the cost of the questions."""
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
 
     def stream(self, question: str, show: Show) -> Output:
-        """Answer a question in pieces.
+        """Answer a question piece by piece.
 
         Args:
             question: The question.
-            show: Is given the route and the next piece of the answer, once at least.
+            show: Called with the route and the next piece of the answer, at least once.
         """
 
 
 class Index(Protocol):
-    """The passages in a collection of Chroma, as the framework keeps them."""
+    """The passages in a collection of Chroma, in the framework's format."""
 
-    def add(self, passages: Sequence[Passage]) -> None:
+    def add(self, passages: Sequence[IndexedPassage]) -> None:
         """Embed passages and add them."""
 
-    def pipeline(
+    def open_session(
         self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int
-    ) -> AbstractContextManager[Pipeline]:
-        """Put Self-Route on the index, seeing these texts only; its ledger counts until the end of the context."""
+    ) -> AbstractContextManager[Session]:
+        """Open a session over these texts of the index; its ledger counts until the end of the context."""
 
 
 class Framework(Protocol):
-    """A framework. Its embeddings and its models are `Any` to the rest of the demo."""
+    """A framework. Its embeddings and models are `Any` to the rest of the command."""
 
     NAME: str
 
@@ -94,7 +98,7 @@ class Framework(Protocol):
         """Load a sentence-transformers model: by name or path, or all-MiniLM-L6-v2.
 
         Raises:
-            ConfigurationError: It can not be loaded.
+            ConfigurationError: It cannot be loaded.
         """
 
     def load_model(self, provider: str, model: str, *, base_url: str | None) -> Any:
@@ -106,19 +110,7 @@ class Framework(Protocol):
         """
 
     def extractive_reader(self, embeddings: Any) -> Any:
-        """Make the model that stands in for a language model."""
+        """Make the model that answers if the user names none."""
 
     def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> Index:
-        """Open the index in a collection that is there."""
-
-
-def load(name: Name) -> Framework:
-    """Import a framework's part."""
-    # Only here: each is heavy, and perhaps not installed.
-    if name == "llamaindex":
-        from selfroute.demo import with_llamaindex  # noqa: PLC0415
-
-        return with_llamaindex
-    from selfroute.demo import with_langchain  # noqa: PLC0415
-
-    return with_langchain
+        """Open the index in an existing collection."""

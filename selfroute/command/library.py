@@ -13,8 +13,8 @@ import chromadb
 from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
-from selfroute.command.framework import Framework, Pipeline
-from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, Passage, Text, split
+from selfroute.command.framework import Framework, Session
+from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, IndexedPassage, Text, split
 from selfroute.errors import ConfigurationError
 
 _BATCH = 64
@@ -24,7 +24,7 @@ _PAGE = 5000
 class Library:
     """Texts and the index of their passages.
 
-    An index that is kept in a folder holds every text that was ever asked about there; a library sees only its own.
+    An index in a folder keeps every text that was ever asked about; a library sees only its own texts.
 
     Attributes:
         texts: The texts by source.
@@ -44,13 +44,13 @@ class Library:
 
         Args:
             texts: The texts, each source once.
-            framework: Writes the index and reads it.
-            embeddings: Embeds passages and questions: the framework's own.
-            embeddings_name: What the embeddings are; another name is another index.
-            folder: Where the index is kept; None for one in memory.
+            framework: The framework that writes and reads the index.
+            embeddings: The framework's embeddings, of passages and questions.
+            embeddings_name: The name of the embeddings; another name is another index.
+            folder: The folder to keep the index in; None for memory.
 
         Raises:
-            ConfigurationError: The folder can not be used.
+            ConfigurationError: The folder cannot be used.
         """
         self.texts = {text.source: text for text in texts}
         self.passages = {passage.id: passage for text in texts for passage in split(text)}
@@ -60,37 +60,37 @@ class Library:
         )
         self._index = framework.open_index(client, name, embeddings)
 
-    def missing(self) -> list[Passage]:
+    def missing(self) -> list[IndexedPassage]:
         """Return the passages that the index does not hold yet."""
         known: set[str] = set()
         for page in _pages(list(self.passages), _PAGE):
             known.update(self._collection.get(ids=list(page), include=[])["ids"])
         return [passage for name, passage in self.passages.items() if name not in known]
 
-    def index(self, passages: Sequence[Passage], *, on_progress: Callable[[int], object]) -> None:
-        """Add passages, and drop those of former contents of the same sources.
+    def index(self, passages: Sequence[IndexedPassage], *, on_progress: Callable[[int], object]) -> None:
+        """Add passages, and delete those of earlier versions of the same sources.
 
         Args:
-            passages: What `missing` returned.
-            on_progress: Is told how many were added, time and again.
+            passages: The passages that `missing` returned.
+            on_progress: Called with the number of passages that have just been added.
         """
         for page in _pages(passages, _BATCH):
             self._index.add(page)
             on_progress(len(page))
         for source in {passage.source for passage in passages}:
             current = self.texts[source].key
-            former: dict[str, Any] = {"$and": [{"source": source}, {"text_key": {"$ne": current}}]}
-            self._collection.delete(where=former)
+            earlier: dict[str, Any] = {"$and": [{"source": source}, {"text_key": {"$ne": current}}]}
+            self._collection.delete(where=earlier)
 
-    def pipeline(self, llm: Any, *, long_context_llm: Any, k: int) -> AbstractContextManager[Pipeline]:
-        """Put Self-Route on these texts; its ledger counts until the end of the context.
+    def open_session(self, llm: Any, *, long_context_llm: Any, k: int) -> AbstractContextManager[Session]:
+        """Open a session over these texts; its ledger counts until the end of the context.
 
         Args:
-            llm: The model of the first step: the framework's own.
-            long_context_llm: The model of the second step, None for the same.
-            k: How many passages are retrieved.
+            llm: The framework's model, for the first step.
+            long_context_llm: The model of the second step; None for the same.
+            k: How many passages to retrieve.
         """
-        return self._index.pipeline([*self.texts.values()], llm=llm, long_context_llm=long_context_llm, k=k)
+        return self._index.open_session([*self.texts.values()], llm=llm, long_context_llm=long_context_llm, k=k)
 
 
 def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
@@ -103,7 +103,7 @@ def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientA
         folder.mkdir(parents=True, exist_ok=True)
         client = chromadb.PersistentClient(folder.resolve(), settings)
     except Exception as error:
-        msg = f"--store {folder}: the index can not be kept there ({error})"
+        msg = f"--store {folder}: the index cannot be kept there ({error})"
         raise ConfigurationError(msg) from error
     return client, f"selfroute-{hashlib.sha256(made_with.encode()).hexdigest()[:16]}"
 

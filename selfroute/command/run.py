@@ -1,4 +1,4 @@
-"""Makes the models and asks the questions; prints nothing."""
+"""Makes the models, asks the questions, and turns the answers into JSON."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from selfroute.command.framework import Framework, Output, Pipeline
+from selfroute.command.framework import Framework, Output, Session
 from selfroute.command.models import load_model
-from selfroute.command.texts import Passage
-from selfroute.demo.corpus import Question
+from selfroute.command.texts import IndexedPassage
+from selfroute.demo.corpus import DemoQuestion
 from selfroute.errors import ConfigurationError
 from selfroute.usage.ledger import Ledger
 
@@ -20,14 +20,14 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Who answers.
+    """The models that answer.
 
     Attributes:
-        llm: The model of the first step, and of the second if there is no other: the framework's own.
+        llm: The framework's model, for the first step, and for the second if there is no other.
         long_context_llm: The model of the second step.
-        name: What to call them.
-        is_language_model: Whether it is more than the extractive reader.
-        has_list_price: Whether it is asked at its provider's own address, so that it should be in the price lists.
+        name: Their name for people.
+        is_language_model: Whether it is not the extractive reader.
+        has_list_price: Whether the provider itself is asked, so that the price lists should have a price.
     """
 
     llm: Any
@@ -38,17 +38,17 @@ class Models:
 
     @property
     def at_once(self) -> int:
-        """How many questions to ask them at a time: the extractive reader works here, a provider elsewhere."""
+        """How many questions to ask at a time: the extractive reader runs on this machine, a provider elsewhere."""
         return _AT_ONCE if self.is_language_model else 1
 
 
 def load_models(
     framework: Framework, model: str | None, *, long_context: str | None, base_url: str | None
 ) -> Models | None:
-    """Make the models that were asked for; None if none were, for then the extractive reader answers.
+    """Make the models that the user names; None without `--model`: then the extractive reader answers.
 
     Raises:
-        ConfigurationError: They can not be made, or options are given that need `--model`.
+        ConfigurationError: They cannot be made, or an option is given that needs `--model`.
         MissingPackageError: The provider's package is not installed.
     """
     if model is None:
@@ -67,25 +67,25 @@ def load_models(
 
 
 def extractive_reader(framework: Framework, embeddings: Any) -> Models:
-    """Return the reader that answers where no model was asked for."""
+    """Return the models for a user who names none."""
     reader = framework.extractive_reader(embeddings)
     return Models(reader, None, "the extractive reader", is_language_model=False, has_list_price=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What became of one question.
+class DemoAnswer:
+    """The answer to a question of the demo.
 
     Attributes:
         question: The question.
         route: The step that produced the answer.
-        answerable: Whether there is one.
+        answerable: Whether the question was answered.
         answer: The answer.
-        match: Whether it contains a reference answer, or declines where there is none: a hint, no grading.
-        usage: What it took.
+        match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
+        usage: The tokens and the cost.
     """
 
-    question: Question
+    question: DemoQuestion
     route: str
     answerable: bool
     answer: str
@@ -93,25 +93,25 @@ class Row:
     usage: Mapping[str, Any]
 
 
-def answer_all(pipeline: Pipeline, questions: Sequence[Question], *, at_once: int) -> Iterator[Row]:
-    """Ask the questions, a few at a time, and yield what became of them in their order.
+def answer_all(session: Session, questions: Sequence[DemoQuestion], *, at_once: int) -> Iterator[DemoAnswer]:
+    """Ask the questions, a few at a time, and yield the answers in order.
 
     Args:
-        pipeline: Answers them.
+        session: Answers the questions.
         questions: The questions.
         at_once: How many are asked at a time.
     """
     with ThreadPoolExecutor(at_once) as threads:
         for start in range(0, len(questions), at_once):
             some = questions[start : start + at_once]
-            outputs = threads.map(pipeline.ask, [question.question for question in some])
+            outputs = threads.map(session.ask, [question.question for question in some])
             for question, output in zip(some, outputs, strict=True):
-                yield _row(question, output)
+                yield _answer(question, output)
 
 
-def _row(question: Question, output: Output) -> Row:
+def _answer(question: DemoQuestion, output: Output) -> DemoAnswer:
     answer, answerable = output.answer, output.answerable
-    return Row(
+    return DemoAnswer(
         question=question,
         route=output.route,
         answerable=answerable,
@@ -122,23 +122,23 @@ def _row(question: Question, output: Output) -> Row:
 
 
 def _matches(answer: str, references: Sequence[str]) -> bool:
-    """Whether the answer contains a reference, of which the parts between commas may stand apart."""
+    """Return whether the answer contains a reference; parts between commas may be in different places."""
     words = f" {_plain(answer)} "
     return any(all(f" {_plain(part)} " in words for part in reference.split(", ")) for reference in references)
 
 
 def _plain(text: str) -> str:
-    """Case, punctuation and articles do not count."""
+    """Return a text without case, punctuation and articles."""
     words = re.findall(r"\w+", re.sub(r"(?<=\d),(?=\d)|['’]", "", text.lower()))  # noqa: RUF001
     return " ".join(word for word in words if word not in {"a", "an", "the"})
 
 
-def totals(rows: Sequence[Row], figures: Mapping[str, Any]) -> dict[str, int]:
-    """The sums of the demo.
+def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[str, int]:
+    """Return the totals of the demo.
 
     Args:
-        rows: What became of the questions.
-        figures: The ledger's, as plain JSON.
+        answers: The answers.
+        figures: The ledger's figures, as plain JSON.
     """
     routes, tokens = figures["routes"], figures["tokens"]
     return {
@@ -146,13 +146,13 @@ def totals(rows: Sequence[Row], figures: Mapping[str, Any]) -> dict[str, int]:
         "answered_by_rag": routes["rag"],
         "escalated": routes["long_context"],
         "unanswerable": figures["unanswerable"],
-        "matches": sum(row.match for row in rows),
+        "matches": sum(answer.match for answer in answers),
         "tokens": tokens["total_tokens"],
     }
 
 
-def report(
-    rows: Sequence[Row], ledger: Ledger, *, framework: Framework, models: Models, seconds: Mapping[str, float]
+def demo_as_json(
+    answers: Sequence[DemoAnswer], ledger: Ledger, *, framework: Framework, models: Models, seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """Turn a run of the demo into plain JSON."""
     figures = ledger.to_dict()
@@ -160,25 +160,25 @@ def report(
         "framework": framework.NAME,
         "reader": models.name,
         "language_model": models.is_language_model,
-        "questions": [_row_as_json(row) for row in rows],
-        "totals": totals(rows, figures),
+        "questions": [_answer_as_json(answer) for answer in answers],
+        "totals": totals(answers, figures),
         "ledger": figures,
         "seconds": {name: round(time, 3) for name, time in seconds.items()},
     }
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
-    record = asdict(row)
+def _answer_as_json(answer: DemoAnswer) -> dict[str, Any]:
+    record = asdict(answer)
     return {**record.pop("question"), **record}
 
 
-def answer_as_json(output: Output, passages: Mapping[str, Passage], names: Mapping[str, str]) -> dict[str, Any]:
-    """Turn what became of a question into plain JSON.
+def answer_as_json(output: Output, passages: Mapping[str, IndexedPassage], names: Mapping[str, str]) -> dict[str, Any]:
+    """Turn an answer into plain JSON.
 
     Args:
-        output: What became of it.
+        output: The answer.
         passages: The passages by id.
-        names: What to call each source.
+        names: The name of each source, for people.
     """
     record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
     retrieved = [passages[name] for name in output.retrieved]

@@ -1,4 +1,4 @@
-"""The user's texts: read, and cut into the passages that are indexed."""
+"""Reads the user's texts, and splits them into the passages to index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_TEXT = "this is not UTF-8 text: save it as UTF-8, or convert it (PDF, Word) 
 
 
 class UnreadableTextError(ConfigurationError):
-    """A file is not what can be read as text; the message says what to do."""
+    """A file cannot be read as text; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Text:
     """A whole text.
 
     Attributes:
-        source: Where it is from; in the metadata of its passages under this name.
-        text: All of it.
+        source: The file that it is from; its passages have it in their metadata.
+        text: The whole text.
     """
 
     source: str
@@ -36,20 +36,20 @@ class Text:
 
     @cached_property
     def key(self) -> str:
-        """Names this text with this content."""
+        """A digest of the source and the content."""
         return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of a text.
+class IndexedPassage:
+    """A piece of a text, as the index holds it.
 
     Attributes:
-        id: Names it, with its content.
-        text: What it says.
-        source: Where its text is from.
-        text_key: Names its text, with the content.
-        start: Where it starts in its text, in characters.
+        id: Its id; another content has another one.
+        text: The piece.
+        source: The file that its text is from.
+        text_key: The key of its text.
+        start: Its offset in its text, in characters.
     """
 
     id: str
@@ -60,8 +60,8 @@ class Passage:
 
     @property
     def metadata(self) -> dict[str, str | int]:
-        """What an index is told about it."""
-        title = Path(self.source).name  # what a model is told: the folders are nobody else's business
+        """The metadata in the index."""
+        title = Path(self.source).name  # models see this, and not the names of folders
         return {"source": self.source, "title": title, "text_key": self.text_key, "start_index": self.start}
 
 
@@ -69,7 +69,7 @@ def read_text(path: Path) -> Text:
     """Read a file as UTF-8 text.
 
     Raises:
-        UnreadableTextError: It is missing, a folder, empty, or no text.
+        UnreadableTextError: It is missing, a folder, empty, or not text.
     """
     text = problem = ""
     try:
@@ -79,7 +79,7 @@ def read_text(path: Path) -> Text:
     except UnicodeDecodeError:
         problem = _NO_TEXT
     except OSError as error:
-        problem = f"it can not be read: {error.strerror}"
+        problem = f"it cannot be read: {error.strerror}"
         if path.is_dir():
             problem = f"this is a folder: name the files in it, for example {path / '*.txt'}"
     if "\0" in text:
@@ -92,8 +92,8 @@ def read_text(path: Path) -> Text:
     return Text(str(path.resolve()), text)
 
 
-def split(text: Text) -> Iterator[Passage]:
-    """Cut a text into passages that overlap, at the end of a paragraph or a sentence where there is one."""
+def split(text: Text) -> Iterator[IndexedPassage]:
+    """Split a text into passages that overlap, if possible at the end of a paragraph or a sentence."""
     splitter = RecursiveCharacterTextSplitter(
         separators=SEPARATORS,
         keep_separator="end",
@@ -103,4 +103,4 @@ def split(text: Text) -> Iterator[Passage]:
     )
     for number, chunk in enumerate(splitter.create_documents([text.text])):
         start = chunk.metadata["start_index"]
-        yield Passage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start)
+        yield IndexedPassage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start)

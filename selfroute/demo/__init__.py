@@ -1,1 +1,1 @@
-"""What the `selfroute` command is made of: documents and questions of its own, a reader that needs no key."""
+"""What the package brings for trying it out: documents with questions, and a reader that needs no key."""

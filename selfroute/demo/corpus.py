@@ -1,4 +1,4 @@
-"""The documents and questions that come with the package; written for it, every name in them invented."""
+"""The documents and questions that come with the package. They were written for it; every name is invented."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 Kind = Literal["local", "steps", "whole", "unanswerable"]
-Asked = TypeVar("Asked")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """A question about one of the documents.
 
     Attributes:
-        id: Its name.
-        document: The name of the document that it was asked about.
-        kind: What it takes: one place in the text, several steps, the whole text; or the text does not say.
+        id: Its id.
+        document: The name of the document that it is about.
+        kind: Where the answer is: in one place, in several to combine, in the whole text; or the text does not say.
         question: The question.
-        answers: Wordings of the reference answer, "unanswerable" where the text does not say.
+        answers: Wordings of the reference answer; "unanswerable" where the text does not say.
     """
 
     id: str
@@ -35,18 +35,18 @@ class Question:
 
 
 def load_documents() -> dict[str, str]:
-    """Read the documents: name -> text, by name."""
+    """Return the texts of the documents by name."""
     return {entry.name: entry.read_text("utf-8") for entry in _entries(".md")}
 
 
-def load_questions() -> list[Question]:
-    """Read the questions, each document's in its own order."""
+def load_questions() -> list[DemoQuestion]:
+    """Return the questions, by document, each document's in their order."""
     lines = (line for entry in _entries(".jsonl") for line in entry.read_text("utf-8").splitlines() if line.strip())
     return [_question(json.loads(line)) for line in lines]
 
 
-def spread(questions: Sequence[Asked], count: int | None) -> list[Asked]:
-    """Take so many of the questions, spread evenly over all; None for all."""
+def spread(questions: Sequence[Item], count: int | None) -> list[Item]:
+    """Return so many of the questions, spread evenly over all; None for all."""
     if count is None or count >= len(questions):
         return list(questions)
     return [questions[number * len(questions) // count] for number in range(count)]
@@ -57,5 +57,5 @@ def _entries(suffix: str) -> list[Traversable]:
     return sorted((entry for entry in folder.iterdir() if entry.name.endswith(suffix)), key=lambda entry: entry.name)
 
 
-def _question(row: dict[str, Any]) -> Question:
-    return Question(row["id"], row["document"], row["kind"], row["question"], tuple(row["answers"]))
+def _question(row: dict[str, Any]) -> DemoQuestion:
+    return DemoQuestion(row["id"], row["document"], row["kind"], row["question"], tuple(row["answers"]))

@@ -1,4 +1,4 @@
-"""The extractive reader: stands in for a language model where there is no key. It is none."""
+"""The extractive reader: a stand-in for a language model when there is no API key; not a model itself."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ THRESHOLD = 0.57
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What the reader writes, and the tokens of it: a quarter of the characters, for there is no tokenizer."""
+class ReaderReply:
+    """What the reader writes, with its tokens: a quarter of the characters, as there is no tokenizer."""
 
     text: str
     input_tokens: int
@@ -23,22 +23,21 @@ class Reply:
 
     @property
     def words(self) -> list[str]:
-        """The pieces in which it is streamed."""
+        """The text in pieces, to stream it."""
         return re.findall(r"\s*\S+", self.text)
 
 
 class Reader:
-    r"""Answers with the sentence of the prompt that is nearest to its question. It is no language model.
+    r"""Answers with the sentence of the prompt that is nearest to its question. It is not a language model.
 
-    It understands nothing: it embeds the question and every sentence of the context, returns the nearest
-    sentence, and writes the refusal word if even that one is further away than `threshold`. It is good
-    for trying the routing without a key, not for judging answers. `with_langchain` and `with_llamaindex` make
-    a model of it.
+    It understands nothing: it embeds the question and every sentence of the context, and returns the nearest
+    sentence, or the refusal word if even that is not near enough. It is good for trying the routing without a key, not
+    for judging answers. `with_langchain` and `with_llamaindex` make a model of it.
 
-    The default threshold was chosen by looking at the 30 questions that come with the package, with
-    all-MiniLM-L6-v2 and five passages: at 0.57 it answers 14 of them from the passages and 2 from the whole
-    documents and declines 14, among these all 6 that the documents do not answer; from 0.55 down it
-    answers some of those 6. It says nothing about other texts or other embeddings.
+    The default threshold was chosen with the 30 questions that come with the package, all-MiniLM-L6-v2 and five
+    passages: at 0.57 it answers 15 of them from the passages and 2 from the whole documents, and declines 13, among
+    them all 6 that the documents do not answer; from 0.55 down it answers some of those 6. This says nothing about
+    other texts or other embeddings.
 
     Example:
         >>> reader = Reader(lambda texts: [[float("pier" in text), 0.1] for text in texts])
@@ -54,7 +53,7 @@ class Reader:
         """
         self._picker = SentencePicker(embed)
 
-    def reply(self, prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) -> Reply:
+    def reply(self, prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) -> ReaderReply:
         """Answer a prompt.
 
         Args:
@@ -65,4 +64,4 @@ class Reader:
         question, context = take_apart(prompt, refusal=refusal)
         pick = self._picker.pick(question, context)
         text = pick.text if pick and pick.cosine >= threshold else refusal
-        return Reply(text, count_tokens(prompt), count_tokens(text))
+        return ReaderReply(text, count_tokens(prompt), count_tokens(text))

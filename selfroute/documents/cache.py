@@ -1,4 +1,4 @@
-"""A bounded cache of documents that were put together."""
+"""A bounded cache of documents that were rebuilt from their chunks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 from selfroute.documents.rebuild import RebuiltDocument
 
-_CHARACTERS = 20_000_000  # of all documents together: about five million tokens
-_SECONDS = 300.0  # for changes that leave the ids as they are
+_MAX_CHARACTERS = 20_000_000  # of all documents together: about five million tokens
+_MAX_AGE = 300.0  # seconds; a chunk whose text changed under the same id is noticed after that
 
 
 @dataclass(frozen=True, slots=True)
 class CachedDocument:
-    """A document that was put together.
+    """A document that was rebuilt from its chunks.
 
     Attributes:
         whole: The document.
-        fields: What else the framework's document is made of.
-        stamp: Tells from which chunks.
+        fields: What the framework needs besides to make a document of its own type, such as metadata.
+        stamp: The digest of the ids of its chunks, from `ids_digest`.
     """
 
     whole: RebuiltDocument
@@ -32,66 +32,68 @@ class CachedDocument:
 
 
 class Cache:
-    """The documents that were read last, under their source and the filter that they were read through.
+    """The documents used last, by their source and the filter that they were read with; safe to use from threads.
 
-    A document is kept five minutes at most. Whether it is still made of the same chunks is for the reader to ask, by
-    their ids; who changes the text of a chunk and keeps its id calls `forget`. Safe under threads.
+    A document stays for five minutes at most. The caller checks that it is still made of the same chunks, by comparing
+    the digest of their ids. If the text of a chunk changes and its id does not, call `forget`.
 
     Attributes:
-        forgotten: How often it was told to forget.
+        forgotten: How often `forget` was called.
     """
 
-    def __init__(self, characters: int = _CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._characters, self._clock, self._held, self.forgotten = characters, clock, 0, 0
-        self._kept: OrderedDict[tuple[Hashable, str], tuple[float, CachedDocument]] = OrderedDict()
+    def __init__(self, characters: int = _MAX_CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity, self._clock, self._size, self.forgotten = characters, clock, 0, 0
+        self._documents: OrderedDict[tuple[Hashable, Hashable], tuple[float, CachedDocument]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, source: Hashable, through: str) -> CachedDocument | None:
-        """Return a document that is not too old."""
-        key = (source, through)
+    def get(self, source: Hashable, filter_key: Hashable) -> CachedDocument | None:
+        """Return a document; None if it is not in the cache, or has been for too long."""
+        key = (source, filter_key)
         with self._lock:
-            if key not in self._kept:
+            if key not in self._documents:
                 return None
-            since, kept = self._kept[key]
-            if self._clock() - since > _SECONDS:
+            since, document = self._documents[key]
+            if self._clock() - since > _MAX_AGE:
                 self._drop(key)
                 return None
-            self._kept.move_to_end(key)
-            return kept
+            self._documents.move_to_end(key)
+            return document
 
-    def put(self, source: Hashable, through: str, kept: CachedDocument, *, forgotten: int | None = None) -> None:
-        """Keep a document; those that were not asked for the longest make room.
+    def put(
+        self, source: Hashable, filter_key: Hashable, document: CachedDocument, *, forgotten: int | None = None
+    ) -> None:
+        """Add a document, in place of those that were used least recently.
 
         Args:
-            source: Its source.
-            through: The filter.
-            kept: The document. One that is larger than the cache is not kept.
-            forgotten: What `forgotten` was when the reading began: who changed the store since then and said so wants
-                what was read before to be forgotten, too.
+            source: The source of the document.
+            filter_key: Identifies the filter that it was read with.
+            document: The document. It is not added if it alone exceeds the capacity.
+            forgotten: The value of `forgotten` before the document was read. If `forget` was called since, the document
+                may be outdated and is not added.
         """
-        key, size = (source, through), len(kept.whole.text)
+        key, size = (source, filter_key), len(document.whole.text)
         with self._lock:
-            if key in self._kept:
+            if key in self._documents:
                 self._drop(key)
-            if size > self._characters or forgotten not in (None, self.forgotten):
+            if size > self._capacity or forgotten not in (None, self.forgotten):
                 return
-            while self._held + size > self._characters:
-                self._drop(next(iter(self._kept)))
-            self._kept[key] = (self._clock(), kept)
-            self._held += size
+            while self._size + size > self._capacity:
+                self._drop(next(iter(self._documents)))
+            self._documents[key] = (self._clock(), document)
+            self._size += size
 
     def forget(self, source: Hashable | None = None) -> None:
-        """Forget a document, or all of them."""
+        """Remove the documents of one source, or all documents."""
         with self._lock:
             self.forgotten += 1
-            for key in [key for key in self._kept if source is None or key[0] == source]:
+            for key in [key for key in self._documents if source is None or key[0] == source]:
                 self._drop(key)
 
-    def _drop(self, key: tuple[Hashable, str]) -> None:
-        _, kept = self._kept.pop(key)
-        self._held -= len(kept.whole.text)
+    def _drop(self, key: tuple[Hashable, Hashable]) -> None:
+        _, document = self._documents.pop(key)
+        self._size -= len(document.whole.text)
 
 
 def ids_digest(ids: Iterable[str]) -> bytes:
-    """What tells one set of chunks from another: their ids, in any order."""
+    """Return a digest of a document's chunk ids, independent of their order."""
     return blake2b("\0".join(sorted(ids)).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""The chunks of a document, as a splitter made them, and where each says that it stands."""
+"""The chunks of a document, and where in it each of them stands according to its metadata."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from selfroute.documents.metadata import ORDER_KEYS
 
-_DIGITS = 19  # no number that means anything has more
+_MAX_DIGITS = 19  # longer numbers are no positions
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document, as a splitter made it.
+    """A stretch of a document, as a splitter cut it.
 
     Attributes:
-        text: Its text.
-        start: Where it begins in the document, or on its page, in characters; None if that is not known.
-        place: By what it is numbered, the coarser first: its page, say, and its own number; -1 where it is not.
+        text: The text of the chunk.
+        start: Its offset in the document, or on its page, in characters; None if that is not known.
+        place: Its numbers, the coarser ones first, such as its page and its number; -1 for one that it lacks.
     """
 
     text: str
@@ -27,11 +27,13 @@ class Chunk:
 
 
 def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) -> Iterator[Chunk]:
-    """Make chunks of texts and their metadata, which are looked at one by one and not kept.
+    """Yield chunks made from texts and their metadata.
+
+    The rows are consumed one at a time and not stored. Which of `ORDER_KEYS` number the chunks is taken from the first.
 
     Args:
-        rows: Text and metadata of each chunk.
-        start_key: The key of the offset.
+        rows: The text and metadata of each chunk.
+        start_key: The key of the offset in the metadata.
     """
     keys: Sequence[str] | None = None
     for text, metadata in rows:
@@ -43,8 +45,11 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
 
 
 def offset(value: Any) -> int | None:
-    """A usable number, or None: splitters write -1 where they lost their way, stores return floats or digits."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
+    """Return a value of the metadata as an offset or number; None if it is neither.
+
+    Splitters write -1 if they do not find a chunk in the document. Some stores return numbers as floats or strings.
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
         return int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

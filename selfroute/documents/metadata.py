@@ -1,4 +1,4 @@
-"""What the metadata of chunks tell: where each stands, what all have in common, and what one may be hidden by."""
+"""Read the metadata of chunks: what orders them, what they have in common, and how they differ."""
 
 from __future__ import annotations
 
@@ -7,42 +7,40 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 ORDER_KEYS = ("page", "page_number", "page_label", "row", "seq_num", "seq", "order", "index", "chunk", "chunk_index")
-"""The keys by which loaders and splitters number pages and chunks, the coarser first."""
+"""The keys under which loaders and splitters number pages and chunks, the coarser ones first."""
 PLACE_KEYS = frozenset({"page", "page_number", "page_label", "chunk", "chunk_index"})
-"""Those of them that tell nothing but where in its document a chunk stands: nobody is kept from a chunk by them."""
+"""Those keys that only say where in its document a chunk stands. No filter hides a chunk by them."""
 
-_NOTHING = object()
+_ABSENT = object()
 
 
 def common(shared: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What two chunks have in common, given what the one has; the same dict if that is all of it."""
+    """Return the items of `shared` that `metadata` has too; `shared` itself if it has all of them."""
     if shared.items() <= metadata.items():
         return shared
-    return {key: value for key, value in shared.items() if metadata.get(key, _NOTHING) == value}
+    return {key: value for key, value in shared.items() if metadata.get(key, _ABSENT) == value}
 
 
 def without(metadata: Mapping[str, Any], keys: AbstractSet[str]) -> dict[str, Any]:
-    """Metadata without some keys."""
+    """Return the metadata without some keys."""
     return {key: value for key, value in metadata.items() if key not in keys}
 
 
-def unvouched(
+def differing_keys(
     metadata: Mapping[str, Any], passages: Iterable[Mapping[str, Any]], *, place: AbstractSet[str]
 ) -> list[str]:
-    """Look whether a chunk may be hidden from a retriever that found some passages, by a filter that is not known.
+    """Return the keys in which a chunk differs from the retrieved passage that is most like it.
 
-    A filter over metadata that lets a passage through lets through every chunk with the same metadata.
+    A metadata filter that lets a passage through also lets through every chunk with the same metadata. So if there are
+    no such keys, the retriever can see the chunk, whatever its filter is.
 
     Args:
-        metadata: The chunk's.
-        passages: The passages'.
-        place: Keys that tell where in the document a chunk stands, by which nothing is hidden.
-
-    Returns:
-        The keys in which the chunk differs from the passage that is the most like it; empty if it can be seen, too.
+        metadata: The metadata of the chunk.
+        passages: The metadata of the passages, at least one.
+        place: Keys that only say where in the document a chunk stands; they are ignored.
     """
-    own = without(metadata, place)
-    return min(
-        ([key for key, value in own.items() if passage.get(key, _NOTHING) != value] for passage in passages),
-        key=lambda keys: len(keys),  # noqa: PLW0108 - mypy knows no `len` of these
-    )
+    compared = without(metadata, place)
+    differences = [
+        [key for key, value in compared.items() if passage.get(key, _ABSENT) != value] for passage in passages
+    ]
+    return min(differences, key=len)

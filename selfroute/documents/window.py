@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 Count = Callable[[str], int]
+Document = TypeVar("Document")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,36 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
     return parts
 
 
+def fit_documents(  # noqa: PLR0913 - what fitting takes, and how a framework's documents are read and cut
+    documents: Sequence[Document],
+    *,
+    passages: Sequence[str],
+    budget: int | None,
+    count: Count,
+    text_of: Callable[[Document], str],
+    trimmed: Callable[[Document, str], Document],
+) -> list[Document]:
+    """Take a framework's documents, best first, until the budget is full; trim the one that does not fit.
+
+    Args:
+        documents: The documents, best first.
+        passages: As in `fit`, like `budget` and `count`.
+        budget: How many tokens the documents may have together; None for no limit.
+        count: Counts the tokens of a text.
+        text_of: Returns a document's text.
+        trimmed: Returns a copy of a document with less text, marked as trimmed.
+
+    Returns:
+        The documents; empty if there is no text at all.
+    """
+    parts = fit([text_of(document) for document in documents], passages=passages, budget=budget, count=count)
+    if not any(part.text and not part.text.isspace() for part in parts):
+        return []
+    return [trimmed(documents[part.index], part.text) if part.trimmed else documents[part.index] for part in parts]
+
+
 def room_in(window: int) -> int:
-    """How many tokens of documents a model takes that says its window to be `window` tokens.
+    """Return the token budget for documents, given the window that a model advertises, in tokens.
 
     A tenth is kept for what a rough count misses, and room for the instruction, the question and the answer.
     """

@@ -1,4 +1,4 @@
-"""The paper's data sets, from the hub or from a folder, each as questions with its own metric and prompt."""
+"""Loads the paper's data sets, from the Hub or a folder, as questions with their own metric and prompt."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from selfroute.demo import corpus
+from selfroute.error_text import first_line
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.evaluation.hub import is_within_reach
+from selfroute.evaluation.hub import download
 from selfroute.evaluation.passkey import LARGER, SPECIAL_TOKEN, larger, special_token
 from selfroute.evaluation.prompts import LETTERS
 from selfroute.evaluation.questions import Question, load_questions, option_and_letter, rows
@@ -26,7 +27,7 @@ _REPOSITORIES: Mapping[Benchmark, str] = {
     "LongBench": "THUDM/LongBench",
     "InfiniteBench": "xinrongzhang2022/InfiniteBench",
 }
-_ARCHIVE = "data.zip"  # in which LongBench has all its files
+_ARCHIVE = "data.zip"  # holds all files of LongBench
 _VARIANTS: Mapping[str, Callable[[Question], Question]] = {SPECIAL_TOKEN: special_token, LARGER: larger}
 
 
@@ -36,9 +37,9 @@ class Dataset:
 
     Attributes:
         name: Its name here.
-        label: What the paper's tables call it.
+        label: Its name in the paper's tables.
         benchmark: The benchmark that it is a part of.
-        file: Its file there.
+        file: Its file in the benchmark.
         size: How many questions it has (Table 6).
         metric: The name of its metric: a key of `metrics.METRICS`.
         prompt: The name of its prompt: a key of `prompts.PROMPTS`.
@@ -74,15 +75,15 @@ DATASETS: Mapping[str, Dataset] = {
 
 
 def resolve(argument: str, folder: Path | None = None) -> list[Question]:
-    """Load what the user named: a data set of the paper, `demo`, or the path of a JSONL file.
+    """Load questions by name: a data set of the paper, `demo`, or the path of a JSONL file.
 
     Args:
         argument: The name or the path.
         folder: As in `load`.
 
     Raises:
-        ConfigurationError: There is no data set and no file of that name, or the data set can not be had.
-        InputError: A file does not hold what it should.
+        ConfigurationError: There is no data set and no file of that name, or the data set cannot be downloaded.
+        InputError: A file is not as it should be.
     """
     if argument == DEMO:
         return _demo()
@@ -97,17 +98,17 @@ def resolve(argument: str, folder: Path | None = None) -> list[Question]:
 def load(name: str, *, folder: Path | None = None) -> list[Question]:
     """Load a data set of the paper.
 
-    InfiniteBench's files have some 300 MB: they are read line by line, and a book that several questions share is held
-    once. A file with fewer or more questions than the paper's is loaded with a warning that says so.
+    InfiniteBench's files have some 300 MB, so they are read line by line, and a book that several questions share is
+    held once. A warning says if a file has fewer or more questions than the paper's.
 
     Args:
         name: A key of `DATASETS`.
         folder: A folder with the benchmark's .jsonl files or LongBench's data.zip, in it or in its folder `data`; by
-            default they come from the hub, once.
+            default they are downloaded from the Hub, once.
 
     Raises:
-        ConfigurationError: There is no such data set, the folder does not hold it, or the hub can not be reached.
-        InputError: A file does not hold what it should.
+        ConfigurationError: There is no such data set, the folder does not hold it, or it cannot be downloaded.
+        InputError: A file is not as it should be.
     """
     if name not in DATASETS:
         msg = f"there is no data set {name!r}; the names are {', '.join(DATASETS)}"
@@ -122,7 +123,7 @@ def load(name: str, *, folder: Path | None = None) -> list[Question]:
 
 
 def _questions(dataset: Dataset, records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Question]:
-    """Make questions of a benchmark's records; a text that several share is held once."""
+    """Make questions from a benchmark's records; a text that several share is held once."""
     vary = _VARIANTS.get(dataset.name)
     texts: dict[str, str] = {}
     ids: set[str] = set()
@@ -132,7 +133,7 @@ def _questions(dataset: Dataset, records: Iterable[tuple[str, Mapping[str, Any]]
             question = vary(question) if vary else question
         except (KeyError, TypeError, ValueError) as error:
             why = f"it has no {error}" if isinstance(error, KeyError) else error
-            msg = f"{where} is no record of {dataset.benchmark}'s {dataset.file}: {why}"
+            msg = f"{where} is not a record of {dataset.benchmark}'s {dataset.file}: {why}"
             raise InputError(msg) from error
         name = question.id if question.id not in ids else f"{question.id} ({where.rpartition(':')[2]})"
         document = question.document or ""
@@ -149,7 +150,9 @@ def _question(record: Mapping[str, Any], dataset: Dataset) -> Question:
     if not answers or not all(isinstance(text, str) for text in texts):
         msg = "its input, context and answers must be texts"
         raise TypeError(msg)
-    if choices and answers[1:] not in {(letter,) for letter in LETTERS}:  # their program takes such a pair as it is
+    if choices and answers[1:] not in {
+        (letter,) for letter in LETTERS
+    }:  # InfiniteBench's program takes such a pair as it is
         answers = option_and_letter(answers, choices)
     return Question(
         dataset=dataset.name,
@@ -165,7 +168,7 @@ def _question(record: Mapping[str, Any], dataset: Dataset) -> Question:
 
 @contextmanager
 def _opened(dataset: Dataset, folder: Path | None) -> Iterator[tuple[Iterable[bytes], str]]:
-    """Open a data set's file: its lines, and what it is called in errors."""
+    """Open a data set's file: yield its lines, and its name for error messages."""
     path = _downloaded(dataset) if folder is None else _found(dataset, folder)
     if path.suffix != ".zip":
         with path.open("rb") as lines:
@@ -180,7 +183,7 @@ def _opened(dataset: Dataset, folder: Path | None) -> Iterator[tuple[Iterable[by
             with archive.open(member) as lines:
                 yield lines, f"{path}/{member}"
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
-        msg = f"{path} is a broken archive ({error}); get it again from {_url(dataset)}"
+        msg = f"{path} is a broken archive ({error}); download it again from {_url(dataset)}"
         raise InputError(msg) from error
 
 
@@ -195,19 +198,16 @@ def _found(dataset: Dataset, folder: Path) -> Path:
 
 
 def _downloaded(dataset: Dataset) -> Path:
-    try:
-        from huggingface_hub import hf_hub_download  # noqa: PLC0415 - only who has no folder needs it
-    except ImportError as error:
-        msg = "data sets from the hub need huggingface_hub: pip install 'selfroute[evaluate]', or name a --data-folder"
-        raise ConfigurationError(msg) from error
     repository, file = _REPOSITORIES[dataset.benchmark], _hub_file(dataset)
     try:
-        return Path(hf_hub_download(repository, file, repo_type="dataset", local_files_only=not is_within_reach()))
+        return download(repository, file)
+    except ImportError as error:
+        msg = "data sets from the Hub need huggingface_hub: pip install 'selfroute[evaluate]', or name a --data-folder"
+        raise ConfigurationError(msg) from error
     except OSError as error:
-        reason = str(error).partition("\n")[0].rstrip(".") if is_within_reach() else "it is out of reach"
         msg = (
-            f"{file} of {repository}, which {dataset.name} is read from, could not be had from the hub ({reason}); "
-            f"put {_url(dataset)} into a folder and name that with --data-folder"
+            f"{file} of {repository}, which {dataset.name} is read from, could not be downloaded from the Hub "
+            f"({first_line(error).rstrip('.')}); put {_url(dataset)} into a folder and name it with --data-folder"
         )
         raise ConfigurationError(msg) from error
 
@@ -217,7 +217,7 @@ def _hub_file(dataset: Dataset) -> str:
 
 
 def _url(dataset: Dataset) -> str:
-    """Where a person gets the file."""
+    """Return the address where a person can download the file."""
     return f"https://huggingface.co/datasets/{_REPOSITORIES[dataset.benchmark]}/resolve/main/{_hub_file(dataset)}"
 
 

@@ -1,4 +1,4 @@
-"""`evaluate`: measures a chain or a query engine that somebody already has."""
+"""`evaluate`: compares the strategies on the user's own chain or query engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.runner import Pipeline, measure
 from selfroute.evaluation.questions import Question, load_questions, question_of
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Strategy
+from selfroute.evaluation.records import STRATEGIES, Strategy
+from selfroute.evaluation.results import Evaluation
 
 
 def evaluate(  # noqa: PLR0913 - what there is to choose
@@ -23,15 +24,16 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     drop_closed_book: bool = False,
     explain_declines: bool = False,
     folder: str | Path | None = None,
+    name: str | None = None,
     concurrency: int = 4,
     max_cost: Decimal | float | None = None,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Evaluation:
-    """Ask a pipeline questions with known answers, by each strategy, and score what comes back.
+    """Ask a pipeline questions with known answers, by each strategy, and score the answers.
 
-    `rag` is the pipeline's first step alone, where a decline is the final answer; `long_context` reads its documents at
-    once; `self_route` is the pipeline as it is. All three together ask the model for one draft and one reading of the
-    documents per question: what one strategy asked for is not asked for again by another.
+    `rag` is the pipeline's first step alone, where a decline is the final answer; `long_context` reads the documents at
+    once; `self_route` is the pipeline as it is. Strategies share replies, so that all three together take one draft
+    and one reading of the documents per question.
 
     Example:
         ```python
@@ -54,23 +56,25 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
         strategies: The strategies to compare.
-        drop_closed_book: Whether each question is asked without any text, too, so that those that the model knows by
+        drop_closed_book: Whether to ask each question without any text, too, so that those that the model knows by
             heart can be left out (Li et al., 2024, Table 5).
-        explain_declines: Whether the model is asked, for each draft that it declined, why (Table 8).
-        folder: Where replies are kept as they come, so that an interrupted run goes on where it was; None for nowhere.
+        explain_declines: Whether to ask the model, for each draft that it declined, why (Table 8).
+        folder: A folder to keep replies in as they come, so that an interrupted run can go on; None to keep none.
+        name: A name for the pipeline in `folder`: kept replies are used again under the same name, whatever its models
+            are. By default they are used again for models of the same class and settings. Functions need a name.
         concurrency: How many questions are asked at a time.
         max_cost: The most that the replies, with those kept in `folder`, may cost in US dollars; None for no limit.
-        on_progress: Is told how many tasks were done, time and again.
+        on_progress: Called with the number of tasks that have just been done.
 
     Raises:
-        ConfigurationError: The pipeline is neither, a strategy is unknown, or there is a `max_cost` and no price is
-            known for the model (in the extra `prices`).
+        ConfigurationError: The pipeline is neither, a strategy is unknown, there is a `folder` but a model that cannot
+            be described and no `name`, or there is a `max_cost` but no known price (in the extra `prices`).
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
     unknown = [one for one in strategies if one not in STRATEGIES]
     if unknown or not strategies:
-        msg = f"strategies are {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'none'}"
+        msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
         raise ConfigurationError(msg)
     if isinstance(questions, str | Path):
         asked = load_questions(questions)
@@ -81,8 +85,8 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         ]
     cap = None if max_cost is None else Decimal(str(max_cost))
     with Replies(Path(folder) if folder else None, max_cost=cap) as replies:
-        return measure(
-            _pipeline_of(pipeline, replies),
+        record = measure(
+            _pipeline_of(pipeline, replies, name),
             asked,
             strategies=strategies,
             closed_book=drop_closed_book,
@@ -91,16 +95,17 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             settings={"pipeline": type(pipeline).__name__},
             on_progress=on_progress,
         )
+    return Evaluation.of(record)
 
 
-def _pipeline_of(given: Any, replies: Replies) -> Pipeline:
-    # A framework whose package is not imported can not have made it.
+def _pipeline_of(given: Any, replies: Replies, name: str | None) -> Pipeline:
+    # A framework that is not imported cannot have made it.
     if "langchain_selfroute" in sys.modules:
         from langchain_selfroute import SelfRouteChain  # noqa: PLC0415
         from selfroute.evaluation.asking.with_langchain import ChainPipeline  # noqa: PLC0415
 
         if isinstance(given, SelfRouteChain):
-            return ChainPipeline(given, replies)
+            return ChainPipeline(given, replies, name=name)
     if "llamaindex_selfroute" in sys.modules:
         from llama_index.core.query_engine import RetrieverQueryEngine  # noqa: PLC0415
 
@@ -109,6 +114,6 @@ def _pipeline_of(given: Any, replies: Replies) -> Pipeline:
 
         synthesizer = getattr(given, "_response_synthesizer", None)
         if isinstance(given, RetrieverQueryEngine) and isinstance(synthesizer, SelfRouteSynthesizer):
-            return EnginePipeline(given, replies)
-    msg = f"what is evaluated is a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}"
+            return EnginePipeline(given, replies, name=name)
+    msg = f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}"
     raise ConfigurationError(msg)

@@ -1,28 +1,40 @@
-"""Whether the Hugging Face hub is within reach: its client finds out by itself, but only after minutes."""
+"""Asks the Hugging Face Hub, once: by itself its client tries again and again, for up to minutes."""
 
 from __future__ import annotations
 
-import socket
-from functools import cache
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from pathlib import Path
+from typing import Literal
 
 _SECONDS = 5.0
 
 
-@cache
-def is_within_reach() -> bool:
-    """Whether the hub can be asked. Behind a proxy it is taken to be: only the client knows how to get through."""
-    from huggingface_hub import constants  # noqa: PLC0415 - it takes a second
+def is_online(repository: str, kind: Literal["dataset", "model"]) -> bool:
+    """Return whether the Hub answers a request about a repository, be it that there is no such repository."""
+    from huggingface_hub import HfApi  # noqa: PLC0415 - heavy
+    from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
 
-    if constants.HF_HUB_OFFLINE:
-        return False
-    if getproxies():
-        return True
-    address = urlsplit(constants.ENDPOINT)
-    port = address.port or (80 if address.scheme == "http" else 443)
     try:
-        with socket.create_connection((address.hostname or "", port), timeout=_SECONDS):
-            return True
-    except OSError:
+        HfApi().repo_info(repository, repo_type=kind, timeout=_SECONDS)
+    except HfHubHTTPError:
+        return True
+    except Exception:  # noqa: BLE001 - offline, a proxy, a timeout: which error depends on the client's version
         return False
+    return True
+
+
+def download(repository: str, file: str) -> Path:
+    """Download a file of a data set; if that was done before, return the copy.
+
+    Raises:
+        OSError: There is no copy, and the Hub does not have the file or does not answer.
+    """
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415 - heavy
+
+    online = is_online(repository, "dataset")
+    try:
+        return Path(hf_hub_download(repository, file, repo_type="dataset", local_files_only=not online))
+    except OSError as error:
+        if online:
+            raise
+        msg = "it does not answer"
+        raise ConnectionError(msg) from error

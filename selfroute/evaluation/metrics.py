@@ -1,7 +1,7 @@
-"""Scores of an answer against the reference answers, from 0 to 1, as the data sets' own programs give them.
+"""Scores an answer against the reference answers, from 0 to 1, like the data sets' own programs.
 
-Written anew after LongBench's `metrics.py`, InfiniteBench's `compute_scores.py`, SQuAD's `evaluate-v2.0.py`, and the
-program of Li et al. (2025, arXiv 2501.01880), "Long Context vs. RAG for LLMs". Where theirs would fail, the score is 0.
+Reimplemented from LongBench's `metrics.py`, InfiniteBench's `compute_scores.py`, SQuAD's `evaluate-v2.0.py`, and the
+program of Li et al. (2025, arXiv 2501.01880), "Long Context vs. RAG for LLMs". Where theirs fail, the score is 0.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _words(text: str, dropped: re.Pattern[str] = _ARTICLES) -> list[str]:
 
 
 def f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return the harmonic mean of precision and recall of words, against the answer that it is nearest to.
+    """Return the harmonic mean of precision and recall of words, against the nearest answer; 0 without answers.
 
-    A word counts as often as it occurs. It is LongBench's F1 and InfiniteBench's for English, which are the same; 0
-    without answers. LongBench cuts replies to their first line for four data sets; none of them is evaluated here.
+    A word counts as often as it occurs. This is LongBench's F1 and InfiniteBench's for English, which are the same.
+    LongBench cuts replies to their first line for four data sets, which are not evaluated here.
     """
     words = Counter(_words(prediction))
     references = [Counter(_words(answer)) for answer in answers]
@@ -47,17 +47,16 @@ def _harmonic(words: Counter[str], reference: Counter[str]) -> float:
 
 
 def rouge_l(prediction: str, answers: Sequence[str]) -> float:
-    """Return LongBench's ROUGE-L, against the answer that it is nearest to: longest common subsequences of words.
+    """Return LongBench's ROUGE-L, against the nearest answer: longest common subsequences of words.
 
-    It is that of the package `rouge`, whose peculiarities belong to it: case and punctuation count, a sentence ends at
-    any full stop, repeated words count once, and equal texts get a little less than 1. The score is 0, as officially,
-    where the package fails: if either text has nothing but full stops, and if a sentence and one of the answer are so
-    long that its recursion is too deep. With Python's usual limit that takes some 990 words without a full stop, the
-    two together, and a word less for each level that the caller is deep itself; a reply of 512 tokens, LongBench's
-    limit for summaries, stays below.
+    It is computed by the package `rouge`, with its peculiarities: case and punctuation count, a sentence ends at any
+    full stop, repeated words count once, and equal texts score a little less than 1. As in LongBench, the score is 0
+    where the package fails: if a text has nothing but full stops, and if two sentences are so long that its recursion
+    is too deep. With Python's usual limit that takes some 990 words without a full stop in both together, and a word
+    less for each level of the caller; a reply of 512 tokens, LongBench's limit for summaries, stays below.
 
     Raises:
-        ImportError: There is no `rouge`.
+        ImportError: `rouge` is not installed.
     """
     from rouge import Rouge  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415
 
@@ -71,7 +70,7 @@ def rouge_l(prediction: str, answers: Sequence[str]) -> float:
 def squad_f1(prediction: str, answers: Sequence[str]) -> float:
     """Return SQuAD 2.0's F1: for a question without answers, 1 if the prediction is empty.
 
-    Answers of nothing but articles and punctuation count for none, and so do predictions.
+    Answers, and predictions, of nothing but articles and punctuation count as empty.
     """
     return f1(prediction, answers) if any(map(_words, answers)) else float(not _words(prediction))
 
@@ -88,9 +87,9 @@ def squad_em(prediction: str, answers: Sequence[str]) -> float:
 def choice(prediction: str, answers: Sequence[str]) -> float:
     """Return 1 if the reply chooses the right option, as InfiniteBench reads replies.
 
-    That is by the letter that it begins with, or else the option's text if it is nothing else, or else what follows
-    "answer is" or the like, or else the first word that is a letter. "(C)" and "**C**" choose nothing. The first
-    version of their program failed on an empty reply and did not take the option's text; this is the later one.
+    It looks for a letter at the beginning, then whether the reply is the option's text, then after "answer is" or the
+    like, then for the first word that is a letter. "(C)" and "**C**" choose nothing. This is the later version of
+    InfiniteBench's program; the first failed on an empty reply and did not take the option's text.
 
     Args:
         prediction: The reply.
@@ -120,31 +119,31 @@ def passkey(prediction: str, answers: Sequence[str]) -> float:
 
 def first_or_second(prediction: str, answers: Sequence[str]) -> float:
     """Return 1 if the reply says the right one of "first" and "second" first: for "Which pass key is larger?"."""
-    said, *right = (_ORDINAL.search(text) for text in (prediction, *answers))
-    return float(said is not None and said[0].lower() in {word[0].lower() for word in right if word})
+    chosen, *right = (_ORDINAL.search(text) for text in (prediction, *answers))
+    return float(chosen is not None and chosen[0].lower() in {word[0].lower() for word in right if word})
 
 
 def exact_loose(prediction: str, answers: Sequence[str]) -> float:
     """Return the "exact match" of Li et al. (2025): 1 if the prediction has all words of some answer, or vice versa.
 
-    Words like "and" and "to" are dropped with the articles. In their program an empty side matches everything, so
-    that an empty reply is right; here it matches nothing. They have one answer to a question, here any will do.
+    Words like "and" and "to" are dropped with the articles. In their program an empty text matches everything, so that
+    an empty reply is right; here it matches nothing. They have one answer to a question; here any may match.
     """
     return float(any(words <= other or other <= words for words, other in _sets(prediction, answers)))
 
 
 def set_f1(prediction: str, answers: Sequence[str]) -> float:
-    """Return the F1 of Li et al. (2025), of sets of words, against the answer that it is nearest to.
+    """Return the F1 of Li et al. (2025), over sets of words, against the nearest answer.
 
     Words are dropped as in `exact_loose`. This is the formula of their paper; their program rounds it to two decimals,
-    which makes ties of answers that are not equally good.
+    so that answers tie that are not equally good.
     """
     pairs = _sets(prediction, answers)
     return max((2 * len(words & other) / (len(words) + len(other)) for words, other in pairs), default=0.0)
 
 
 def _sets(prediction: str, answers: Sequence[str]) -> list[tuple[set[str], set[str]]]:
-    """Pair the words of the prediction with those of each answer, where both have any."""
+    """Pair the words of the prediction with those of each answer, if both have any."""
     words = set(_words(prediction, _SMALL_WORDS))
     others = [set(_words(answer, _SMALL_WORDS)) for answer in answers]
     return [(words, other) for other in others if words and other]

@@ -1,4 +1,4 @@
-"""PassKey's two variants (section 5.4, Table 3), which show how much the question's words decide who wins."""
+"""PassKey's two variants (section 5.4, Table 3), which show how much depends on the wording of the question."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ _KEY = re.compile(r"The pass key is (?P<key>[0-9]+)\. Remember it\. (?P=key) is 
 
 
 def special_token(question: Question) -> Question:
-    """Ask for the key in words that the text does not hold (variant 1)."""
+    """Return the question in words that are not in the text (variant 1)."""
     return replace(question, dataset=SPECIAL_TOKEN, question="What is the special token hidden inside the texts?")
 
 
 def larger(question: Question) -> Question:
-    """Hide a second key in another line of the text and ask which one is larger (variant 2).
+    """Hide a second key in another line of the text, and ask which one is larger (variant 2).
 
-    The paper says no more than that. Here the second key has as many digits, and stands in the same sentences, on a
-    line of its own that is not next to the first one's; key and place are drawn by the question's id, so that they are
-    the same in every run.
+    The paper gives no details. Here the second key has as many digits and the same sentences, on a new line that is not
+    next to the first one's. The question's id seeds the draw of key and line, so that they are the same in every run.
 
     Raises:
         InputError: Its document has no pass key.
@@ -35,7 +34,7 @@ def larger(question: Question) -> Question:
     if hidden is None:
         msg = f"{question.dataset} {question.id}: the document has no 'The pass key is ...'; is it InfiniteBench's?"
         raise InputError(msg)
-    draw = random.Random(question.id)  # noqa: S311 - no secret, and the same in every run
+    draw = random.Random(question.id)  # noqa: S311 - not a secret, and the same in every run
     first = second = hidden["key"]
     while second == first:
         second = "".join(draw.choices(string.digits, k=len(first)))

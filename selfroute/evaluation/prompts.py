@@ -1,9 +1,9 @@
-"""The prompts of the paper's data sets (Table 9), of its other experiments, and what they are filled with.
+"""The prompts of the paper's data sets (Table 9) and of its other experiments.
 
-They are templates in the syntax of `str.format` over `{context}` (the passages or the document), `{input}` (the
-question), `{refusal}` (the word by which the model declines; "unanswerable" in the paper) and, of multiple choice,
-`{choices}`. They are filled once; what they are filled with is only text, whatever braces it holds. The paper prints
-each prompt as one paragraph: the line breaks are those of the prompts of LongBench and InfiniteBench that it modified.
+They are templates of `str.format` with `{context}` (the passages or the document), `{input}` (the question),
+`{refusal}` (the word by which the model declines; "unanswerable" in the paper) and, for multiple choice, `{choices}`.
+They are filled once, so braces in the values are only text. The paper prints each prompt as one paragraph; the line
+breaks are those of the prompts of LongBench and InfiniteBench that it modified.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ PROMPTS: Mapping[str, str] = {
     "en.mc": _EN_MC,
     "passkey": _PASSKEY,
 }
-"""By name: Table 9, and `passkey`, which the paper does not print: InfiniteBench's own with the paper's sentence on
-declining. PassKey's variants are asked by it too."""
+"""By name: Table 9, and `passkey`, which the paper does not print: InfiniteBench's prompt with the paper's sentence on
+declining. PassKey's variants use it, too."""
 
 CLOSED_BOOK = """\
 Answer the question as concisely as you can, using a single phrase if possible. Do not provide any explanation. If you \
@@ -134,8 +134,8 @@ do not know the answer, write "{refusal}".
 
 Question: {input}
 Answer:"""
-"""Asks without any context (section 5.5, Table 5). The paper does not print its own. It has no `{choices}`: the options
-of a multiple-choice question go into `{input}`."""
+"""Asks without any context (section 5.5, Table 5). The paper does not print its prompt. There is no `{choices}`: the
+options of a multiple-choice question go into `{input}`."""
 
 _BASED_ONLY_ON = "Answer based only on the provided passage."
 
@@ -202,15 +202,14 @@ Answer: {{"answerable": false, "answer": "", "reason": "E"}}
 Text: {context}
 Question: {input}
 Answer:"""
-"""Asks why passages do not do (section 5.2, Figure 4): Table 8. The paper prints neither its in-context examples nor
-the keys of its JSON; these six were written for this, every name in them invented."""
+"""Asks why the passages are not enough (section 5.2, Figure 4): Table 8. The paper prints neither its in-context
+examples nor the keys of its JSON; these six were written for this package, and every name in them is invented."""
 
 
 def with_based_only_on(template: str) -> str:
     """Add "Answer based only on the provided passage." to a template (section 5.5, Table 4).
 
-    The paper prints neither how its sentence reads nor where it stands; here it is in front of the last sentence on
-    declining.
+    The paper prints neither the sentence nor its place; here it comes before the last sentence on declining.
 
     Args:
         template: One of `PROMPTS`.

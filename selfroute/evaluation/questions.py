@@ -1,4 +1,4 @@
-"""Questions with reference answers, and the documented JSONL that they are read from."""
+"""Questions with reference answers, read from JSONL or made from dicts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, what answers are right, and how that is measured.
+    """A question with its reference answers and its metric.
 
     Attributes:
         dataset: The data set that it belongs to.
-        id: Its name, unique within the data set.
+        id: Its id, unique in the data set.
         question: The question.
-        answers: The reference answers; of a multiple-choice question the right option and its letter. None for a
-            question that has no answer in its document (SQuAD 2.0).
-        metric: The name of the metric that scores it: a key of `metrics.METRICS`.
+        answers: The reference answers; for a multiple-choice question the right option and its letter. Empty for a
+            question without an answer in its document (SQuAD 2.0).
+        metric: The name of its metric: a key of `metrics.METRICS`.
         choices: The options of a multiple-choice question, in order (A, B, ...).
         document: The document's text; None if the pipeline that is evaluated has its own documents.
         prompt: The name of its prompt: a key of `prompts.PROMPTS`.
@@ -44,29 +44,30 @@ class Question:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others."""
+        """The data set and the id, which together are unique."""
         return self.dataset, self.id
 
     @property
     def document_id(self) -> str:
-        """What tells its document from others: a digest of the text."""
+        """A digest of the document's text."""
         return hashlib.sha256((self.document or "").encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def load_questions(path: str | Path) -> list[Question]:
     """Read questions from a JSONL file: one JSON object a line, in UTF-8.
 
-    Its keys, of which `question` and `answers` are needed; null is the same as none, and others are ignored:
+    `question` and `answers` are required, the other keys optional; null is the same as no key, and unknown keys are
+    ignored:
 
     * `question`: the question.
-    * `answers`: the reference answers, a list of strings or one string; `[]` where the document has no answer, which
-      only the metrics squad_f1 and squad_em score. Of a multiple-choice question, the right option or its letter.
+    * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer, with the
+      metrics squad_f1 and squad_em only. For a multiple-choice question, the right option or its letter.
     * `document`: the document's text. Or `document_file`: the path of a text file, in UTF-8, relative to the JSONL.
       Neither if the pipeline that is evaluated has its own documents.
     * `choices`: the options of a multiple-choice question, four at most.
-    * `id`: the question's name; the number of the line by default.
-    * `dataset`: the data set that it counts to; by default the file's name without its ending.
-    * `metric`: by default choice where there are choices, else f1.
+    * `id`: the question's id; the number of the line by default.
+    * `dataset`: the data set that it belongs to; by default the file's name without its suffix.
+    * `metric`: by default choice if there are choices, else f1.
     * `prompt`: by default en.mc for the metric choice, qmsum for rouge_l, else multifieldqa.
 
     A text that several questions share is held once.
@@ -75,7 +76,7 @@ def load_questions(path: str | Path) -> list[Question]:
         path: The file.
 
     Raises:
-        InputError: The file can not be read, holds no question, or a line is not as described.
+        InputError: The file cannot be read, has no question, or a line is not as described.
     """
     path = Path(path)
     documents = _Documents(path.parent)
@@ -83,13 +84,13 @@ def load_questions(path: str | Path) -> list[Question]:
     try:
         with path.open("rb") as lines:
             for where, row in rows(lines, str(path)):
-                question = _question(_Row(where, row), where.rpartition(":")[2], path.stem, documents)
+                question = _question(_Fields(where, row), where.rpartition(":")[2], path.stem, documents)
                 if question.key in questions:
-                    msg = f"{where}: the id {question.id!r} was there before; give each question its own"
+                    msg = f"{where}: the id {question.id!r} was used before; give each question its own"
                     raise InputError(msg)
                 questions[question.key] = question
     except OSError as error:
-        msg = f"{path} can not be read: {error.strerror}"
+        msg = f"{path} cannot be read: {error.strerror}"
         raise InputError(msg) from error
     if not questions:
         msg = f"{path} holds no question; write one JSON object a line"
@@ -98,27 +99,27 @@ def load_questions(path: str | Path) -> list[Question]:
 
 
 def question_of(row: Mapping[str, Any], name: str) -> Question:
-    """Make a question of a dict with the keys of the JSONL; `dataset` is "questions" by default.
+    """Make a question from a dict with the keys of the JSONL; `dataset` is "questions" by default.
 
     Args:
         row: The dict. A `document_file` is relative to the working directory.
-        name: Its id, if it has none itself.
+        name: Its id, if the dict has none.
 
     Raises:
         InputError: It is not as `load_questions` describes.
     """
-    return _question(_Row(f"question {name}", row), name, "questions", _Documents(Path()))
+    return _question(_Fields(f"question {name}", row), name, "questions", _Documents(Path()))
 
 
 def rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Read JSONL: where each object is, as `file:line`, and the object. Blank lines are skipped.
+    """Read JSONL: yield the place of each object, as `file:line`, and the object. Blank lines are skipped.
 
     Args:
         lines: The file's lines, read as they are needed.
-        name: What the file is called in errors.
+        name: The file's name in error messages.
 
     Raises:
-        InputError: A line is no JSON object in UTF-8.
+        InputError: A line is not a JSON object in UTF-8.
     """
     for number, line in enumerate(lines, 1):
         where = f"{name}:{number}"
@@ -134,19 +135,19 @@ def rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Mapping[str, 
             msg = f"{where} is not JSON ({error.msg}, column {error.colno}); write one object a line"
             raise InputError(msg) from error
         if not isinstance(row, dict):
-            msg = f"{where} is no JSON object; write one object a line"
+            msg = f"{where} is not a JSON object; write one object a line"
             raise InputError(msg)
         yield where, row
 
 
 def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[str, str]:
-    """Complete the right option and its letter, which the metric choice wants, from either or both.
+    """Return the right option and its letter, which the metric choice needs, from either or both.
 
     Raises:
         ValueError: They are not one of the choices.
     """
     pairs = list(zip(choices, LETTERS, strict=False))
-    if tuple(answers) in pairs:  # at once, as the text of an option may be another's letter
+    if tuple(answers) in pairs:  # first, as the text of an option may be another's letter
         return answers[0], answers[1]
     by_name = {letter: (option, letter) for option, letter in pairs} | {pair[0]: pair for pair in reversed(pairs)}
     found = {by_name.get(answer) for answer in answers}
@@ -158,8 +159,8 @@ def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[s
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """An object of the file, and the checks on what it holds."""
+class _Fields:
+    """An object of the file, and checks of its fields."""
 
     where: str
     values: Mapping[str, Any]
@@ -200,7 +201,7 @@ class _Documents:
         self._files: dict[str, str] = {}
         self._texts: dict[str, str] = {}
 
-    def of(self, row: _Row) -> str | None:
+    def of(self, row: _Fields) -> str | None:
         text, name = row.text("document"), row.text("document_file")
         if text and name:
             row.fail("document and document_file are both given; write one of them")
@@ -208,14 +209,14 @@ class _Documents:
             try:
                 self._files[name] = (self._folder / name).read_text("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                row.fail(f"document_file {name!r} can not be read as UTF-8: {getattr(error, 'strerror', error)}")
+                row.fail(f"document_file {name!r} cannot be read as UTF-8: {getattr(error, 'strerror', error)}")
         text = self._files[name] if name else text
         if name and not text.strip():
             row.fail(f"document_file {name!r} is empty")
         return self._texts.setdefault(text, text) if text else None
 
 
-def _question(row: _Row, name: str, dataset: str, documents: _Documents) -> Question:
+def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Question:
     choices = row.texts("choices")
     metric = row.name("metric", "choice" if choices else "f1", known=METRICS)
     return Question(
@@ -230,12 +231,12 @@ def _question(row: _Row, name: str, dataset: str, documents: _Documents) -> Ques
     )
 
 
-def _answers(row: _Row, metric: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+def _answers(row: _Fields, metric: str, choices: tuple[str, ...]) -> tuple[str, ...]:
     if row.values.get("answers") is None:
         row.fail("answers is missing; write the right answers in a list")
     answers = row.texts("answers")
     if not answers and metric not in _WITHOUT_ANSWERS:
-        row.fail(f"there are no answers, which {metric} can not score; {' and '.join(_WITHOUT_ANSWERS)} can")
+        row.fail(f"answers is empty, which {metric} cannot score; use the metric {' or '.join(_WITHOUT_ANSWERS)}")
     if metric != "choice":
         return answers
     if not 1 < len(choices) <= len(LETTERS):

@@ -16,10 +16,10 @@ def letter_in(reply: str) -> str:
     """Read the reason that a model chose.
 
     Args:
-        reply: What it wrote to the prompt of Table 8: JSON, perhaps among other text.
+        reply: The model's reply to the prompt of Table 8: JSON, perhaps with other text around it.
 
     Returns:
-        A to E; `"answerable"` if it found, asked for a reason, that it can answer; `"?"` if it says none.
+        A to E; `"answerable"` if the model answered after all; `"?"` if there is no reason in it.
     """
     report = json_in(reply)
     if not isinstance(report, dict):

@@ -1,4 +1,4 @@
-"""A table of figures, whatever shows it: terminal, CSV, JSON or HTML."""
+"""A table of figures, for the terminal, CSV, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import isfinite
 Cell = str | int | float | None
 _UNKNOWN = "-"
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+")
+_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,10 @@ class Table:
 
     Attributes:
         name: A short name, for file names and JSON keys.
-        title: What it shows.
+        title: Its title.
         columns: The heads of the columns.
-        rows: The rows, each with as many cells as there are columns. A float is shown with two decimals, None as
-            unknown.
-        notes: What a reader must know to read it right.
+        rows: The rows, each with a cell for each column. A float is shown with two decimals, None as unknown.
+        notes: Notes on how to read it.
     """
 
     name: str
@@ -33,11 +33,11 @@ class Table:
 
 
 def as_text(cell: Cell, *, unknown: str = _UNKNOWN) -> str:
-    """A cell as people read it: two decimals, thousands parted.
+    """Return a cell as text for people: with two decimals, and commas between thousands.
 
     Args:
         cell: The cell.
-        unknown: What stands for None, and for a float that is no number.
+        unknown: The text for None, and for a float that is not finite.
     """
     if isinstance(cell, bool):
         return "yes" if cell else "no"
@@ -48,6 +48,11 @@ def as_text(cell: Cell, *, unknown: str = _UNKNOWN) -> str:
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 
+def printable(text: str) -> str:
+    """Return a text without control characters, which could change the terminal."""
+    return text.translate(_CONTROL)
+
+
 def is_figures(cells: Iterable[Cell]) -> bool:
-    """Whether the cells of a column are numbers, those written as text and none at all among them."""
+    """Return whether the cells of a column are numbers; numbers in text and empty cells are, too."""
     return all(not isinstance(cell, str) or not cell or _NUMBER.fullmatch(cell) for cell in cells)

@@ -1,4 +1,36 @@
-"""The automaton that reads a text by rules over its words, one word at a time."""
+"""The automaton that matches rules over words against a text, one word at a time.
+
+It is a regular expression engine whose letters are words, built the way RE2 builds its lazy automaton:
+
+1. A rule is a tree of patterns: `Words` matches one word, `Concat` a sequence, `Either` an alternative, `Repeat` a
+   repetition.
+2. A `_Place` is a point inside that tree: the pattern to match next and, as a linked list, what has to match after it.
+   The place `None` is the end: nothing is left to match.
+3. A `State` is the set of all places that the words read so far may have led to. `Automaton._expand` unfolds the
+   `Concat`, `Either` and `Repeat` of these places until only `Words` are left, each with the places that it leads to:
+   the moves of the state.
+4. `State.after(word)` follows every move that takes the word. The set of places that results is looked up among the
+   states that exist, and the way there is remembered, so that reading a familiar word costs one dictionary lookup,
+   however many rules there are.
+
+A state is `matched` if it contains the end, and `dead` if it is not matched and has no moves. This is what lets a
+stream be released early: once the state is dead, no rule can match any more, whatever follows.
+
+Take the rule `the text (does | do) not {say}`:
+
+    word       places after it                  matched  dead
+    (start)    the text (does | do) not {say}   no       no
+    the        text (does | do) not {say}       no       no
+    text       does not {say}, do not {say}     no       no
+    does       not {say}                        no       no
+    not        {say}                            no       no
+    mention    (end)                            yes      no
+
+At the third word, "says" instead of "does" leads to no place at all: the state is dead, and the rule cannot match.
+
+All words that no rule names take the same moves, so `Automaton.known` maps them to one symbol, and those that share a
+stem to that stem. This keeps the number of states small.
+"""
 
 from __future__ import annotations
 
@@ -10,61 +42,63 @@ from typing import TypeAlias
 from selfroute.languages.words import is_spaced
 
 MARKS = frozenset(",:.?$")
-CHARACTER = "*"  # any character of a script without spaces
+CHARACTER = "*"  # stands for any character of a script without spaces
 
 
 class Words:
-    """Match one of these words, or of these rows of words; or any word but these.
+    """A pattern that matches one of some words or phrases; or, with `others`, any word except these.
 
     Attributes:
-        words: The words; one that ends in `*` is a stem, and stands for all that begin so.
-        rows: What has to follow the first words of the rows.
-        others: Whether it is any word but these.
+        words: The words. One that ends in `*` is a stem: it stands for every word that starts with it.
+        phrases: Phrases, by their first word: the pattern of the words that have to follow it.
+        others: Whether to match any word except `words`.
     """
 
-    __slots__ = ("_any_character", "_stems", "others", "rows", "words")
+    __slots__ = ("_any_character", "_stems", "others", "phrases", "words")
 
-    def __init__(self, words: Iterable[str], rows: Mapping[str, Words] | None = None, *, others: bool = False) -> None:
-        """Match these words and rows, or all other words."""
-        self.words, self.rows, self.others = frozenset(words), rows or {}, others
+    def __init__(
+        self, words: Iterable[str], phrases: Mapping[str, Words] | None = None, *, others: bool = False
+    ) -> None:
+        """Match these words and phrases, or all other words."""
+        self.words, self.phrases, self.others = frozenset(words), phrases or {}, others
         self._any_character = CHARACTER in self.words
         self._stems = tuple(word[:-1] for word in self.words if word.endswith("*") and word != CHARACTER)
 
     def takes(self, word: str) -> bool:
-        """Tell whether a word, given as the automaton knows it, is one that it matches."""
-        named = word in self.words or (
+        """Return whether this matches a single word, given as `Automaton.known` returns it."""
+        listed = word in self.words or (
             word not in MARKS and (word.startswith(self._stems) or (self._any_character and not is_spaced(word)))
         )
-        return named != self.others
+        return listed != self.others
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Row:
-    """Match these patterns, one after the other."""
+class Concat:
+    """A pattern that matches its items, one after the other."""
 
     items: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Either:
-    """Match one of these patterns."""
+    """A pattern that matches one of its options."""
 
     options: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Many:
-    """Match a pattern any number of times."""
+class Repeat:
+    """A pattern that matches its item any number of times, also not at all."""
 
     item: Pattern
 
 
-Pattern: TypeAlias = Words | Row | Either | Many
+Pattern: TypeAlias = Words | Concat | Either | Repeat
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Place:
-    """What is still to match: a pattern, and then the rest; no place is left where all is matched."""
+    """A point inside a pattern: what has to match next, and what after it. At the end there is `None` instead."""
 
     pattern: Pattern
     rest: _Place | None
@@ -74,68 +108,67 @@ _Moves: TypeAlias = dict[Words, list[_Place | None]]
 
 
 class State:
-    """Where the automaton stands after some words.
+    """The state of the automaton after some words.
 
     Attributes:
-        matched: Whether the pattern is matched.
-        dead: Whether it is not, and can not be any more, whatever follows.
+        matched: Whether the pattern matches.
+        dead: Whether the pattern does not match and cannot match any more, whatever follows.
     """
 
-    __slots__ = ("_automaton", "_moves", "_next", "_starts", "dead", "matched")
+    __slots__ = ("_after", "_automaton", "_moves", "_prefixes", "dead", "matched")
 
     def __init__(self, automaton: Automaton, moves: _Moves, *, matched: bool) -> None:
-        """Stand where these words lead on."""
+        """Make the state with these moves."""
         self._automaton, self._moves, self.matched = automaton, moves, matched
-        self._next: dict[str, State] = {}
-        self._starts: list[str] | None = None
+        self._after: dict[str, State] = {}
+        self._prefixes: list[str] | None = None  # sorted; made when it is first needed
         self.dead = not (moves or matched)
 
     def after(self, word: str) -> State:
         """Return the state after one more word or mark."""
         word = self._automaton.known(word)
-        state = self._next.get(word)
+        state = self._after.get(word)
         if state is None:
             places: set[_Place | None] = set()
             for words, rests in self._moves.items():
                 if words.takes(word):
                     places.update(rests)
-                if word in words.rows:
-                    places.update(self._automaton.place(words.rows[word], rest) for rest in rests)
-            state = self._next[word] = self._automaton.state(frozenset(places))
+                if word in words.phrases:
+                    places.update(self._automaton.place(words.phrases[word], rest) for rest in rests)
+            state = self._after[word] = self._automaton.state(frozenset(places))
         return state
 
     def may_take(self, beginning: str) -> bool:
-        """Tell whether a word that begins so leads on."""
-        if self._starts is None:
-            open_ended = any(words.others for words in self._moves)
-            self._starts = (
-                [""] if open_ended else sorted({word for words in self._moves for word in (*words.words, *words.rows)})
+        """Return whether a word that begins like this may keep the state alive; `beginning` may be a whole word."""
+        if self._prefixes is None:
+            takes_any = any(words.others for words in self._moves)
+            self._prefixes = (
+                [""]
+                if takes_any
+                else sorted({word for words in self._moves for word in (*words.words, *words.phrases)})
             )
-        starts = self._starts
-        if not starts or not starts[0]:
-            return bool(starts)
-        at = bisect_left(starts, beginning)
-        if at < len(starts) and starts[at].startswith(beginning):
+        known = self._prefixes
+        if not known or not known[0]:
+            return bool(known)
+        at = bisect_left(known, beginning)
+        if at < len(known) and known[at].startswith(beginning):
             return True
-        return not self.after(beginning).dead  # a stem that has begun
+        return not self.after(beginning).dead  # longer than a stem that leads on
 
 
 class Automaton:
-    """A pattern, read word by word.
-
-    The states are made as texts come to them (a lazily built deterministic automaton), so that one more word costs a
-    look into a table, whatever the text.
+    """A pattern, and the states that texts have led it to so far.
 
     Attributes:
         start: The state before the first word.
     """
 
     def __init__(self, pattern: Pattern, words: Iterable[str]) -> None:
-        """Prepare to read.
+        """Prepare to match.
 
         Args:
-            pattern: What is to be matched.
-            words: All words and stems that it names; any others it can not tell apart.
+            pattern: The pattern to match.
+            words: All words and stems that the pattern names. It does not tell any others apart.
         """
         self._words = frozenset(words)
         self._stems = frozenset(word[:-1] for word in self._words if word.endswith("*") and word != CHARACTER)
@@ -144,7 +177,7 @@ class Automaton:
         self.start = self.state(frozenset([self.place(pattern, None)]))
 
     def known(self, word: str) -> str:
-        """Return what the pattern knows a word as: itself, its longest stem, or nothing but a word."""
+        """Return the symbol for a word: the word if it is named, else its longest stem, else that of any word."""
         if word in self._words:
             return word
         for end in range(len(word), 0, -1):
@@ -153,19 +186,19 @@ class Automaton:
         return "" if is_spaced(word) else CHARACTER
 
     def state(self, places: frozenset[_Place | None]) -> State:
-        """Return the state for these places."""
+        """Return the one state for these places; make it if it is new."""
         state = self._states.get(places)
         if state is None:
-            moves, matched = self._opened(places)
+            moves, matched = self._expand(places)
             state = self._states[places] = State(self, moves, matched=matched)
         return state
 
-    def _opened(self, places: Iterable[_Place | None]) -> tuple[_Moves, bool]:
-        """Return the words that lead on from some places, where to, and whether all is matched at one."""
+    def _expand(self, places: Iterable[_Place | None]) -> tuple[_Moves, bool]:
+        """Return the moves from some places: words, and the places they lead to; and whether the end is reached."""
         moves: _Moves = {}
-        waiting, seen = list(places), set[_Place | None]()
-        while waiting:
-            place = waiting.pop()
+        pending, seen = list(places), set[_Place | None]()
+        while pending:
+            place = pending.pop()
             if place in seen:
                 continue
             seen.add(place)
@@ -175,15 +208,15 @@ class Automaton:
             if isinstance(pattern, Words):
                 moves.setdefault(pattern, []).append(rest)
             elif isinstance(pattern, Either):
-                waiting += [self.place(option, rest) for option in pattern.options]
-            elif isinstance(pattern, Many):
-                waiting += [rest, self.place(pattern.item, place)]
+                pending += [self.place(option, rest) for option in pattern.options]
+            elif isinstance(pattern, Repeat):
+                pending += [rest, self.place(pattern.item, place)]
             else:
                 for item in reversed(pattern.items):
                     rest = self.place(item, rest)
-                waiting.append(rest)
+                pending.append(rest)
         return moves, None in seen
 
     def place(self, pattern: Pattern, rest: _Place | None) -> _Place:
-        """Return the one place for a pattern before a rest, so that places can be told apart."""
+        """Return the one place for a pattern before a rest, so that places compare by identity."""
         return self._places.setdefault((pattern, rest), _Place(pattern, rest))

@@ -1,11 +1,14 @@
-"""How models decline in Chinese."""
+"""The rules that recognise a decline in Chinese.
+
+Tested only on examples that we wrote ourselves, not on real replies.
+"""
 
 from __future__ import annotations
 
 from selfroute.languages.language import Language
 
 WORDS = {
-    # What the answer is read from: as the prompt gave it, and as a work; simplified and traditional.
+    # Names of the source: the prompt's passages and works, in simplified and traditional characters.
     "text": """文本 文字 文中 文内 文內 文段 段落 段 片段 片断 片斷 原文 正文 全文 上文 下文 本文 此文 该文 該文 块
         塊 分块 分塊 数据块 數據塊 区块 區塊 上下文 语境 語境 背景 摘录 摘錄 节选 節選 引文 引用 内容 內容 信息
         資訊 资讯 訊息 材料 资料 資料 素材 来源 來源 文档 文檔 文件 档案 檔案 书中 書中 书里 書裡 书内 这本书
@@ -16,7 +19,7 @@ WORDS = {
         採訪 对话 對話 记录 記錄 纪录 紀錄 纪要 紀要 菜谱 食谱 食譜 摘要 简介 簡介 案例 搜索结果 搜索結果 搜尋結果
         结果 結果 数据集 數據集 题目 題目 日志 日誌 信件 演讲 演講 这里 這裡 此处 此處 说明文件 說明文件 管理层讨论
         管理層討論 讨论与分析 討論與分析""",
-    # Contracts and laws: what these do not contain or lay down is an answer, unless it is looked for "in" them.
+    # Contracts and laws: what these do not contain is an answer, unless the sentence says that it is not "in" them.
     "deed": """合同 契约 契約 协议 協議 条款 條款 条例 條例 法律 法条 法條 法规 法規 章程 规程 規程 规则 規則 保修
         许可 許可 保单 保單 公约 公約 政策 计划 計劃""",
     "paper": "这份 這份 这篇 這篇 这本 這本 该份 該份 该篇 該篇",
@@ -29,7 +32,7 @@ WORDS = {
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 18* 19* 20* k q a b",
     "in": """中 里 裡 內 内 裏 上 的 里面 裡面 之中 之内 当中 當中 各 这 這 几 幾 本身 , 0 1 2 3 4 5 6 7 8 9 10 至
         到 和 与 與 及 所 提供""",
-    # What is looked for in it.
+    # What is looked for in the source.
     "info": """信息 資訊 资讯 訊息 内容 內容 数据 數據 资料 資料 说明 說明 描述 描写 描寫 记载 记載 記載 记录 記錄
         介绍 介紹 提及 交代 规定 規定 答案 证据 證據 线索 線索 迹象 跡象 细节 細節 详情 詳情 依据 依據 根据 根據
         一项 一項 数值 數值 数字 數字 表述 陈述 陳述 名字 名称 名稱 论述 論述 讨论 討論 解释 解釋 分析 比较 比較
@@ -42,7 +45,7 @@ WORDS = {
         更 其他 其它 可用 这 這 该 該 此 那 些 一 方面 种 種 类 類 额外 額外 进一步 准确 准確""",
     "enough": "足够 足夠 相关 相關 任何 充分 充足 有关 有關 更多 具体 具體 明确 明確 直接",
     "on": "关于 關於 有关 有關 相关 相關 对应 對應 與 与 针对 針對 涉及",
-    # The phrases that name the source before the sentence.
+    # Words of a phrase that names the source before the sentence: "according to the text".
     "by": """仅从 僅從 仅凭 僅憑 根据 根據 依据 依據 依照 按照 按 基于 基於 从 從 由 單憑 单凭 凭 憑 通过 通過 透過
         综合 綜合 在 据 據 就 通读 通讀 查阅 查閱 经过查阅 經過查閱 经 經 经过 經過 阅读 閱讀 查看 仔细 仔細 审阅
         審閱 检查 檢查 鉴于 鑒於 参照 參照 结合 結合 以""",
@@ -77,7 +80,7 @@ WORDS = {
         自始至終 一个字 一個字 只字 全 完全 根本 根本就 确实 確實 其中 有 作 做 过 過 則 则 明文 进一步 進一步 深入
         哪里 哪裡 单独 單獨 本身 再 地方 一处 一篇 一段 实质 充分 足够 正面 公开 针对性 逐项 逐一 个别 确切 確切
         准确 準確 肯定 被 直接地 具体地 能 够 進行 进行 加以 给予""",
-    # How a sentence goes on or ends.
+    # How a sentence continues or ends.
     "describes": """主要 讨论 討論 介绍 介紹 描述 描写 描寫 讲 講 谈 談 关注 關注 聚焦 侧重 側重 重点 重點 集中
         涉及 摘自 只 仅 僅 概述 探讨 探討 阐述 闡述 解释 解釋 涵盖 涵蓋 包含 包括 列 提供 论述 論述 研究 分析 更
         似乎 是 属""",
@@ -88,7 +91,7 @@ WORDS = {
     "other": ", 用 使 采 採 做 改 进 進 参 參 影 收 保 存 传 傳 泄 洩 修 训 訓 测 測 经 經 删 刪",
     "person": "他 她 我 们 們 者 人",
     "verdict": "答案 答 回答 回复 回覆 结论 結論 结果 結果 判定 解答 最终答案 最終答案",
-    # Fillers, and how a sentence goes on that is no decline.
+    # Fillers, and words of sentences that answer after all.
     "hedge": """似乎 好像 看来 看來 看起来 看起來 遗憾的是 遺憾的是 可惜的是 不幸的是 抱歉 很抱歉 非常抱歉 十分抱歉
         对不起 對不起 不好意思 请原谅 請原諒 遗憾 遺憾 很遗憾 很遺憾 恕 呢 可惜 抱歉地 实际上 其实 事实上 总的来说""",
     "so": """因此 所以 故 因而 于是 於是 综上 綜上 综上所述 綜上所述 但 但是 不过 不過 然而 可 可是 却 卻 而 并 並
@@ -107,20 +110,20 @@ WORDS = {
     "inside": """是否 是谁 是誰 是什么 是什麼 是多少 是哪 是何 为什么 為什麼 为何 為何 为多少 為多少 有没有 有沒有
         有关 有關 有无 有無 有多 有何 有哪 关于 關於 由于 由於 对于 對於 用于 用於 位于 位於 了解 行为 行為 有限
         有效 将如何""",
-    # Verbs that end a topic, and Japanese endings.
+    # Verbs, before which a topic ends, and Japanese endings.
     "stops": """, 是 为 為 有 了 于 於 将 將 被 把 显 顯 没 沒 未 不 は を が に て と る し い す た の で も な
         ん れ り ま き く か こ つ ー""",
 }
 
 PARTS = {
-    # A topic may be anything that has no finite verb, but for questions: "is it".
+    # A topic is anything without a finite verb, except within an indirect question: "whether it is".
     "topic": "({any} | {inside}) (-{stops} | {inside})*",
     "det": "({given} ({given} | {number})* | 第 ({given} | {number})*)",
     "page": "({det} ({topic} 的)?)? {text} ({text} | {in})* | {det}? {deed} {in} ({text} | {in})*"
     " | {paper} {topic} {in}*",
     "source": "({topic} 的)? {page}",
     "about": "((对 | 對 | 关于 | 關於 | 就 | 对于 | 對於 | 针对 | 針對 | 按) (-{pause})*)",
-    # The negated verb, with what may come before and after the negation; or: there is no information.
+    # The negated verb, with what may surround the negation; or: there is no information.
     "never": "{adverb}* {about}? {not} ({adverb} | {about} | 在 .. {page})*",
     "says_not": "{never} 人? ({say} | {contain} | (提 | 说 | 說 | 写 | 寫) (. | ,))",
     "none_of": "{adverb}* {none} ({which}* {info} | {which}* {about} (-{pause})* {info} | (-{other})* {info})",
@@ -145,11 +148,11 @@ CHINESE = Language(
         "... , {but} (-{offer})* (. | :)",
         "... . {but} (-{offer})* {worked_out} (-{offer})* (. | :)",
         "{but} (-{offer})* {worked_out} (-{offer})* (. | :)",
-        # Not the text, but people of whom it tells: "those who can not pay must ...".
+        # The subject is people in the text, not the text: "those who cannot pay must ...".
         "({cannot} | {not} | {none}) (-{pause})* 的 (-{pause})* {people} (都 | 均 | 也)? {must} ... .",
     ),
     declines=(
-        # The source does not tell, of whatever topic.
+        # The source does not say, whatever the topic.
         "({source} | {given}* {author} (在 .. {page})?) ,? {not_tell}",
         "(我 {looked})? {adverb}* {not} 任何? {page} {adverb}* ({mention} | {contain} | 讲 | 講 | 写 | 寫)",
         "{det}? {deed} ,? {never} {say}",
@@ -160,7 +163,7 @@ CHINESE = Language(
         "({given}* {info} | {paper} {topic}) 不 (在 | 属于) {page}",
         "{lead} {topic} {not} {adverb}* {outright} 地? {say}",
         "{topic} {not} {outright} 地? {said}",
-        # Nothing is told.
+        # Nothing is said.
         "{adverb}* {not} {adverb}* ({mention} (-{de} | .) | (提到 | 提及) , | {said} .)",
         "{adverb}* {not} {adverb}* {say} (-{pause})* {found} .",
         "({lead} | {though} {page} ... , | 我 {looked}) {so}* ({says_not} (-{de} | .) | {none_of})",
@@ -171,7 +174,7 @@ CHINESE = Language(
         "{not} 在 .. {page} {seek}",
         "{topic}? {info} (不足 | 有限 | 不够 | 不夠 | 缺失) (, | . | 以)",
         "{topic} {not} {adverb}* {said} (. | ,)",
-        # The reader does not know.
+        # The model does not know.
         "({adverb} | 我)* {can_not} (-{de} | .)",
         "(我 们?)? 需要 更多 {which}* {found} (, | . | 才 | 来)",
         "({adverb} | 我)* {unknown} (, | . | {ask})",

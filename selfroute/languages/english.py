@@ -1,11 +1,11 @@
-"""How models decline in English."""
+"""The rules that recognise a decline in English. Measured on real replies."""
 
 from __future__ import annotations
 
 from selfroute.languages.language import Language
 
 WORDS = {
-    # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
+    # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
     "passages": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
         documents statement statements filing filings snippet snippets search_results knowledge_base source
         sources material materials content contents file files""",
@@ -13,9 +13,9 @@ WORDS = {
         chapters transcript author authors editors segment segments page pages table narrative manual guide
         minutes interview letter documentation wiki leaflet ticket email abstract summary record records log
         guidelines""",
-    # What these do not provide or cover is a fact.
+    # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
-    # "According to" speaks of these where a reply declines, of a report or a chunk where it answers.
+    # "According to" one of these begins a decline; according to a report or a chunk, an answer.
     "given_text": "provided given retrieved text texts passage passages context excerpt excerpts information",
     "asked": "information info detail details specifics answer answers question questions data",
     "given": """four five six provided given retrieved supplied available above following preceding financial annual
@@ -31,7 +31,7 @@ WORDS = {
         should seem seems seemed appear appears appeared s m re ve d to able""",
     "not": """not never cannot unable isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't
         hasn't haven't hadn't""",
-    # In the present, as a document does; what people did not say is told in the past.
+    # Present tense only: in the past tense, what somebody did not say is a fact.
     "do_not": "do_not does_not don't doesn't",
     "mention": """mention specify state say reveal address describe discuss explain detail disclose indicate define
         clarify list elaborate identify name outline quantify""",
@@ -42,7 +42,7 @@ WORDS = {
     "say": """mention* specif* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat* outlin*
         clarif* list* explain* name explor* quantif* report* reveal* say says tell* touch* delve* refer* speak
         talk record* answer* convey*""",
-    # What a text offers or not, as does a policy or a law.
+    # What a text may do, but a policy or a law as well.
     "offer": "provid* offer* break project* giv* present* cover* go",
     "tell": """compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat* know verif*
         access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
@@ -51,10 +51,10 @@ WORDS = {
     "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
         answerable determined explained outlined compared quantified calculated inferred elaborated clarified
         explored confirmed established ascertained verified defined spelled assessed""",
-    # Of these a bare "is not told." is enough; others may be facts: "was not confirmed."
+    # A bare "is not mentioned." declines; with the other participles it may be a fact: "was not confirmed."
     "mentioned": """mentioned specified stated indicated detailed disclosed revealed outlined elaborated named spelled
         explained described""",
-    # What "we" can not, if it is the reader; "we" may also be who wrote the text: "We do not offer refunds."
+    # What "we cannot" if "we" is the model; it may also be the author of the text: "We do not offer refunds."
     "knows": "find determine know tell say see locate answer identify infer conclude verify provide* comment",
     "given_out": "provided given available",
     "found": """found located known present visible recorded documented said named included listed reported seen clear
@@ -72,14 +72,14 @@ WORDS = {
     "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
         answer* data evidence record*""",
     "finds": "find found see saw",
-    # Fillers.
+    # Fillers that may come before the sentence.
     "hedge": "unfortunately regrettably sadly sorry however actually but and so therefore thus alas well hmm overall",
     "greeting": """hello hi sure okay ok great_question good_question thank_you_for_your_question
         thanks_for_your_question honestly to_be_honest as_far_as_i_can_tell from_what_i_can_see let_me_check""",
     "reading": """the careful carefully thorough my of on to a review reviewing reviewed reading read analysis analyzing
         analysing examining examined examination searching searched checking checked looking looked through at
         information only solely what is""",
-    # How a sentence goes on that is no decline.
+    # Words at which a topic ends, and words of sentences that answer after all.
     "stops": """which is are was were be been being am remain remains do does did has have had can could will would may
         might should seem seems appear appears says said stated shows suggest suggests argue argues indicates
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
@@ -93,7 +93,7 @@ WORDS = {
         dividing multiplying""",
     "telling": """mention* discuss* describ* focus* refer* provid* infer* lack* not no never only rather instead
         contain* suggest* indicat* cover* stat* say* appear* seem* does do about""",
-    # How an explanation begins that follows the refusal without a mark.
+    # How an explanation begins that follows the refusal without a punctuation mark.
     "because": """the this these those that your because i we since given based due per according without there not none
         no neither nothing nowhere insufficient unfortunately sorry however it they although while please if
         note explanation passages question""",
@@ -153,7 +153,7 @@ ENGLISH = Language(
         "{link} ({the} | {given} | {passages} | {work} | {asked} | what | .)",
     ),
     declines=(
-        # The text does not tell.
+        # The text does not say.
         "(as | since | because)? {the_text} {says_not}",
         "(as | since | because)? {the_work} {never} ({say} | {offer} | {tell} {in_text})",
         "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
@@ -176,12 +176,12 @@ ENGLISH = Language(
         "{none} -{pause} ... {be} {adverb}* ({mentioned} {end} | ({told} | {given_out}) {where})",
         "{none} {asked} found? {end} | {lead} {none} -{pause} ... {be} {given_out} {end}",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
-        # The reader does not know.
+        # The model does not know.
         "i ({looked} (and | but))? {never} ({say} | {offer} | {tell} | {possible} | {passages} | .)",
         "we ({looked} (and | but))? {never} {knows}",
         "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further))",
         "(i | we) ({aux} | {adverb})* {finds}? (no {knowledge} | nothing)",
-        # What was asked for is not told.
+        # What was asked for is not stated.
         "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {offer} | {tell} | {possible} | in {the_text})",
         "{the_asked} ({aux} | falls)* (outside | beyond) (the | scope | of)* {given}* ({passages} | {work})",
         "it {never} ({told} ({end} | {about}) | {possible} | possible to ({say} | {tell}) | {given_out} {where})",
@@ -190,7 +190,7 @@ ENGLISH = Language(
         "(unable | not able | not possible | impossible | cannot) to? ({say} | {offer} | {tell})",
         "(not {inside} | {not} know {end} | nothing {be} {adverb}* {told})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
-        # The topic of the question is not told.
+        # The topic of the question is not mentioned.
         "({the} | {whether}) .. {never} ({mentioned} | provided | given) {end}",
         "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {where}",
         "{the} .. {do_not} {adverb}* {mention}",

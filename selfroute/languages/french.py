@@ -1,11 +1,14 @@
-"""How models decline in French."""
+"""The rules that recognise a decline in French.
+
+Tested only on examples that we wrote ourselves, not on real replies.
+"""
 
 from __future__ import annotations
 
 from selfroute.languages.language import Language
 
 WORDS = {
-    # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
+    # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
     "passages": """papier papiers texte textes passage passages extrait extraits contexte contextes document documents
         fragment fragments paragraphe paragraphes contenu éléments pages section sections parties chapitre
         chapitres page segment segments partie morceau morceaux bloc blocs chunk chunks snippet snippets fichier
@@ -95,7 +98,7 @@ WORDS = {
     "sees": "trouve trouvons dispose disposons vois voyons",
     "missing": "manquant*",
     "lacking": "insuffisant* absent* muet* inconnu* manque* impossible introuvable* indisponible*",
-    # Fillers.
+    # Fillers that may come before the sentence.
     "hedge": """hélas mes_excuses toutes_mes_excuses toutefois cependant mais en_revanche donc ainsi par_conséquent
         certes je_suis_au_regret excusez_moi je_constate_qu je_constate_que veuillez_m_excuser
         je_vous_prie_de_m_excuser je_vous_présente_mes_excuses pardonnez_moi bien en_fait en_réalité néanmoins
@@ -103,7 +106,7 @@ WORDS = {
         je_présente_mes_excuses pour_autant_que_je_sache autant_que_je_sache pour_autant_que_je_puisse_en_juger""",
     "apology": """désolé désolée je_suis_désolé je_suis_désolée je_m_excuse navré navrée pardon je_regrette
         malheureusement""",
-    # How a sentence goes on that is no decline: the topic of a decline comes before "ne".
+    # Words that no topic contains, mostly finite verbs: in a decline the topic comes before "ne".
     "stops": """, ne n est sont était étaient fut furent ont avait avaient eut sera seront peut peuvent doit doivent
         fait font dit disent indique indiquent montre montrent va vont vient vit prend prennent compte repose
         reposent permet permettent représente représentent propose proposent utilisent raconte porte s se comprend
@@ -122,7 +125,7 @@ WORDS = {
 }
 
 PARTS = {
-    # Its names: "the text", a work, what was asked for; and where it stands.
+    # Phrases: the text, a work, what was asked for, and where something is written.
     "head": "({passages} | {work} | {given} | {number} | {the} | ,)* (({of} | que {that}) ..)?",
     "the_text": "({the} | {given})* ({passages} | {data} {given}) {head}",
     "the_work": "({the} | {given})* {work} {head}",
@@ -139,7 +142,7 @@ PARTS = {
     "some": "({lots})* {information}",
     "any_info": "({lots})* ({information} | {findings})",
     "there_is": "il {ne} (y {be} | existe) {adverb}* {not}",
-    # "ne ... pas" around the verb: the text does not tell.
+    # "ne ... pas" around the verb: the text does not say.
     "names_not": "{ne} {clitic}* {names} {adverb}* (d | de | a)? {not}"
     " | {ne} (semble | semblent) {adverb}* pas {adverb}* ({names} | {holds})"
     " | {ne} (porte | portent | se rapporte | se rapportent) {adverb}* pas {adverb}* sur",
@@ -148,14 +151,14 @@ PARTS = {
     "mute": "(garde | gardent) le silence | (est | sont | reste | restent) (muet | muette | muets | muettes)",
     "silent": "{names_not} | {holds_not} | {can_not} | {mute} | {ne} (est | sont) d aucun (secours | aide)"
     " | (est | sont | reste | restent) {adverb}* {lacking} | {ne} (a | ont) {adverb}* {not} {adverb}* {told}",
-    # The reader does not know.
+    # The model does not know.
     "reader_not": "{can_not} | {ne} {clitic}* (sais | savons) {adverb}* (pas | rien) ({end} | {who} | {adverb})"
     " | {ne} {clitic}* {sees} {adverb}* {not}"
     " | {ne} (ai | avons) {adverb}* (trouvé {in_text}? {not} | {some}"
     " | {not} (accès | trouvé | pu {clitic}* (trouver | {inf})))"
     " | (suis | sommes) (dans l impossibilité | incapable | incapables) (de | d) {clitic}* {inf}"
     " | {ne} (suis | sommes) {adverb}* pas (en mesure | capable | certain | sûr)",
-    # What was asked for is not told.
+    # What was asked for is not stated.
     "told_not": "{ne} {clitic}* ((est | sont) {adverb}* {not} {adverb}* ({told} | ({treated} | {known} | {given_out})"
     " {adverb}* {in_text}) | (est | sont) {told} (nulle | à aucun)"
     " | (a | ont) {adverb}* {not} {adverb}* été {adverb}* ({told} | {given_out} {end} | ({treated} | {given_out})"
@@ -183,7 +186,7 @@ FRENCH = Language(
         "(je | j | il) ({ne} | ai | est | manque) | aucun | aucune | rien",
     ),
     declines=(
-        # The text does not tell.
+        # The text does not say.
         "(puisque | comme | car)? {the_text} {aside}? {silent}",
         ("{the_work} {aside}? ({names_not} | {holds_not} {any_info} | {ne} (a | ont) {adverb}* {not} {told} | {mute})"),
         (
@@ -221,12 +224,12 @@ FRENCH = Language(
         "{some} (non ({told} | {given_out}) | {missing} | {lacking})",
         "((non | pas) {told} | question sans réponse | inconnu | inconnue | aucune idée) ({end} | {in_text})",
         "((c | il) est)? (impossible | incapable) (à | de | d) {clitic}* ({inf})",
-        # The reader does not know.
+        # The model does not know.
         "(je | nous) {reader_not} | je l ignore | j ignore",
         "on ({can_not} | ignore | {ne} (sait {adverb}* pas | saurait | {clitic}* (trouve | apprend) {adverb}* {not}))",
         "vous {ne} trouverez {not}",
         "pour (y répondre | répondre ..) , il (faudrait | manque)",
-        # What was asked for is not told.
+        # What was asked for is not stated.
         "{topic_not} | {apology} ,? (mais | que)? .. {told_not}",
         "{lead} {article} .. {ne} (est | sont) {adverb}* {not} {known}",
         "{article} .. {ne} {clitic}* ({names} | {holds}) ({soft} {not} | {not} ({soft} | {in_it}))",
@@ -238,7 +241,7 @@ FRENCH = Language(
             " | {ne} trouve pas de réponse | {ne} {figure} {adverb}* {not})"
         ),
         "{article} .. ({ne} peut {adverb}* pas? être {known} {in_text} | est {adverb}* {lacking} {in_text})",
-        # The text tells of something else.
+        # The text is about something else.
         "{article} .. est {adverb}* {told} ... , mais ({topic_not} | on {ne})",
         (
             "({the_text} | {the_work}) {clitic}? {describes} ... (. | , | ,? mais) {opener} {lead}? (({the_text} | ils"

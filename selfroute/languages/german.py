@@ -1,11 +1,14 @@
-"""How models decline in German."""
+"""The rules that recognise a decline in German.
+
+Tested only on examples that we wrote ourselves, not on real replies.
+"""
 
 from __future__ import annotations
 
 from selfroute.languages.language import Language
 
 WORDS = {
-    # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
+    # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
     "passages": """text texte texten textes textstelle* textpassage* textauszug* textabschnitt* textausschnitt*
         textteil* textstück* textblock* textfragment* textsegment* textquelle* passage* abschnitt* absatz* auszug*
         ausschnitt* kontext* dokument* unterlage* chunk* segment* fragment* snippet* block* inhalt* datei* teil
@@ -20,7 +23,7 @@ WORDS = {
         beitrag beitrags zusammenfassung* transkript* anhang geschichte szene* bilanz* quartalsbericht* prospekt*
         formular* erzähler* abschluss* lagebericht* gespräch* dialog* schrift* notiz* urteil* richtlinie*
         broschüre* katalog* fußnote* abstract werk werks eintrag eintrags übersicht* material* quelle*""",
-    "paper": "paper papers",  # not after "in" alone, which English does as well
+    "paper": "paper papers",  # not after a bare "in", since "in paper 2" is English as well
     "information": """information* angabe* auskünfte aussage* detail* einzelheit* erwähnung* anhaltspunkt* aufschluss
         antwort* erklärung* aufschlüsselung* bezug verweis* rückschlüsse rede auskunft* diskussion* erörterung*
         beschreibung* darstellung* nennung* anspielung* spezifikation*""",
@@ -109,7 +112,7 @@ WORDS = {
     "open": "unklar unbekannt offen",
     "apart": """darauf ein an auf aus fest weiter hervor vor näher genau zu zum zur über auseinander offen dar auf_die
         darauf_ein ausdrücklich her bereit dazu ob wie was wer wann wo warum welch* dass woher wohin weshalb""",
-    # Fillers.
+    # Fillers that may come before the sentence.
     "hedge": """leider bedauerlicherweise es_tut_mir_leid aber doch jedoch daher deshalb also somit nun ich_bedaure
         ich_bedauere es_tut_mir_sehr_leid leider_nein entschuldigen_sie ich_bitte_um_verzeihung bedauerlich
         es_scheint_dass allerdings tatsächlich verzeihen_sie""",
@@ -120,7 +123,7 @@ WORDS = {
         detailliert* zusätzlich* relevant* separat* wörtlich* zuverlässig* vergleichbar* tatsächlich*
         entsprechend* sonstig* exakt* präzis* einschlägig* unmittelbar* etwas irgendwelche anderen andere
         unterstützend*""",
-    # How a sentence goes on that is no decline: the topic of a decline comes before its finite verb.
+    # Words that no topic contains, mostly finite verbs: in a decline the topic comes before the finite verb.
     "stops": """, wird werden ist sind wurde wurden war waren kann können konnte konnten muss müssen musste soll sollen
         sollte sollten darf dürfen durfte will wollte hat haben hatte hatten gibt gab geht ging gehen kommt kam
         steht stand liegt lag lässt ließ bleibt blieb beträgt betrug betrugen belief belaufen stieg sank fiel
@@ -142,7 +145,7 @@ WORDS = {
 }
 
 PARTS = {
-    # Its names: "the text", a work, what was asked for; and where it stands.
+    # Phrases: the text, a work, what was asked for, and where something is written.
     "head": "({passages} | {work} | {given} | {number} | {the} | {prep} | ,)* (({of} | , die sie) ..)?",
     "the_text": "({the} | {given})* ({passages} | {given} {data}) {head}",
     "the_work": "({the} | {given})* ({work} | {paper}) {head}",
@@ -150,14 +153,14 @@ PARTS = {
     "the_asked": "({the} | {given})* {asked}",
     "in_text": "{prep} (({prep} | {the} | {given})* ({passages} | {work} | {asked}) | {the} {paper}) {head}",
     "end": ". | , | :",
-    # What stands between a verb and its denial; and the denial of all information.
+    # What may come between a verb and its negation; and the negation of all information.
     "mid": "({adverb} | {about} | {in_text} | ({the} | {prep} | {about}) -{stops} (-{stops})?)*",
     "lack": "({no} | {not} (genug | {specific} | {the}) | zu wenig) ({specific} | genug)*",
     "zero": "({adverb} | {not})* {lack} ({information} | {findings})",
     "there_is_no": "{mid} ({lack} ({information} | {findings} {in_text}) | {in_text} {mid} {zero})",
     "can_not": "({not} {mid} {inf} | nichts {mid} {inf} | {zero} | weder .. {inf} | {not} (finden | helfen))",
     "silent": "{mid} ({zero} | {not} {adverb}* ({apart} | {end} | {the} | {prep}) | nichts)",
-    # A finite verb and its denial, whatever stands before it.
+    # A finite verb and its negation, whatever comes before it.
     "denied": "{be} {mid} ({not} {adverb}* ({told} | {possible}) | nichts ({told} | {possible}) | {lack}"
     " {information} | {in_text} {mid} {lack} {information} | {not} zu {inf} | {not} von .. rede)"
     " | ({be} | {was}) {mid} {in_text} {mid} ({not} | {zero}) {adverb}* ({told} | {treated} | {possible})"
@@ -178,7 +181,7 @@ PARTS = {
     " | {suffices} ({the} | {given})* ({information} | {passages}) {head} {mid} {not}"
     " | {quiet} ({about} | {adverb})* ({source})"
     " | {lacking} ({mid} {specific}* {information} | {in_text})",
-    # What the text does not tell: it is the subject, and the verb has its place.
+    # What follows the text as the subject: its verb and the negation.
     "says_not": "({holds} | {names}) {mid} {zero}"
     " | {names} {mid} ({no} | weder | {not} {adverb}* ({the} | {whether}))"
     " | ({names} | {gives}) .. {not} {adverb}* ({end} | {apart} | und) | {turns} sich {mid} {not}"
@@ -187,7 +190,7 @@ PARTS = {
     "text_says_not": "({holds} | {names} | {gives}) .. ({no} | weder)"
     " | ({holds} | {names} | {gives}) .. {not} {adverb}* ({end} | {apart} | {the} | {prep})"
     " | {suffices} {mid} {not} | {be} .. {not} {possible} | {names} (-{stops})* , {but} {not}",
-    # What may stand before the finite verb.
+    # What may come before the finite verb.
     "info_topic": "{specific}* {information} ..",
     "topic": "{about} | hier | darin | es | {info_topic} | {specific}* {findings} .. | {specific} .."
     " | ({the} | {regarding}) .. (, (der | die | das | den) ... ,)?"
@@ -197,7 +200,7 @@ PARTS = {
     "lead": "({in_text} | {the_text} zufolge | nach .. {in_text} | soweit ...) (, | :)?",
     "opener": "(({hedge} | {apology}) ,?)*",
     "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
-    # The reader does not know.
+    # The model does not know.
     "reader_not": "{can} ({mid} {can_not} | .. {not} {adverb}* {inf}) | (weiß | wissen) {mid} {not}"
     " | (bin | sind) {mid} {not} (in der lage | sicher | befugt)"
     " | (habe | haben | finde | sehe | fand) {mid} ({zero} | {not} gefunden)",
@@ -219,7 +222,7 @@ GERMAN = Language(
         "(ich | es) ({be} | {can} | gibt | steht | weiß | habe)",
     ),
     declines=(
-        # Something, not the text, is the subject.
+        # The subject is something other than the text.
         "{denied}",
         "({topic} | {apology} ,? aber? ..) {denied}",
         "es ({be} | {was} | gibt) {mid} {no} (-{comma})* ({told} | {in_text})",
@@ -237,11 +240,11 @@ GERMAN = Language(
         "{the} .. ({holds} | {names} | {gives}) {adverb}* {in_text} {adverb}* ({no} | {not})",
         "{the} .. (nennt | nennen | erwähnt | erwähnen | gibt | geben | legt | legen) .. {not} {soft}",
         "(da | weil) {the_text} {mid} {zero}",
-        # The reader does not know.
+        # The model does not know.
         "(ich | wir) ((habe | haben) ... (, | und) {opener} (ich | wir)?)? {reader_not}",
         "man ({can} {mid} ({in_text} | {about}) {mid} {can_not} | (erfährt | findet) {mid} ({not} | nichts | {zero}))",
         "mir {lie} {mid} {zero}",
-        # What was asked for is not told.
+        # What was asked for is not stated.
         "{info_lacks}",
         "{the_asked} .. (({be} | wäre) {mid} {not} (ausreichend | genug | möglich) | {suffices} {mid} {not})",
         "({lead} | es) (ist | wäre) {mid} {not} möglich ({end} | {in_text} | .. zu {inf})",
@@ -251,7 +254,7 @@ GERMAN = Language(
         "({unsaid} | {not} {in_text}? ({told} | {treated} | {possible} | bekannt)) ({end} | {in_text})",
         "(nirgends | nirgendwo | in {no} {the_text}) {in_text}? ({be} | findet | steht)",
         "weder ({in_text} | ... ({be} | {was}) ... {told})",
-        # The text tells of something else.
+        # The text is about something else.
         (
             "(({source}) {describes} | {in_text} (geht es um | werden | wird)) ... (. | , | und | ,? {but})"
             " {opener} {lead}? (({topic} | {source})? ({denied} | {says_not}) | {info_lacks}"

@@ -1,4 +1,4 @@
-"""All languages together."""
+"""The rules of all languages, compiled together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfroute.languages.french import FRENCH
 from selfroute.languages.german import GERMAN
 from selfroute.languages.japanese import JAPANESE
 from selfroute.languages.language import Language
-from selfroute.languages.notation import Rules, compiled
+from selfroute.languages.notation import Rules, compile_rules
 from selfroute.languages.spanish import SPANISH
 
 LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
@@ -21,7 +21,7 @@ LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The first states of the automata that read a reply, one for each kind of rules of a `Language`."""
+    """The compiled rules of some languages: for each kind of rule of a `Language`, the first state of its automaton."""
 
     declines: State
     answers: State
@@ -30,14 +30,14 @@ class Grammar:
 
     @classmethod
     def of(cls, languages: Sequence[Language]) -> Grammar:
-        """Make the automata for some languages.
+        """Compile the rules of some languages.
 
         Raises:
-            ConfigurationError: A rule can not be read.
+            ConfigurationError: A rule cannot be read.
         """
 
         def start(kind: str, *, opened: bool) -> State:
-            return compiled(
+            return compile_rules(
                 Rules(
                     rules=getattr(language, kind),
                     start=f"(({') | ('.join(language.labels)}))? {language.start}" if opened else "",
@@ -57,19 +57,19 @@ class Grammar:
 
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
-    """Return the grammar of all languages."""
+    """Return the grammar of all languages; compile it when it is first needed."""
     return Grammar.of(LANGUAGES)
 
 
 def add_language(language: Language) -> None:
-    """Teach this process one more language, or new rules for one of the same name.
+    """Add a language for this process, or replace the rules of the language with the same name.
 
     Args:
-        language: Its rules.
+        language: The rules of the language.
 
     Raises:
-        ConfigurationError: A rule can not be read.
+        ConfigurationError: A rule cannot be read.
     """
     Grammar.of([language])
-    LANGUAGES[:] = [*(one for one in LANGUAGES if one.name != language.name), language]
+    LANGUAGES[:] = [*(known for known in LANGUAGES if known.name != language.name), language]
     grammar.cache_clear()

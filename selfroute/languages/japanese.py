@@ -1,4 +1,7 @@
-"""How models decline in Japanese."""
+"""The rules that recognise a decline in Japanese.
+
+Tested only on examples that we wrote ourselves, not on real replies.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ _CHINESE = """是 为 為 于 這 这 没 沒 们 們 从 從 对 對 关 说 �
     间 还 进 过 吗 并 无 办 业 东 车 长 门 见 议 记 论 设 证 评 语 请 调 谁 转 那 书 仅 传 几 很 给 两"""
 
 WORDS = {
-    # What the answer is read from, and what is looked for in it.
+    # Names of the source, and of what is looked for in it.
     "text": """本文 全文 文中 文章 本書 原文 文 文書 文脈 文献 文面 書面 書類 書籍 書中 一節 一文 一部 部分 箇所
         範囲 パート テキスト テクスト コンテキスト コンテクスト パッセージ パラグラフ チャンク ブロック セグメント
         スニペット フラグメント 断片 節 章 段落 項 項目 抜粋 引用 ソース 情報源 出典 出所 ドキュメント ファイル
@@ -35,7 +38,7 @@ WORDS = {
     "kana": """さ れ て い お り ら か え る き で し げ け べ に っ は が す こ と つ み め わ せ ち あ も を く
         出 た ま う よ ろ び む""",
     "ending": "た の が も よ か し で け と , . :",
-    # Verbs, by their characters: of telling, and (of the source alone) of knowing and containing.
+    # Characters that verbs are written with: verbs of saying, and (if the source is named) of knowing and containing.
     "tell": """開示 記 載 述 書 触 言 及 明 示 語 説 定 報 告 指 掲 登 扱 伝 挙 義 紹 介 論 議 規 詳 かれ のっ
         取り上げ 描写 描か 検討 考察 探求 分析 概説 特定 具体 列挙 列記 引用 網羅 カバー 強調 話題 解説 区分 区別
         細分 分けられ 暗示 反映 答え""",
@@ -50,7 +53,7 @@ WORDS = {
     "unknown": "何とも言え わか 分か 判り 存じ 知り 答え お答え 回答 判断 特定 判別 確認",
     "doing": "し いた でき する こと ことは が り ら れ え か つき で き",
     "certain": "断定 確定 お答え 特定 判断 確認 回答 推測 判別",
-    # Fillers, and how a sentence goes on that is no decline.
+    # Fillers, and words of sentences that answer after all.
     "hedge": "申し訳 すみません すいません 残念 恐れ入 恐縮 大変 せっかく ごめん 遺憾 失礼 あいにく",
     "then": "しかし ただし ですが 一方 なお したがって そのため よって また だが けれども しかしながら",
     "worked_out": "計算 算出 わかります 分かります 求め 足す 足し 引く 引き 読み取れます",
@@ -63,27 +66,27 @@ WORDS = {
     "inside": """まで まれ また または まま まち まず ずれ あるいは もしくは 与え 関与 付与
         給与 寄与 賞与 供与 授与 行為 為替 被験 被害 被告 被保 将来 将軍 把握 その他 他の 他に 他社 他者 他国 他人
         他方 該当 当該 皇后 是正 是非""",
-    # What ends a phrase: polite endings, and Chinese; and what ends a topic: its particle, too.
+    # Where a phrase ends: at polite endings and Chinese characters; a topic also ends at its particle.
     "ends": f"ま は {_CHINESE}",
     "stops": f", は ま {_CHINESE}",
 }
 
 PARTS = {
-    # A sentence names its topic, then the source, then what is not done. A topic ends at its particle.
+    # A sentence names its topic, then the source, then what is not said. A topic ends at its particle.
     "topic": "({any} | {inside}) {rest}",
     "rest": "(-{stops} | {inside})*",
     "phrase": "(-{ends} | {inside})*",
-    # A phrase of the sentence: "of the price", "on the price".
+    # A phrase about the topic: "of the price", "on the price".
     "as_to": "{phrase} {particle} {particle}* ,? {adverb}*",
     "from": "{text} {in}* (から | で | に) {this}*",
     "page": "{this}* {from}? ({given} {topic})? ({work} の)? {text} ({text} | {in})*",
     "source": "({topic} の)? {page} {where} {at}* ,?",
     "within": "{page} {at} {at}* ,?",
-    # "According to the text," and "the text tells this, but".
+    # "According to the text," and "the text says this, but".
     "lead": "({topic} の)? {page} (によ | に基 | から | を | に従 | で | に照) (-{comma})* ,"
     " | {page} (に | で | にあるの)? は ,? ... ({though} ,? | です . | ます . {then} ,? | {describes} {kana}* ます .)"
     " | {topic} (につ い ては? .. | に? は) {adverb}* ({tell} | 出) ({tell} | {kana})* {though} ,",
-    # The verb, its endings and the negation: of telling or knowing, of telling, of what stands told, of being there.
+    # Negated verbs: to say or know, to say, to be said, to exist.
     "not": "(ません | おらず | なく | ない {ending} | なかった {ending} | かね)",
     "tells_not": "({tell} | {judge}) ({tell} | {judge} | {kana})* {not}",
     "telling_not": "({tell} | {rendered}) ({tell} | {kana})* て {kana}* {not} | 出 て {kana}* {not}",
@@ -107,13 +110,13 @@ JAPANESE = Language(
         "{then} ,? (-{offer})* {worked_out} (-{offer})* .",
     ),
     declines=(
-        # The source does not tell, of whatever topic.
+        # The source does not say, whatever the topic.
         "({source} | ({topic} の)? {within} | {lead}) {as_to}? {telling_not}",
         "{source} {adverb}* {as_to}? ({tells_not} | 不明)",
         "{lead} {rest} は ,? {as_to} {outright} ({tell} | {kana})* {not}",
         "{topic} は ,? {within} {as_to} {telling_not}",
         "{topic} {particle} {particle}* ,? {within} {adverb}* {tells_not}",
-        # What was asked for is not told.
+        # What was asked for is not stated.
         "{topic} (は | が | につ い ては | まで は) ,? {adverb}* {told_not}",
         "{topic} は ,? ({certain} {kana}* でき | わかり | 分かり) ません (. | ,)",
         "{topic} を {adverb}* ({certain} | 計算 | 算出 | 見つけ) {kana}* でき {kana}* {not} (. | ,)",
@@ -128,7 +131,7 @@ JAPANESE = Language(
         "(さら に | 追加 の | より 多く の) {info} が 必要",
         "{page} は {phrase} 十分 (な {kana}*)? で は (あり)? {not}",
         "{topic} {particle}* ,? {within} (ない {ending} | ありま せん)",
-        # The reader does not know.
+        # The model does not know.
         "((私 に は)? {unknown} {doing}* | 見つか り) {not} ます? で? し? た? .",
         "(この | その | ご) 質問 には? (お? 答え | 回答) {kana}* {not}",
         "({topic} は)? 不明 (です)? .",

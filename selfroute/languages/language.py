@@ -1,4 +1,4 @@
-"""What a language has to say about declines."""
+"""The rules by which a reply in one language is judged."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Language:
-    """Rules by which a language declines, in the notation of `selfroute.languages.notation`.
+    """The rules by which a reply in one language is judged, in the notation of `selfroute.languages.notation`.
 
     Examples:
         >>> latin = Language(
         ...     name="Latin",
-        ...     declines=("{text} non {tells}",),
+        ...     declines=("{text} non {says}",),
         ...     labels=("responsum :",),
-        ...     words={"text": "liber libri", "tells": "dicit dicunt narra*"},
+        ...     words={"text": "liber libri", "says": "dicit dicunt narra*"},
         ... )
 
     Attributes:
-        name: Its name.
-        declines: How a reply opens that declines.
+        name: The name of the language.
+        declines: How a reply that declines begins: "The text does not mention".
         start: What may come before that, after a label: "Unfortunately,", "Based on the passages,".
-        answers: How the sentence that declines goes on, from its first word, where the reply answers after all.
-        labels: What may stand before the refusal: "Answer:".
-        explains: How an explanation opens that follows the refusal without a mark.
-        words: Lists of words, by name.
-        parts: Parts of rules, by name.
+        answers: Whole sentences, from their first word, that begin like a decline but answer after all: "The text does
+            not say so directly, but adding both figures gives 42".
+        labels: What may come before the refusal or a decline: "Answer:".
+        explains: How an explanation begins that follows the refusal without a punctuation mark: "Unanswerable because".
+        words: Lists of words that rules refer to, by name.
+        parts: Expressions that rules are composed of, by name.
     """
 
     name: str

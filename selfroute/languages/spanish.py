@@ -1,11 +1,14 @@
-"""How models decline in Spanish."""
+"""The rules that recognise a decline in Spanish.
+
+Tested only on examples that we wrote ourselves, not on real replies.
+"""
 
 from __future__ import annotations
 
 from selfroute.languages.language import Language
 
 WORDS = {
-    # What the answer is read from: as the prompt gave it, and as a work that says some things and not others.
+    # Names of the source: the passages ("context"), and works ("report"), whose silence may be an answer.
     "passages": """texto textos pasaje pasajes fragmento fragmentos contexto contextos documento documentos
         documentación extracto extractos párrafo párrafos página páginas sección secciones apartado apartados
         información informaciones contenido contenidos parte partes segmento segmentos trozo trozos bloque bloques
@@ -119,14 +122,14 @@ WORDS = {
         puedo_ofrecer puedo_proporcionar puedo_ofrecerte puedo_proporcionarte parece_haber hemos_podido_encontrar
         aparece logré_hallar pude_identificar puedo_identificar logro_localizar""",
     "lacking": "insuficiente* falta* carece* desconocid* imposible",
-    # Fillers.
+    # Fillers that may come before the sentence.
     "hedge": """ahí aquí allí desgraciadamente desafortunadamente perdone perdona me_temo siento lamento
         lamento_informar sin_embargo no_obstante pero por_tanto por_lo_tanto en_consecuencia así_pues así_que y
         que mis_disculpas por_desgracia me_disculpo_pero mil_disculpas pido_disculpas le_pido_disculpas
         les_pido_disculpas mis_más_sinceras_disculpas perdona_pero en_realidad de_hecho por_consiguiente
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
     "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
-    # How a sentence goes on that is no decline: the topic of a decline comes before "no".
+    # Words that no topic contains, mostly finite verbs: in a decline the topic comes before "no".
     "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
         dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
         propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
@@ -143,7 +146,7 @@ WORDS = {
 }
 
 PARTS = {
-    # Its names: "the text", a work, what was asked for; and where it stands.
+    # Phrases: the text, a work, what was asked for, and where something is written.
     "head": "({passages} | {work} | {given} | {number} | {the} | ,)* (({of} | que {that}) ..)?",
     "the_text": "({the} | {given})* {passages} {head}",
     "the_work": "({the} | {given})* {work} {head}",
@@ -159,7 +162,7 @@ PARTS = {
     "lots": "{any} | {adverb} | {the} | {enough} | más | otra",
     "some": "({lots})* {information}",
     "any_info": "({lots} | {given})* ({information} | {findings})",
-    # What follows the text: it does not tell; a work has to be silent about information.
+    # What follows the text as the subject: it does not say; for a work, it has to lack information.
     "no": "{not} {adverb}* {clitic}* {clitic}*",
     "can_not": "{can} {adverb}* (de | a | que)? {clitic}* {inf}",
     "tells_not": "{not} {adverb}* {it}* (({seems} {adverb}* {clitic}*)? {tells} | {has} {told}"
@@ -168,7 +171,7 @@ PARTS = {
     "silent": "{tells_not} | {no} ({holds} | {seems} {holds}) | no (tiene | tienen) ({some} | relación | nada)"
     " | {lacking} | (es | son | resulta) {adverb}* {lacking}"
     " | {not} (es | son | resulta) {adverb}* {enough} | nada (dice | dicen | indica)",
-    # What was asked for is not told.
+    # What was asked for is not stated.
     "told_not": "({not}) {adverb}* (se {adverb}* ({names} | {has} {told} | {past} {adverb}* ({end} | {in_text}))"
     " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
     " | (parece | parecen) {told_se}"
@@ -192,7 +195,7 @@ SPANISH = Language(
         "no se | no hay | no consta | falta",
     ),
     declines=(
-        # The text does not tell.
+        # The text does not say.
         "{the_text} {aside}? {silent}",
         "{the_work} {aside}? {tells_not}",
         (
@@ -202,7 +205,7 @@ SPANISH = Language(
         "ni ({the_text} | {the_work}) ni ({the_text} | {the_work}) ({names} | {holds} | {tells})",
         "nada {in_text} ({names} | {holds} | {tells})",
         "(si bien | aunque) ({the_text} | {the_work}) (-{comma})* , {silent}",
-        # There is no information; the subject stands behind.
+        # There is no information; the subject comes after the verb.
         "{told_not}",
         (
             "no ({hay} | {appears} | {stands} | tiene) ({some} | {any_info} {given}*"
@@ -216,7 +219,7 @@ SPANISH = Language(
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
         "(no {told} | sin (respuesta | información | datos) | desconocido | desconocida | ni idea) ({end} | {in_text})",
-        # The reader does not know.
+        # The model does not know.
         (
             "(yo | nosotros)? no {clitic}* ({know} ({any_info} | {end} | {who}) | {able} {adverb}* (de | a)? {clitic}*"
             " {inf} | (estoy en condiciones | soy capaz) de {inf} | estoy seguro)"
@@ -229,7 +232,7 @@ SPANISH = Language(
         "(no ((está | queda) claro | se sabe ,? {in_text}) | {lead} no se sabe {who})",
         "(me resulta | me es | es | resulta)? imposible {clitic}* {inf}",
         "para (responder | contestar) .. {needs}",
-        # What was asked for is not told.
+        # What was asked for is not stated.
         "({article} | {apology} ,? (pero | que)?) .. {told_not}",
         "{article} .. no ({names} | {holds} | (ha | han) {told}) ({soft} | {in_it})",
         "{lead} no (consta | constan | figura | figuran) ",
@@ -241,7 +244,7 @@ SPANISH = Language(
             " no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",
-        # The text tells of something else.
+        # The text is about something else.
         (
             "({the_text} | {the_work}) se? {describes} ... (. | , | ,? pero) {opener} {lead}? ({the_text} | ellos |"
             " {article} ..)? ({silent} | no se {names} | {told_not} | no puedo)"

@@ -1,4 +1,4 @@
-"""The words and marks of a reply, as the rules of a language see them."""
+"""Split a reply into the words and punctuation marks that the rules of a language match."""
 
 # ruff: noqa: RUF001 (models write curly quotes, dashes and full-width marks)
 
@@ -8,12 +8,12 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-# What may stand around a word without bearing on it, as a class of characters.
+# The characters that may surround a word without changing its meaning, as the inside of a character class.
 NOISE = (
     r"\s\\\"'`*_#>~|=+.…,:;!?()\[\]{}<«»„“”‘’‚‹›「」『』＂＇（）［］【】、。，：；！？¡¿•·/–—\-"
     "\ufeff\u200b-\u200f\u2060"
 )
-# Scripts that put no space between words are read character by character.
+# In scripts that put no spaces between words, every character counts as a word.
 _UNSPACED_RANGES = (
     ("\u3005", "\u3007"),
     ("\u3040", "\u30ff"),
@@ -24,8 +24,8 @@ _UNSPACED_RANGES = (
 _UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
 _WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}])*"
-NAMES = frozenset(["May", "Can", "Will"])  # when they stand inside a sentence
-ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese, between an attribute and its noun
+NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
+ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
 _ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
 _NUMBERED = frozenset(["no", "nr"])  # "No. 7"
@@ -33,13 +33,13 @@ _NUMBERED = frozenset(["no", "nr"])  # "No. 7"
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """Find words. It is made when it is first needed: that takes longer than any module here to import."""
+    """Return the pattern that finds words, compiled on first use: compiling takes longer than importing a module."""
     return re.compile(_WORD)
 
 
 @lru_cache(maxsize=1024)
-def fold(character: str) -> str:
-    """Return a character as it is compared: without case, accent and width."""
+def fold_character(character: str) -> str:
+    """Return a character as words are compared: without case, accents and width."""
     if character in "‘’":
         return "'"
     if character.isspace() or character in "_\\":
@@ -48,48 +48,49 @@ def fold(character: str) -> str:
     return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
 
 
-def folded(word: str) -> str:
-    """Return a word as it is compared."""
-    return "".join(map(fold, word))
+def fold(text: str) -> str:
+    """Return a text as words are compared: without case, accents and width."""
+    return "".join(map(fold_character, text))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they are compared.
+    """Return the words of a text, folded.
 
     Examples:
         >>> words_of("It DOESN'T say: \u672c\u6587.")
         ['it', 'doesn', 't', 'say', '\u672c', '\u6587']
     """
-    return [folded(word) for word in word_pattern().findall(text)]
+    return [fold(word) for word in word_pattern().findall(text)]
 
 
 def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
-    """Return the mark between the word `last` and the first letters of the next one.
+    """Return the punctuation mark between two words.
 
     Args:
-        gap: What stands between them, or what there is of it yet.
-        last: The word before, as it is compared.
-        following: The first letters of the next word; empty if there is none yet.
-        final: Whether no more text comes.
+        gap: The text between them, as far as it has arrived.
+        last: The word before the gap, folded.
+        following: The first letters of the word after the gap; empty if none have arrived.
+        final: Whether the text is complete.
 
     Returns:
-        `,` also for dashes, brackets and semicolons, `:` also for the end of a tag, `.` for the end of a sentence or
-        line, `?` where more follows, or nothing: no mark, or none that more text could not change.
+        `,` for a comma, dash, opening bracket or semicolon; `:` for a colon or the opening brace of a label; `.` for
+        the end of a sentence or line; `?` for a question mark that text follows; empty if there is no mark, or if more
+        text could still change which one it is.
     """
     first = gap.lstrip(" \"'*_`”’)]）］」』")[:1]
     if (first and first in ",;—–([，、；（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
-    if first and first in ":：{":  # LaTeX's `boxed{` labels what follows
+    if first and first in ":：{":  # in LaTeX, `\boxed{` introduces the answer
         return ":"
     if not following and not final:
         return ""
     if following and ("?" in gap or "？" in gap):
         return "?"
-    number = following[:1].isdigit() and (gap == "." or last in _NUMBERED)
-    goes_on = number or following[:1].islower() or last in _ABBREVIATIONS
+    is_number = following[:1].isdigit() and (gap == "." or last in _NUMBERED)
+    goes_on = is_number or following[:1].islower() or last in _ABBREVIATIONS
     return "." if (_STOP.search(gap) and not goes_on) or "\n" in gap else ""
 
 
 def is_spaced(word: str) -> bool:
-    """Tell whether a word is of a script that puts spaces between words."""
+    """Return whether a word belongs to a script that puts spaces between words."""
     return word < "\u3005" or not any(first <= word[0] <= last for first, last in _UNSPACED_RANGES)

@@ -1,4 +1,4 @@
-"""What a question cost, in tokens and money, and what always reading the whole documents would have cost."""
+"""Token counts and costs: of one step, of a question, and of always reading the whole documents instead."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from selfroute.flow import Route
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text as a quarter of its characters, rounded up.
+    """Return an estimate of the tokens of a text: a quarter of its characters, rounded up.
 
-    It costs nothing, loads no tokenizer and is meant for budgets and for what no provider counted.
+    It needs no tokenizer and takes no time. Use it for budgets, and where the provider reports no counts.
     """
     return -(-len(text) // 4)
 
 
 def reported(value: Any) -> int:
-    """A count as some provider reports it: a number, or nothing."""
+    """Return a count as some provider reported it, as a number; 0 if it is missing, negative or no number."""
     if not value:
         return 0
     try:
@@ -30,11 +30,11 @@ def reported(value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Money; `+` adds, and a sum is known only if all of it is.
+    """An amount of money. `+` adds two of them; the sum is known only if both are.
 
     Attributes:
-        dollars: US dollars; None if they are not known.
-        unknown: Why they are not; None if they are.
+        dollars: The amount in US dollars; None if it is not known.
+        unknown: Why the amount is not known; None if it is.
     """
 
     dollars: Decimal | None
@@ -42,11 +42,12 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         if self.dollars is None or other.dollars is None:
-            return Cost(None, min(cost.unknown for cost in (self, other) if cost.unknown))
+            reasons = (cost.unknown for cost in (self, other) if cost.unknown)
+            return Cost(None, min(reasons))  # one of them, whatever the order of the sum
         return Cost(self.dollars + other.dollars)
 
     def as_text(self) -> str | None:
-        """The dollars as JSON has them, a decimal string without an exponent."""
+        """Return the dollars for JSON, as a decimal string without an exponent; None if they are not known."""
         return None if self.dollars is None else f"{self.dollars:f}"
 
 
@@ -56,15 +57,15 @@ UNPRICED = Cost(None, "it was not asked for")
 
 @dataclass(frozen=True, slots=True)
 class StepUsage:
-    """The tokens of one step; `+` adds the calls of a step up.
+    """The token counts and the cost of one step. `+` adds those of several calls.
 
     Attributes:
-        input_tokens: Tokens of the prompt, cached ones included.
+        input_tokens: Tokens of the prompt, including cached ones.
         output_tokens: Tokens of the reply.
-        cached_tokens: Those of the prompt that the provider read from its cache.
-        estimated: Whether any of these is not the provider's own count.
-        cache_write_tokens: Those of the prompt that the provider wrote to its cache, where it charges for that.
-        cost: What it cost.
+        cached_tokens: Tokens of the prompt that the provider read from its cache.
+        estimated: Whether any count is an estimate rather than the provider's own.
+        cache_write_tokens: Tokens of the prompt that the provider wrote to its cache, if it charges for that.
+        cost: The cost of the step.
     """
 
     input_tokens: int
@@ -85,13 +86,19 @@ class StepUsage:
         )
 
     def priced(self, cost: Cost) -> StepUsage:
-        """The same with what it cost."""
+        """Return the same counts with a cost."""
         return StepUsage(
             self.input_tokens, self.output_tokens, self.cached_tokens, self.estimated, self.cache_write_tokens, cost
         )
 
     def filled_in(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
-        """The same for a reply that was cut short: what the provider had counted so far, the rest estimated."""
+        """Return the counts of a reply that was cut short: what the provider had reported, and estimates for the rest.
+
+        Args:
+            prompt: The prompt.
+            reply: The reply, as far as it came.
+            count: Estimates the tokens of a text.
+        """
         return replace(
             self,
             input_tokens=self.input_tokens or count(prompt),
@@ -101,11 +108,11 @@ class StepUsage:
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def as_dict(self) -> dict[str, int]:
-        """The counts as plain JSON."""
+        """Return the counts as plain JSON."""
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
@@ -118,15 +125,15 @@ NOTHING = StepUsage(0, 0, cost=FREE)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What both steps took; `+` adds questions, or the calls of one question, up.
+    """The tokens and cost of a question, by step. `+` adds several questions, or several calls of one question.
 
     Attributes:
-        rag: The first step, None if it did not run.
-        long_context: The second step, None if it did not run.
-        long_context_only: The input tokens of the second step if it had been asked at once, without the first: the
-            cost that the paper compares with (Li et al., 2024, section 4.2). The provider's own count where that step
-            ran, an estimate otherwise; None where the size of the documents is not known.
-        cost_long_context_only: What it would have cost with a reply of the same length.
+        rag: The usage of the first step; None if it did not run.
+        long_context: The usage of the second step; None if it did not run.
+        long_context_only: The input tokens of always reading the whole documents, without a first step, which is what
+            the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the second step ran, an
+            estimate otherwise; None if the length of the documents is not known.
+        cost_long_context_only: What that would have cost, with a reply of the same length.
     """
 
     rag: StepUsage | None = None
@@ -136,7 +143,7 @@ class Usage:
 
     @classmethod
     def of(cls, step: Route, counts: StepUsage) -> Usage:
-        """The usage of one call."""
+        """Return the usage of one call."""
         return cls(rag=counts) if step == "rag" else cls(long_context=counts)
 
     def __add__(self, other: Usage) -> Usage:
@@ -169,28 +176,28 @@ class Usage:
 
     @property
     def token_ratio(self) -> float | None:
-        """Input tokens over those of the long context alone (section 4.2); None where these are not known."""
+        """Input tokens divided by `long_context_only` (section 4.2); None if the latter is unknown or 0."""
         return self.input_tokens / self.long_context_only if self.long_context_only else None
 
     @property
     def estimated(self) -> bool:
-        """Whether any count of what was paid is not the provider's own."""
+        """Whether any count of the steps that ran is an estimate rather than the provider's own."""
         return (self.rag or NOTHING).estimated or (self.long_context or NOTHING).estimated
 
     @property
     def cost(self) -> Cost:
-        """What all steps that ran cost."""
+        """Cost of all steps that ran."""
         return (self.rag or NOTHING).cost + (self.long_context or NOTHING).cost
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON.
+        """Return the usage as plain JSON.
 
         Returns:
             `rag` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`, `token_ratio`,
-            `cost` and `cost_long_context_only` (decimal strings in US dollars, or None), and `cost_unknown`: why one
-            of these is None.
+            `cost` and `cost_long_context_only` (decimal strings in US dollars, or None), and `cost_unknown`: the reason
+            why one of the two costs is None.
         """
-        rag, long_context, cost, compared = self.rag, self.long_context, self.cost, self.cost_long_context_only
+        rag, long_context, cost, alternative = self.rag, self.long_context, self.cost, self.cost_long_context_only
         return {
             "rag": rag and rag.as_dict(),
             "long_context": long_context and long_context.as_dict(),
@@ -199,8 +206,8 @@ class Usage:
             "long_context_only": self.long_context_only,
             "token_ratio": self.token_ratio,
             "cost": cost.as_text(),
-            "cost_long_context_only": compared.as_text(),
-            "cost_unknown": cost.unknown or (None if compared is UNPRICED else compared.unknown),
+            "cost_long_context_only": alternative.as_text(),
+            "cost_unknown": cost.unknown or (None if alternative is UNPRICED else alternative.unknown),
         }
 
 

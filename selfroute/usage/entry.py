@@ -1,4 +1,4 @@
-"""One question in the books: what it took, how long, and how it ended."""
+"""The record of one finished question: its outcome, its usage and how long it took."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ Outcome = Literal["answered", "left", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One closed account.
+    """The record of one finished question.
 
     Attributes:
-        outcome: Answered to the end; left by a reader who closed the stream or cancelled; or failed with an error.
-        usage: What it took, whatever the outcome.
-        seconds: From its beginning to its end.
-        seconds_to_first_text: From its beginning to the first text that was shown; None if none was.
-        route: The route, None if it was not known yet.
-        declined: Whether the first step declined, or had nothing to answer from; None as above.
-        answerable: False if every step that ran declined; None if it was not answered to the end.
-        error: The name of the error's type, if it failed.
-        later: Completes the usage of a question that was answered before the length of its documents was known: the
-            usage with what the long context alone would have taken, once that is known, else None. It never waits and
-            never fails.
+        outcome: `answered` to the end; `left` by a reader who closed the stream or cancelled; `failed` with an error.
+        usage: The tokens and the cost, whatever the outcome.
+        seconds: The time from start to end.
+        seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
+        route: The route; None if the question ended before it was decided.
+        declined: Whether the first step declined, or had no passages to answer from; None as for `route`.
+        answerable: False if every step that ran declined; None if the question was not answered to the end.
+        error: The name of the error's type if the question failed.
+        later: Returns the usage including `long_context_only` once the length of the documents is known, else None. It
+            is set if the length was not known when the question was answered. It does not wait and does not raise.
     """
 
     outcome: Outcome

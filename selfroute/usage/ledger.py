@@ -1,4 +1,4 @@
-"""Adds up what questions took, and what that saved."""
+"""Add up the usage of questions, and what was saved compared with always reading the whole documents."""
 
 from __future__ import annotations
 
@@ -12,154 +12,159 @@ from selfroute.usage.entry import Entry
 from selfroute.usage.ledger_text import table
 from selfroute.usage.totals import Totals
 
-_MOST_WAITING = 1_000  # queries whose documents' lengths may become known later
+_MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
 _ROUTES = ("rag", "long_context")
 
 
 class Ledger:
-    """Adds up what questions took; safe under threads, tasks and streams.
+    """A running total of the tokens, costs and times of questions; safe to use from threads and tasks.
 
-    It keeps sums, of the times the last 100,000 of each kind and route, and the last 1,000 queries whose documents'
-    lengths are not known yet: its size is bounded.
+    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
+    queries for which the length of the documents is not known yet.
     """
 
     def __init__(self) -> None:
-        # The garbage collector closes a stream that was dropped at any moment, also within `add`: it must not wait.
+        # `add` must never wait for the lock: the garbage collector may close a dropped stream, and so call `add`, at
+        # any moment, even while this thread holds the lock. So entries are queued first.
         self._new: deque[Entry] = deque()
         self._lock = threading.Lock()
-        self._sums = _empty()
+        self._totals = _empty()
         self._waiting: deque[Entry] = deque()
 
     def add(self, entry: Entry) -> None:
-        """Add a question that is over."""
+        """Add a finished question."""
         self._new.append(entry)
-        if self._lock.acquire(blocking=False):  # else whoever has it, or comes next, adds it
+        if self._lock.acquire(blocking=False):  # otherwise the holder of the lock, or the next caller, adds the entry
             try:
                 self._add_new()
             finally:
                 self._lock.release()
 
     def reset(self) -> dict[str, Any]:
-        """Begin anew.
+        """Set all figures to zero.
 
         Returns:
-            What `to_dict` would have: each question is either in it or in what is begun.
+            The figures until now, as `to_dict` returns them. Each question is counted either in them or from now on.
         """
         with self._lock:
             self._catch_up()
-            sums, self._sums = self._sums, _empty()
+            totals, self._totals = self._totals, _empty()
             self._waiting.clear()
-        return _figures({name: some.as_dict() for name, some in sums.items()})
+        return _figures({name: total.as_dict() for name, total in totals.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain JSON.
+        """Return the figures as plain JSON.
 
-        A failed attempt is no query, since a retry or a fallback may answer it; what it took is counted all the same.
+        A failed attempt is not a query, since a retry or a fallback may still answer the question. Its tokens and cost
+        are counted nevertheless.
 
-        What a query saved is known once the length of its documents is, often some moments after its answer: whenever
-        figures are taken, those that became known are added. Queries that read the documents always know, others may
-        never; so where more than a tenth of the answered queries is not known, there is no `token_ratio` and nothing
-        `saved`: those that are known would not stand for all.
+        What a query saved is known as soon as the length of its documents is, which may be some moments after the
+        answer. Each time figures are requested, the queries that have become known are added. The length is always
+        known for queries that read the documents, but it may stay unknown for others. If it is unknown for more than a
+        tenth of the answered queries, `token_ratio` and `saved` are None, since the rest would not be representative.
 
         Returns:
-            `queries`: those that did not fail, of which the first step `declined`, none could answer (`unanswerable`),
-                or the reader `left`; by `routes` those whose route is known. `failed`: attempts, also by their type
-                of `errors`.
-            `tokens`: of everything that was paid for, by step, and `total_tokens`; `estimated_tokens` are those of
-                them, input and output, that no provider counted.
-            `savings`: of the `queries` that were answered and whose `long_context_only` is known, this, their
-                `input_tokens`, and `token_ratio`, the quotient of both sums (None if there is nothing, or too much is
-                not known); `unknown` is how many answered queries are not in it.
-            `money`: decimal strings in US dollars. `cost`: of everything that was paid for, as far as it is known
-                (None if nothing is); `unpriced` counts by reason what is missing from it. `compared`: of those
-                `queries` of `savings` for which both are known, their `cost`, `cost_long_context_only` and what was
-                `saved` (negative if it cost more; None as `token_ratio`).
-            `seconds`: by route, `first_text` and `end`, the latter of what was answered: `median` and `p95`, the 95th
-                percentile, interpolated as numpy's are (None if there is nothing).
+            `queries`: the number of queries that did not fail. Among them, `declined` by the first step, `unanswerable`
+                for every step that ran, and `left` by the reader. `routes` counts those with a known route. `failed`
+                is the number of failed attempts; `errors` counts them by type.
+            `tokens`: the tokens of all calls, by step, and `total_tokens`. `estimated_tokens` are the input and output
+                tokens among them that no provider counted.
+            `savings`: the number of answered `queries` whose `long_context_only` is known, the sums of this and of
+                their `input_tokens`, and `token_ratio`: `input_tokens` divided by `long_context_only` (None if there
+                are no such queries, or too many are unknown). `unknown` is the number of other answered queries.
+            `money`: decimal strings in US dollars. `cost` is the cost of all calls, as far as it is known (None if no
+                cost is); `unpriced` counts by reason the attempts that have a cost which is not known. `compared`
+                covers the `queries` of `savings` for which both costs are known: their `cost`,
+                `cost_long_context_only`, and the difference `saved` (negative if more was spent; None under the same
+                conditions as `token_ratio`).
+            `seconds`: by route, the time to the `first_text`, and to the `end` of answered queries: `median` and `p95`,
+                the 95th percentile, interpolated as in numpy (None if there are none).
         """
         return _figures(self._snapshot())
 
     def to_dataframe(self) -> Any:
-        """The figures as a pandas DataFrame.
+        """Return the figures as a pandas DataFrame.
 
         Returns:
-            One row for the queries of each route and one for `all`, among which are those that ended before their route
-            was known. The columns are those of `to_dict`, joined by `_`; `money_unpriced` is a number, and money a
-            float.
+            One row for each route and one for `all`, which includes queries that ended before their route was decided.
+            The columns are the keys of `to_dict`, joined by `_`. Money is a float, and `money_unpriced` a number.
 
         Raises:
-            ImportError: There is no pandas.
+            ImportError: pandas is not installed.
         """
         try:
             import pandas as pd  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            msg = "a data frame needs pandas: pip install pandas"
+            msg = "to_dataframe needs pandas: pip install pandas"
             raise ImportError(msg) from error
-        sums = self._snapshot()
-        rows = [dict(_flat(figures)) for figures in sums.values()]
-        return pd.DataFrame(rows, index=pd.Index(sums, name="route"))
+        snapshot = self._snapshot()
+        rows = [dict(_flatten(figures)) for figures in snapshot.values()]
+        return pd.DataFrame(rows, index=pd.Index(snapshot, name="route"))
 
     def __str__(self) -> str:
         return table(self._snapshot())
 
     def _snapshot(self) -> dict[str, dict[str, Any]]:
-        """The figures by route and of all, taken at one moment."""
+        """Return the figures of each route and of all queries, taken at one moment."""
         with self._lock:
             self._catch_up()
-            sums = deepcopy(self._sums)
-        return {name: some.as_dict() for name, some in sums.items()}
+            totals = deepcopy(self._totals)
+        return {name: total.as_dict() for name, total in totals.items()}
 
     def _catch_up(self) -> None:
+        """Add the queued entries, and the savings that have become known; the caller holds the lock."""
         self._add_new()
         for _ in range(len(self._waiting)):
             entry = self._waiting.popleft()
-            if not self._completes(entry):
+            if not self._add_savings(entry):
                 self._waiting.append(entry)
 
     def _add_new(self) -> None:
+        """Add the queued entries; the caller holds the lock."""
         while self._new:
             entry = self._new.popleft()
-            for sums in self._of(entry):
-                sums.add(entry)
+            for totals in self._totals_of(entry):
+                totals.add(entry)
             if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.later:
-                if len(self._waiting) >= _MOST_WAITING:
-                    self._completes(self._waiting.popleft())
+                if len(self._waiting) >= _MAX_WAITING:
+                    self._add_savings(self._waiting.popleft())
                 self._waiting.append(entry)
 
-    def _completes(self, entry: Entry) -> bool:
-        """Compare a query whose documents' lengths were not known, if they are now."""
+    def _add_savings(self, entry: Entry) -> bool:
+        """Add what a waiting query saved; return whether that is known by now."""
         usage = entry.later() if entry.later else None
         if usage is None:
             return False
-        for sums in self._of(entry):
-            sums.compare(usage)
+        for totals in self._totals_of(entry):
+            totals.compare(usage)
         return True
 
-    def _of(self, entry: Entry) -> list[Totals]:
-        return [self._sums[name] for name in ("all", entry.route) if name]
+    def _totals_of(self, entry: Entry) -> list[Totals]:
+        return [self._totals[name] for name in ("all", entry.route) if name]
 
 
 def _empty() -> dict[str, Totals]:
     return {name: Totals() for name in (*_ROUTES, "all")}
 
 
-def _figures(sums: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _figures(snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
-        "queries": sums["all"]["queries"],
-        "routes": {route: sums[route]["queries"] for route in _ROUTES},
-        **sums["all"],
-        "seconds": {route: sums[route]["seconds"] for route in _ROUTES},
+        "queries": snapshot["all"]["queries"],
+        "routes": {route: snapshot[route]["queries"] for route in _ROUTES},
+        **snapshot["all"],
+        "seconds": {route: snapshot[route]["seconds"] for route in _ROUTES},
     }
 
 
-def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the columns of `Ledger.to_dataframe` and their values."""
     for name, value in figures.items():
         if name == "unpriced":
             yield prefix + name, sum(value.values())
         elif name == "errors":
-            continue  # they are counted by `failed`
+            continue  # `failed` counts them
         elif isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}_")
+            yield from _flatten(value, f"{prefix}{name}_")
         elif value is None:
             yield prefix + name, float("nan")
         else:

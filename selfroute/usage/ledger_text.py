@@ -1,4 +1,4 @@
-"""Lays the figures of a ledger out for reading."""
+"""Print the figures of a ledger as a table."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ _WIDTH = 100  # characters of a printed line
 _ROUTES = ("rag", "long_context")
 
 
-def table(sums: Mapping[str, Mapping[str, Any]]) -> str:
-    """Lay figures out: first by the route of a query, then by the step that was paid for, then what has no columns.
+def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the figures as a table: first by route, then by step, then sentences on what does not fit columns.
 
     Args:
-        sums: The figures of each route, and of `all`, as `Totals.as_dict` has them.
+        snapshot: The figures of each route and of `all`, as `Totals.as_dict` returns them.
     """
-    figures = sums["all"]
+    figures = snapshot["all"]
     if not figures["queries"] and not figures["failed"]:
         return "no queries yet"
-    rows = [*_by_route([sums[name] for name in (*_ROUTES, "all")]), *_by_step(figures["tokens"])]
+    rows = [*_by_route([snapshot[name] for name in (*_ROUTES, "all")]), *_by_step(figures["tokens"])]
     sentences = (fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in _sentences(figures))
     return "\n".join([*_aligned(rows), *sentences])
 
 
 def percent(share: float) -> str:
-    """A share in words; these are mostly estimates."""
+    """Return a share as a percentage; with a decimal only below 10 %, since most shares are estimates."""
     return f"{share:.{0 if share >= 0.1 else 1}%}"  # noqa: PLR2004
 
 
 def dollars(text: str) -> str:
-    """Money in words; most queries cost less than a cent.
+    """Return an amount of money, with more decimals the smaller it is: most queries cost less than a cent.
 
     Args:
         text: A decimal string in US dollars.
@@ -40,14 +40,14 @@ def dollars(text: str) -> str:
     return f"{'-' if float(text) < 0 else ''}${amount:,.{places}f}"
 
 
-def _by_route(sums: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _by_route(columns: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     yield ["by the query's route", "rag", "long context", "all"]
     for name in ("queries", "unanswerable", "left"):
-        yield [f"  {name}", *(f"{figures[name]:,}" for figures in sums)]
-    yield ["  failed attempts", "", "", f"{sums[-1]['failed']:,}"]  # most had no route yet
+        yield [f"  {name}", *(f"{figures[name]:,}" for figures in columns)]
+    yield ["  failed attempts", "", "", f"{columns[-1]['failed']:,}"]  # most fail before there is a route
     for kind, name in (("first_text", "first text"), ("end", "end")):
         for share, label in (("median", "median"), ("p95", "95 % within")):
-            times = [figures["seconds"][kind][share] for figures in sums]
+            times = [figures["seconds"][kind][share] for figures in columns]
             yield [f"  seconds to {name}, {label}", *("-" if time is None else f"{time:,.3f}" for time in times)]
 
 
@@ -66,7 +66,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _not_compared(figures: Mapping[str, Any]) -> str:
-    """What is not compared with the long context alone, and why; empty if everything is."""
+    """Return how many queries are not compared with the long context alone, by reason; empty if all are."""
     counts = {
         "left": figures["left"],
         "failed": figures["failed"],
@@ -81,8 +81,8 @@ def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:
     if figures["errors"]:
         yield "errors: " + ", ".join(f"{name} {count:,}" for name, count in figures["errors"].items())
     if savings["token_ratio"] is not None:
-        sums = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}; queries: {savings['queries']:,}"
-        yield f"tokens read: {percent(savings['token_ratio'])} of the long context alone ({sums})"
+        counts = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}; queries: {savings['queries']:,}"
+        yield f"tokens read: {percent(savings['token_ratio'])} of the long context alone ({counts})"
     if money["cost"] is not None:
         estimated = sum(tokens[step]["estimated_tokens"] for step in _ROUTES)
         marked = f" ({percent(estimated / tokens['total_tokens'])} of the tokens estimated)" if estimated else ""

@@ -1,4 +1,4 @@
-"""What a model's call costs, by the price lists of the package genai-prices (the extra `prices`)."""
+"""Price the calls of models with the price lists of the package genai-prices (the extra `prices`)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from selfroute.flow import Route
 from selfroute.usage.counts import Cost, StepUsage
 
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-_HOUR = 3_600.0
-_NAMELESS = Cost(None, "the model does not say what it is: say it with priced_as='provider:name'")
+_NAMELESS = Cost(None, "the model does not say what it is: name it with priced_as='provider:name'")
+_HOUR = 3_600.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class PricedModel:
-    """What a model is called where it is paid for.
+    """The name by which a model is found in the price lists.
 
     Attributes:
-        name: Its name, such as "gpt-4o-mini"; None if it has none.
-        provider: Whose it is, such as "openai", as far as that is known.
-        url: Where it is asked, if not at its provider's usual address: another one may serve, and bill, it there.
+        name: The name of the model, such as "gpt-4o-mini"; None if it is not known.
+        provider: The provider, such as "openai"; None if it is not known.
+        url: The address at which the model is called, if it is not the provider's usual one: there another provider may
+            serve the model and charge for it.
     """
 
     name: str | None = None
@@ -35,16 +36,16 @@ class PricedModel:
 
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:
-        """Take what a model says of itself, as far as it makes sense."""
-        kept = (value if isinstance(value, str) and value else None for value in (name, provider, url))
-        return cls(*kept)
+        """Return the model that these values, as its client reports them, describe; what is no text is dropped."""
+        usable = (value if isinstance(value, str) and value else None for value in (name, provider, url))
+        return cls(*usable)
 
     @classmethod
     def of(cls, field: str, text: str) -> PricedModel:
-        """Read `provider:name`.
+        """Return the model that the option `field` names as `provider:name`.
 
         Raises:
-            ConfigurationError: It is something else.
+            ConfigurationError: The text has another form.
         """
         provider, _, name = text.partition(":") if isinstance(text, str) else ("", "", "")
         if not provider or not name:
@@ -56,55 +57,56 @@ class PricedModel:
 def declared_models(
     *, priced_as: str | None, long_context_priced_as: str | None, shared: bool
 ) -> dict[Route, PricedModel | None]:
-    """What the user says that the models of both steps are priced as; None where nothing is said.
+    """Return the models that the user wants the calls of each step to be priced as; None for a step without one.
 
     Args:
-        priced_as: What is said of the first step's model.
-        long_context_priced_as: What is said of the second step's.
-        shared: Whether one model performs both.
+        priced_as: The option for the first step's model, as `provider:name`.
+        long_context_priced_as: The option for the second step's model.
+        shared: Whether one model performs both steps; then the first option holds for both.
 
     Raises:
-        ConfigurationError: It is not `provider:name`.
+        ConfigurationError: An option has another form.
     """
     first = PricedModel.of("priced_as", priced_as) if priced_as else None
     second = PricedModel.of("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
     return {"rag": first, "long_context": second or (first if shared else None)}
 
 
-_NOBODY = (None, PricedModel())
+_NO_MODEL = (None, PricedModel())
 
 
 class ModelNames:
-    """What the models of both steps say that they are called; each is asked once."""
+    """The names of both steps' models, each looked up once for as long as the step keeps its model."""
 
-    def __init__(self, ask: Callable[[Any], PricedModel]) -> None:
-        self._ask = ask
+    def __init__(self, look_up: Callable[[Any], PricedModel]) -> None:
+        """Take the function that returns the name of a framework's model."""
+        self._look_up = look_up
         self._known: dict[Route, tuple[Any, PricedModel]] = {}
 
     def of(self, step: Route, model: Any) -> PricedModel:
-        """What the model of a step is called."""
-        known, name = self._known.get(step, _NOBODY)
+        """Return the name of a step's model."""
+        known, name = self._known.get(step, _NO_MODEL)
         if known is not model:
-            name = self._ask(model)
+            name = self._look_up(model)
             self._known[step] = model, name
         return name
 
 
 def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
-    """Price one call, at today's prices; a long prompt or a cached one may have a rate of its own.
+    """Return the cost of one call at today's prices, with the special rates for long or cached prompts.
 
     Returns:
-        Its cost; unknown, with the reason, if the model is not in the price lists or these are not installed.
+        The cost. It is unknown, with the reason, if the model is not in the price lists or they are not installed.
     """
     prices = price_lists()
     if prices is None:
         return _MISSING
     if not model.name:
         return _NAMELESS
-    where = _listed(model, int(time.monotonic() // _HOUR))
-    if isinstance(where, Cost):
-        return where
-    cached = min(counts.cached_tokens, counts.input_tokens)  # a wrong report is no reason to fail
+    provider = _provider_of(model, int(time.monotonic() // _HOUR))
+    if isinstance(provider, Cost):
+        return provider
+    cached = min(counts.cached_tokens, counts.input_tokens)  # genai-prices refuses counts that contradict each other
     usage = prices.Usage(
         input_tokens=counts.input_tokens,
         output_tokens=counts.output_tokens,
@@ -112,37 +114,43 @@ def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
         cache_write_tokens=min(counts.cache_write_tokens, counts.input_tokens - cached),
     )
     try:
-        return Cost(prices.calc_price(usage, _name(model), **where).total_price)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with the lists, the answer is there
-        return Cost(None, f"genai-prices can not price this: {type(error).__name__}")
+        return Cost(prices.calc_price(usage, _listed_name(model), **provider).total_price)
+    except Exception as error:  # noqa: BLE001 - a fault of the price lists must not cost the answer
+        return Cost(None, f"genai-prices cannot price this: {type(error).__name__}")
 
 
-def _name(model: PricedModel) -> str:
-    return (model.name or "").removeprefix("models/")  # as Google's clients have it
+def _listed_name(model: PricedModel) -> str:
+    return (model.name or "").removeprefix("models/")  # Google's clients report names with it
 
 
 @lru_cache(256)
-def _listed(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - lists are updated: look again
-    """How to find a model in the price lists: by its address, if that is a provider's, else by whose client it is."""
+def _provider_of(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - looks again every hour
+    """Return the argument that names the provider to genai-prices: the address if it knows it, else the client's name.
+
+    The price lists may be updated while the process runs, so `hour` makes the cache forget what it has found.
+    """
     prices: Any = price_lists()
-    for where in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
-        if all(where.values()):
+    for provider in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
+        if all(provider.values()):
             try:
-                prices.calc_price(prices.Usage(input_tokens=1, output_tokens=1), _name(model), **where)
+                prices.calc_price(prices.Usage(input_tokens=1, output_tokens=1), _listed_name(model), **provider)
             except Exception:  # noqa: BLE001, S112 - mostly a LookupError
                 continue
-            return cast("dict[str, str]", where)
+            return cast("dict[str, str]", provider)
     reason = f"genai-prices knows no price of {model.name!r}; priced_as='provider:name' says which of its models it is"
     return Cost(None, reason)
 
 
 @cache
 def price_lists() -> ModuleType | None:
-    """Load the package, if it is installed: it takes half a second, which no first question should wait for."""
+    """Return the package genai-prices, or None if it is not installed.
+
+    Loading it takes half a second, so pipelines call this when they are constructed, before the first question.
+    """
     try:
         import genai_prices  # noqa: PLC0415
     except ImportError:
         return None
-    with suppress(LookupError):  # its lists come with the first price
+    with suppress(LookupError):  # the first price loads the lists
         genai_prices.calc_price(genai_prices.Usage(input_tokens=1), "gpt-4o", provider_id="openai")
     return genai_prices

@@ -1,13 +1,13 @@
-"""OpenTelemetry's spans and metrics of a question, with the names of its GenAI semantic conventions.
+"""Trace questions with OpenTelemetry: spans and metrics, named by its semantic conventions for GenAI.
 
-Nothing is done unless `opentelemetry-api` (1.30 or newer) is installed, and no text is ever recorded: no question,
-prompt, document, answer or message of an error.
+This does nothing unless `opentelemetry-api` 1.30 or newer is installed and a provider is set. No text is ever recorded:
+no question, prompt, document, answer or error message.
 
-A question is a workflow to the conventions: a span `invoke_workflow selfroute` and the metric
-`gen_ai.workflow.duration`, with a child span for each step that ran. Clients' own instrumentation makes the `chat` span
-of a call, below ours, and counts it in `gen_ai.client.*`. So that a dashboard counts no call twice, ours are no
-`chat` spans, though they hold the step's `gen_ai.usage.*`, and our metric of tokens is `selfroute.token.usage`. The
-counter `selfroute.cost` adds up US dollars as far as they are known, whatever became of the question.
+To the conventions, a question is a workflow: a span `invoke_workflow selfroute` with a child span for each step that
+ran, and the metric `gen_ai.workflow.duration`. The instrumentation of a model's client adds the `chat` span of a call
+below ours, and counts its tokens in `gen_ai.client.*`. So that a dashboard does not count them twice, our spans are not
+`chat` spans, although they have the step's `gen_ai.usage.*`, and our token metric is `selfroute.token.usage`. The
+counter `selfroute.cost` adds up the US dollars that are known, whatever the outcome of the question.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 _OPERATION = "gen_ai.operation.name"
 _WORKFLOW = {"gen_ai.workflow.name": "selfroute"}
 _ERROR = "error.type"
-_UNSET = ("opentelemetry.trace", "opentelemetry.metrics")
 
-# The bounds that the conventions advise.
+# The bucket boundaries that the conventions recommend.
 _SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 _TOKENS = tuple(4**power for power in range(14))
 
-# What the frameworks call providers that have another name in the conventions.
+# Names of providers in the frameworks, where the conventions have another name.
 _PROVIDERS = {
     "amazon_bedrock": "aws.bedrock",
     "bedrock": "aws.bedrock",
@@ -57,28 +56,32 @@ class Trace(Protocol):
     """The trace of one question."""
 
     def step(self, effect: Effect) -> AbstractContextManager[object]:
-        """The time in which an effect is performed; of a `Generate` it goes on until the next, or the end."""
+        """Return a context in which to perform an effect.
+
+        The span of a `Generate` stays open until the next effect or the end of the question, since the reply may still
+        be streaming.
+        """
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
-        """Note a call of a model."""
+        """Record the tokens of a call of a model."""
 
     def end(self, entry: Entry, error: BaseException | None) -> None:
-        """End it."""
+        """End the trace."""
 
 
 def trace(*, retrieves: bool = True) -> Trace | None:
-    """Begin the trace of a question, below the span that is current; None where nobody would hear of it.
+    """Begin the trace of a question, as a child of the current span; return None if no provider would record it.
 
     Args:
-        retrieves: Whether retrieval is part of it.
+        retrieves: Whether retrieval is part of the question, and gets a span.
     """
     api = _api()
-    return _Trace(api, retrieves=retrieves) if api and api.is_heard() else None
+    return _Trace(api, retrieves=retrieves) if api and api.has_provider() else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """What is used of OpenTelemetry; all of it turns to the user's provider whenever that is set."""
+    """The parts of OpenTelemetry that are used here; they turn to the user's provider once it is set."""
 
     context: ModuleType
     trace: ModuleType
@@ -87,11 +90,12 @@ class _Api:
     seconds: Histogram
     tokens: Histogram
     cost: Counter
+    placeholders: frozenset[Any]
 
-    def is_heard(self) -> bool:
-        """Whether a provider is set; until then there are the API's own, which do nothing."""
+    def has_provider(self) -> bool:
+        """Return whether the user has set a provider of traces or metrics."""
         providers = (self.trace.get_tracer_provider(), self.metrics.get_meter_provider())
-        return any(not type(one).__module__.startswith(_UNSET) for one in providers)
+        return any(type(provider) not in self.placeholders for provider in providers)
 
 
 @cache
@@ -100,7 +104,7 @@ def _api() -> _Api | None:
         from opentelemetry import context, metrics, trace  # noqa: PLC0415
     except ImportError:
         return None
-    from selfroute import __version__  # noqa: PLC0415
+    from selfroute.version import __version__  # noqa: PLC0415
 
     meter = metrics.get_meter("selfroute", __version__)
     try:
@@ -113,18 +117,33 @@ def _api() -> _Api | None:
             "Number of input and output tokens that a step used.",
             explicit_bucket_boundaries_advisory=_TOKENS,
         )
-    except TypeError:  # before 1.30, where bounds can not be advised
+    except TypeError:  # older than 1.30: histograms take no bucket boundaries
         return None
     cost = meter.create_counter("selfroute.cost", "{USD}", "US dollars that questions cost, as far as they are known.")
     tracer = trace.get_tracer("selfroute", __version__)
-    return _Api(context, trace, metrics, tracer, seconds, tokens, cost)
+    return _Api(context, trace, metrics, tracer, seconds, tokens, cost, _placeholders(trace, metrics))
 
 
-_NOTHING = nullcontext()
+def _placeholders(trace: ModuleType, metrics: ModuleType) -> frozenset[Any]:
+    """Return the types of the API's own providers, which record nothing and are there until the user sets others.
+
+    One of them is private. If a release renames it, questions are traced without a provider, which is slower but right.
+    """
+    return frozenset(
+        [
+            getattr(trace, "ProxyTracerProvider", None),
+            getattr(trace, "NoOpTracerProvider", None),
+            getattr(metrics, "NoOpMeterProvider", None),
+            getattr(getattr(metrics, "_internal", None), "_ProxyMeterProvider", None),
+        ]
+    )
+
+
+_NO_SPAN = nullcontext()
 
 
 class _Trace:
-    """A span for the question and one for the step that runs, if there is any; and the metrics."""
+    """The spans of a question and of the step that is running, and the metrics."""
 
     def __init__(self, api: _Api, *, retrieves: bool) -> None:
         self._api, self._retrieves = api, retrieves
@@ -132,46 +151,46 @@ class _Trace:
         span = api.tracer.start_span(
             "invoke_workflow selfroute", attributes={_OPERATION: "invoke_workflow", **_WORKFLOW}
         )
-        # Without a provider, and not below anybody's span, there is nothing to hand down.
+        # Without a tracer provider and outside of any other span, there is no context to pass on.
         self._question: Span | None = span if span.get_span_context().is_valid else None
 
     def step(self, effect: Effect) -> AbstractContextManager[object]:
         if self._question is None or (isinstance(effect, Retrieve) and not self._retrieves):
-            return _NOTHING
+            return _NO_SPAN
         if isinstance(effect, Decided):
             decision = effect.decision
-            about = {"route": effect.route, "declined": decision.declined, "signal": decision.signal}
-            self._question.set_attributes({f"selfroute.{name}": value for name, value in about.items()})
+            attributes = {"route": effect.route, "declined": decision.declined, "signal": decision.signal}
+            self._question.set_attributes({f"selfroute.{name}": value for name, value in attributes.items()})
             if decision:
-                self.step_ends()
-            return _NOTHING
-        self.step_ends()
-        goes_on, retrieves = isinstance(effect, Generate), isinstance(effect, Retrieve)
+                self.end_step()
+            return _NO_SPAN
+        self.end_step()
+        generates, retrieves = isinstance(effect, Generate), isinstance(effect, Retrieve)
         self._step = self._api.tracer.start_span(
             effect.step if isinstance(effect, Generate) else "retrieve" if retrieves else "read_documents",
             self._api.trace.set_span_in_context(self._question),
             attributes={_OPERATION: "retrieval"} if retrieves else None,
         )
-        return _Performing(self, self._api, self._step, goes_on=goes_on)
+        return _CurrentStep(self, self._api, self._step, stays_open=generates)
 
-    def step_ends(self, error: BaseException | None = None) -> None:
+    def end_step(self, error: BaseException | None = None) -> None:
         """End the step's span, if one is open."""
         span, self._step = self._step, None
         if span is not None:
             self._end(span, error)
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
-        about: dict[str, Any] = {"selfroute.estimated": counts.estimated}
+        attributes: dict[str, Any] = {"selfroute.estimated": counts.estimated}
         if model.provider:
-            about["gen_ai.provider.name"] = _PROVIDERS.get(model.provider, model.provider)
+            attributes["gen_ai.provider.name"] = _PROVIDERS.get(model.provider, model.provider)
         if model.name:
-            about["gen_ai.response.model"] = model.name
+            attributes["gen_ai.response.model"] = model.name
         for kind, tokens in (("input", counts.input_tokens), ("output", counts.output_tokens)):
-            self._api.tokens.record(tokens, {**about, "selfroute.step": step, "gen_ai.token.type": kind})
+            self._api.tokens.record(tokens, {**attributes, "selfroute.step": step, "gen_ai.token.type": kind})
         if self._step is not None:
             self._step.set_attributes(
                 {
-                    **about,
+                    **attributes,
                     "gen_ai.usage.input_tokens": counts.input_tokens,
                     "gen_ai.usage.output_tokens": counts.output_tokens,
                     "gen_ai.usage.cache_read.input_tokens": counts.cached_tokens,
@@ -180,21 +199,21 @@ class _Trace:
             )
 
     def end(self, entry: Entry, error: BaseException | None) -> None:
-        self.step_ends(error)
-        ended = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route}
-        known = {name: value for name, value in ended.items() if value is not None}
+        self.end_step(error)
+        result = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route}
+        known = {name: value for name, value in result.items() if value is not None}
         failed = {_ERROR: entry.error} if entry.error else {}
         self._api.seconds.record(entry.seconds, {**_WORKFLOW, **known, **failed})
         usage, dollars = entry.usage, entry.usage.cost.dollars
-        paid = [step for step in (usage.rag, usage.long_context) if step]
-        for step in paid:
+        counted = [step for step in (usage.rag, usage.long_context) if step]
+        for step in counted:
             if step.cost.dollars is not None:
                 self._api.cost.add(float(step.cost.dollars), known)
         if self._question is None:
             return
-        if not paid and entry.outcome != "answered":
-            dollars = None  # a call that nobody counted may have cost something
-        about = {
+        if not counted and entry.outcome != "answered":
+            dollars = None  # a call whose tokens were not counted may have cost something
+        attributes = {
             "outcome": entry.outcome,
             "answerable": entry.answerable,
             "estimated": usage.estimated,
@@ -203,37 +222,37 @@ class _Trace:
             "cost": None if dollars is None else float(dollars),
         }
         self._question.set_attributes(
-            {f"selfroute.{name}": value for name, value in about.items() if value is not None}
+            {f"selfroute.{name}": value for name, value in attributes.items() if value is not None}
         )
         self._end(self._question, error)
 
     def _end(self, span: Span, error: BaseException | None) -> None:
-        if isinstance(error, Exception):  # what is none is a reader who left
-            span.set_attribute(_ERROR, type(error).__name__)  # its message may hold texts
+        if isinstance(error, Exception):  # others mean that the reader left: GeneratorExit, CancelledError
+            span.set_attribute(_ERROR, type(error).__name__)  # not its message, which may quote texts
             span.set_status(self._api.trace.StatusCode.ERROR)
         span.end()
 
 
-class _Performing:
-    """The time in which a step's span is the current one."""
+class _CurrentStep:
+    """A context in which the span of a step is the current one."""
 
-    __slots__ = ("_api", "_before", "_goes_on", "_span", "_trace", "_within")
+    __slots__ = ("_api", "_inside", "_outside", "_span", "_stays_open", "_trace")
 
-    def __init__(self, trace: _Trace, api: _Api, span: Span, *, goes_on: bool) -> None:
-        self._trace, self._api, self._span, self._goes_on = trace, api, span, goes_on
+    def __init__(self, trace: _Trace, api: _Api, span: Span, *, stays_open: bool) -> None:
+        self._trace, self._api, self._span, self._stays_open = trace, api, span, stays_open
 
     def __enter__(self) -> None:
         context = self._api.context
-        self._before = context.get_current()
-        self._within = self._api.trace.set_span_in_context(self._span, self._before)
-        context.attach(self._within)
+        self._outside = context.get_current()
+        self._inside = self._api.trace.set_span_in_context(self._span, self._outside)
+        context.attach(self._inside)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         context = self._api.context
-        # A task that is thrown away is ended wherever the garbage is collected: that has a context of its own.
-        if context.get_current() is self._within:
-            context.attach(self._before)  # unlike `detach` it can not fail
-        if isinstance(error, Exception) or not self._goes_on:
-            self._trace.step_ends(error)
+        # A dropped stream is closed wherever the garbage collector runs. The context there is not ours to change.
+        if context.get_current() is self._inside:
+            context.attach(self._outside)  # `detach` would log an error in a context other than the token's
+        if isinstance(error, Exception) or not self._stays_open:
+            self._trace.end_step(error)

@@ -1,4 +1,4 @@
-"""The sums that a ledger keeps."""
+"""The totals that a ledger keeps."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from typing import Any
 from selfroute.usage.counts import Cost, StepUsage, Usage
 from selfroute.usage.entry import Entry
 
-_MOST = 100_000  # times that are kept of each kind
+_MAX_TIMES = 100_000  # of each kind
 
 
-def _stands_for(known: int, answered: int) -> bool:
-    """Whether queries stand for all that were answered: at most a tenth is missing."""
+def _representative(known: int, answered: int) -> bool:
+    """Return whether the known queries represent all answered ones: at most a tenth is unknown."""
     return known > 0 and (answered - known) * 10 <= answered
 
 
 class _Times:
-    """The last times of one kind, eight bytes each."""
+    """A ring buffer of the last times of one kind, in seconds, at eight bytes each."""
 
     def __init__(self) -> None:
-        self._kept, self._next = array("d"), 0
+        self._times, self._next = array("d"), 0
 
     def add(self, seconds: float) -> None:
-        if len(self._kept) < _MOST:
-            self._kept.append(seconds)
+        if len(self._times) < _MAX_TIMES:
+            self._times.append(seconds)
         else:
-            self._kept[self._next] = seconds
-            self._next = (self._next + 1) % _MOST
+            self._times[self._next] = seconds
+            self._next = (self._next + 1) % _MAX_TIMES
 
     def as_dict(self) -> dict[str, float | None]:
         from statistics import quantiles  # noqa: PLC0415 - only reports need it
 
-        if not self._kept:
+        if not self._times:
             return {"median": None, "p95": None}
-        times = self._kept if len(self._kept) > 1 else self._kept * 2  # it wants two
+        times = self._times if len(self._times) > 1 else self._times * 2  # `quantiles` needs two
         twentieths = quantiles(times, n=20, method="inclusive")
         return {"median": twentieths[9], "p95": twentieths[18]}
 
 
 @dataclass(slots=True)
 class _Tokens:
-    """The tokens of one step."""
+    """The token counts of one step, over all queries."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -64,7 +64,7 @@ class _Tokens:
 
 @dataclass(slots=True)
 class _Savings:
-    """What was read, next to what the long context alone would have read: both of the same queries."""
+    """Input tokens, and those of always reading the documents, of the queries for which both are known."""
 
     queries: int = 0
     input_tokens: int = 0
@@ -76,14 +76,14 @@ class _Savings:
         self.long_context_only += usage.long_context_only or 0
 
     def as_dict(self, answered: int) -> dict[str, Any]:
-        told = self.long_context_only and _stands_for(self.queries, answered)
-        ratio = self.input_tokens / self.long_context_only if told else None
+        shown = self.long_context_only and _representative(self.queries, answered)
+        ratio = self.input_tokens / self.long_context_only if shown else None
         return {**asdict(self), "token_ratio": ratio, "unknown": answered - self.queries}
 
 
 @dataclass(slots=True)
 class _Money:
-    """What was paid, and next to it what the long context alone would have cost: both of the same queries."""
+    """The cost of all queries and, of those for which it is known, that of always reading the documents."""
 
     cost: Decimal | None = None
     unpriced: Counter[str] = field(default_factory=Counter)
@@ -92,7 +92,7 @@ class _Money:
     compared_only: Decimal = Decimal(0)
 
     def add(self, usage: Usage) -> None:
-        for step in (usage.rag, usage.long_context):  # one may be known, the other not
+        for step in (usage.rag, usage.long_context):  # the cost of one may be known, of the other not
             if step and step.cost.dollars is not None:
                 self.cost = (self.cost or Decimal(0)) + step.cost.dollars
         if usage.cost.dollars is None:
@@ -107,7 +107,7 @@ class _Money:
 
     def as_dict(self, answered: int) -> dict[str, Any]:
         cost = Decimal(0) if self.cost is None and not self.unpriced else self.cost
-        saved = self.compared_only - self.compared_cost if _stands_for(self.compared, answered) else None
+        saved = self.compared_only - self.compared_cost if _representative(self.compared, answered) else None
         return {
             "cost": Cost(cost).as_text(),
             "unpriced": dict(sorted(self.unpriced.items())),
@@ -122,7 +122,7 @@ class _Money:
 
 @dataclass(slots=True)
 class Totals:
-    """The sums over some entries; what the figures mean says `Ledger.to_dict`."""
+    """The totals over some entries; `Ledger.to_dict` explains the figures."""
 
     queries: int = 0
     declined: int = 0
@@ -156,13 +156,13 @@ class Totals:
             self.end.add(entry.seconds)
 
     def compare(self, usage: Usage) -> None:
-        """Put what an answered query took next to what the long context alone would have taken, if that is known."""
+        """Compare an answered query with always reading the documents, if the tokens of that are known."""
         if usage.long_context_only is not None:
             self.savings.add(usage)
             self.money.compare(usage)
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as plain JSON."""
+        """Return the figures as plain JSON."""
         answered = self.queries - self.left
         return {
             "queries": self.queries,

@@ -23,8 +23,7 @@ from typing_extensions import override
 
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
 from selfroute import __version__, cli
-from selfroute.command import framework as frameworks
-from selfroute.demo import with_langchain, with_llamaindex
+from selfroute.command import loading, with_langchain, with_llamaindex
 from selfroute.usage import prices
 from selfroute.usage.ledger import Ledger
 
@@ -136,9 +135,9 @@ def model(server: LoopbackServer) -> list[str]:
 def test_the_demo_routes_questions_and_ends_with_totals(run: Run, framework: str) -> None:
     result = run("demo", "--limit", "4", "--framework", framework)
     assert result.code == 0
-    assert "no language model" in result.out.splitlines()[-1]
+    assert "not a language model" in result.out.splitlines()[-1]
     assert "extractive reader" in result.out.split("question and answer")[0]
-    for name in ("answered by RAG", "escalated", "unanswerable", "tokens", "tokens read", "wall time"):
+    for name in ("answered by RAG", "escalated", "declined again", "tokens", "input tokens", "wall time"):
         assert re.search(rf"^{name} +[\d.,]+", result.out, re.MULTILINE), name
     assert "price" not in result.out
     assert "\x1b" not in result.out + result.err
@@ -150,7 +149,7 @@ def test_the_demo_prints_one_json_object(run: Run) -> None:
     report = json.loads(result.out)
     rows, totals = report["questions"], report["totals"]
     assert (result.code, report["language_model"], len(rows), totals["questions"]) == (0, False, 3, 3)
-    assert "no language model" in result.err
+    assert "not a language model" in result.err
     assert totals["answered_by_rag"] + totals["escalated"] == 3
     assert totals["tokens"] == sum(row["usage"]["total_tokens"] for row in rows)
     assert report["ledger"]["tokens"]["total_tokens"] == totals["tokens"]
@@ -194,7 +193,7 @@ def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(
     assert 0 < alone < paid  # all questions are escalated
     shown = run("demo", "--limit", "2", *priced).out
     assert re.search(rf"^cost +\${paid:.6f} *$", shown, re.MULTILINE), shown
-    assert f"${paid:.6f} in place of ${alone:.6f}" in shown
+    assert f"${paid:.6f} instead of ${alone:.6f}" in shown
 
 
 @both
@@ -246,14 +245,14 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: s
         r" 1  ferry.md at character 0$",
     ):
         assert re.search(line, result.out, re.MULTILINE), line
-    assert "no language model" in result.out
+    assert "not a language model" in result.out
     brief = run("ask", "ferry.md", "-q", QUESTION, "--no-show-passages", "--framework", framework)
     assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
 @both
 def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch, framework: str) -> None:
-    monkeypatch.setattr(f"selfroute.demo.with_{framework}.load_embeddings", REAL[framework])
+    monkeypatch.setattr(f"selfroute.command.with_{framework}.load_embeddings", REAL[framework])
     result = run("ask", "ferry.md", "-q", "At what time does the boat depart from Haldon?", "--framework", framework)
     assert (result.code, ANSWER in result.out) == (0, True), result
 
@@ -380,13 +379,13 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, f
         (["ask", ".", "-q", "?"], 2, ".: this is a folder"),
         (["ask", "ferry.md", "-q", " "], 2, "a question is empty"),
         (["ask", "ferry.md"], 2, "Missing option '--question'"),
-        (["ask", "ferry.md", "-q", "?", "--store", "ferry.md"], 2, "--store ferry.md: the index can not be kept there"),
-        (["demo", "--model", "gpt"], 2, "'gpt' is no model: write provider:name"),
-        (["demo", "--model", ":gpt"], 2, "':gpt' is no model"),
+        (["ask", "ferry.md", "-q", "?", "--store", "ferry.md"], 2, "--store ferry.md: the index cannot be kept there"),
+        (["demo", "--model", "gpt"], 2, "'gpt' is not a model: write provider:name"),
+        (["demo", "--model", ":gpt"], 2, "':gpt' is not a model"),
         (["demo", "--model", "nobody:gpt"], 2, "there is no provider 'nobody'"),
         (["demo", "--model", "openai:gpt"], 2, "set the environment variable OPENAI_API_KEY"),
         (["demo", "--model", "google_genai:gemini"], 2, "set the environment variable GOOGLE_API_KEY"),
-        (["demo", "--model", "openai:gpt", "--base-url", "localhost"], 2, "--base-url localhost is no address"),
+        (["demo", "--model", "openai:gpt", "--base-url", "localhost"], 2, "--base-url localhost is not an address"),
         (["demo", "--base-url", "http://localhost"], 2, "--base-url needs --model"),
         (["demo", "--long-context-model", "openai:gpt"], 2, "--long-context-model needs --model"),
         (["demo", *LLAMAINDEX, "--model", "nobody:gpt"], 2, "there is no provider 'nobody'"),
@@ -398,7 +397,7 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, f
         (["bogus"], 2, "bogus"),
     ],
 )
-def test_what_can_not_work_is_one_line_and_an_exit_code(run: Run, args: list[str], code: int, message: str) -> None:
+def test_what_cannot_work_is_one_line_and_an_exit_code(run: Run, args: list[str], code: int, message: str) -> None:
     Path("empty.md").write_text(" \n")
     Path("binary.md").write_bytes(b"\x7fELF\0\0\1")
     Path("latin.md").write_bytes("Fähre".encode("latin-1"))
@@ -494,7 +493,7 @@ def test_a_missing_extra_is_one_line_that_names_it(package: str, chosen: list[st
 
 def test_each_framework_is_named_in_a_module_of_its_own() -> None:
     own = {"langchain": "with_langchain.py", "llama": "with_llamaindex.py"}
-    here = Path(frameworks.__file__).parent
+    here = Path(loading.__file__).parent
     for path in [*here.glob("*.py"), *(here.parent / "demo").glob("*.py")]:
         imports = re.findall(
             r"^\s*(?:from|import) (langchain(?!_text_splitters)|llama)", path.read_text(), re.MULTILINE

@@ -106,7 +106,7 @@ def test_what_failed_is_listed_and_asked_again_by_the_next_run(run: Run, questio
     with LoopbackServer(sometimes) as server:
         result = run(questions, "--k", "2", "--concurrency", "2", url=server.openai_url)
         assert result.code == 1
-        assert "3 tasks failed and are scored nowhere" in result.err
+        assert "3 tasks failed and are not scored" in result.err
         failures = results()["failures"]
         assert {(row["id"], row["strategy"]) for row in failures} == {
             ("3", strategy) for strategy in ("rag", "long_context", "self_route")
@@ -167,19 +167,19 @@ def place_in(prompt: str) -> str:
     return re.findall(r"from (\w+(?: Head)?) pier leave\?", prompt)[-1]  # type: ignore[no-any-return]
 
 
-def test_a_dry_run_tells_what_it_would_take_and_asks_nothing(run: Run, questions: Path) -> None:
+def test_a_dry_run_estimates_tokens_and_asks_nothing(run: Run, questions: Path) -> None:
     with LoopbackServer(answer) as server:
         dry = run(questions, "--k", "2", "--dry-run", url=server.openai_url)
         assert (dry.code, len(server.book)) == (0, 0)
         run(questions, "--k", "2", url=server.openai_url)
-    told = [int(cell.replace(",", "")) for cell in dry.out.partition("all ")[2].split()[:5]]
+    estimated = [int(cell.replace(",", "")) for cell in dry.out.partition("all ")[2].split()[:5]]
     first, second = (
         [e for e in server.book if (document(0)[:3000] in e.request.prompt) == whole] for whole in (False, True)
     )
-    assert told[:2] == [5, 5]
-    assert told[3] == 5
+    assert estimated[:2] == [5, 5]
+    assert estimated[3] == 5
     sent = sum(len(entry.request.prompt) for entry in server.book) // 4
-    assert abs(told[2] + told[4] - sent) < 0.15 * sent
+    assert abs(estimated[2] + estimated[4] - sent) < 0.15 * sent
     assert first
     assert second
 
@@ -188,7 +188,7 @@ def test_the_cap_ends_the_run_and_the_next_one_goes_on(run: Run, questions: Path
     with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
         result = run(questions, "--k", "2", "--max-cost", "0.0009", "--concurrency", "1", url=server.openai_url)
         assert result.code == 1
-        assert "It ended early: the next reply could pass the cap of $0.0009" in result.err
+        assert "The run ended early: the next reply could pass the cap of $0.0009" in result.err
         asked = len(server.book)
         assert 0 < asked < 10
         assert run(questions, "--k", "2", url=server.openai_url).code == 0
@@ -337,7 +337,7 @@ def test_everything_is_in_the_folder_and_no_key_is(run: Run, questions: Path, mo
         (["bare.jsonl"], "has no document"),
     ],
 )
-def test_what_can_not_work_is_one_line_and_exit_code_2(
+def test_what_cannot_work_is_one_line_and_exit_code_2(
     run: Run, questions: Path, args: Sequence[str], says: str
 ) -> None:
     Path("empty.jsonl").write_text("")

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from selfroute.hangup import LoopTurned, ahang_up, hang_up
+from llamaindex_selfroute.hangup import hang_up
+from selfroute.hangup import LoopTurned, ahang_up
 
 
 class Request:

@@ -285,7 +285,7 @@ def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackSe
         "nobody: [long_context] unanswerable\n  read: nothing\n",
         "own retriever, told: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
     ]
-    assert re.match(r"own retriever, not told: it can not be seen what .* in tenant: give StoredDocuments\(", shown[3])
+    assert re.match(r"own retriever, not told: cannot tell what .* in tenant: give StoredDocuments\(", shown[3])
     assert [is_draft(entry.request) for entry in server.book] == [True, False] * 2 + [True] + [True, False]
 
 

@@ -134,12 +134,12 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
     ("line", "wrong"),
     [
         ("{", "is not JSON"),
-        ("[1]", "is no JSON object"),
+        ("[1]", "is not a JSON object"),
         ('{"answers": ["x"]}', "question is missing"),
         ('{"question": " ", "answers": ["x"]}', "question must be a string"),
         ('{"question": "Q"}', "answers is missing"),
         ('{"question": "Q", "answers": [1]}', "answers must be a list of strings"),
-        ('{"question": "Q", "answers": []}', "which f1 can not score; squad_f1"),
+        ('{"question": "Q", "answers": []}', "which f1 cannot score; use the metric squad_f1"),
         ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "metric 'f2' is not known; write one of f1, rouge_l"),
         ('{"question": "Q", "answers": ["x"], "prompt": "no"}', "prompt 'no' is not known; write one of narrativeqa"),
         ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "the metric choice takes 2 to 4 choices"),
@@ -151,11 +151,11 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
         ('{"question": "Q", "answers": ["x"], "document": "t", "document_file": "t"}', "are both given"),
         (
             '{"question": "Q", "answers": ["x"], "document_file": "no.txt"}',
-            "'no.txt' can not be read as UTF-8: No such",
+            "'no.txt' cannot be read as UTF-8: No such",
         ),
-        ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "can not be read as UTF-8: 'utf-8' codec"),
+        ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "cannot be read as UTF-8: 'utf-8' codec"),
         ('{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}', "document_file 'empty.txt' is empty"),
-        ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was there before"),
+        ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )
 def test_a_line_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, line: str, wrong: str) -> None:
@@ -170,7 +170,7 @@ def test_a_line_that_is_wrong_is_named_with_what_to_write(tmp_path: Path, line: 
 
 
 def test_a_file_that_can_not_be_read_or_is_empty_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no\.jsonl can not be read: No such file"):
+    with pytest.raises(InputError, match=r"no\.jsonl cannot be read: No such file"):
         load_questions(tmp_path / "no.jsonl")
     with pytest.raises(InputError, match=r"x\.jsonl holds no question"):
         load_questions(write(tmp_path / "x.jsonl"))
@@ -221,11 +221,11 @@ def test_a_prompt_is_filled_with_any_text_and_says_how_to_decline(name: str) -> 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_based_only_on_adds_its_sentence_once_after_the_text(name: str) -> None:
-    told = with_based_only_on(PROMPTS[name])
+    made = with_based_only_on(PROMPTS[name])
     sentence = "Answer based only on the provided passage. "
-    assert told.replace(sentence, "") == PROMPTS[name]
-    assert told.count(sentence) == 1
-    assert told.index("{context}") < told.index(sentence)
+    assert made.replace(sentence, "") == PROMPTS[name]
+    assert made.count(sentence) == 1
+    assert made.index("{context}") < made.index(sentence)
 
 
 def test_based_only_on_wants_a_prompt_that_says_when_to_decline() -> None:
@@ -362,11 +362,11 @@ def test_a_part_of_a_data_set_is_never_taken_for_the_whole(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "record", "wrong"),
     [
-        ("qasper", infinitebench(), "is no record of LongBench's qasper.jsonl: it has no 'answers'"),
-        ("en.qa", longbench(), "is no record of InfiniteBench's longbook_qa_eng.jsonl: it has no 'answer'"),
+        ("qasper", infinitebench(), "is not a record of LongBench's qasper.jsonl: it has no 'answers'"),
+        ("en.qa", longbench(), "is not a record of InfiniteBench's longbook_qa_eng.jsonl: it has no 'answer'"),
         ("qasper", longbench(context=None), "input, context and answers must be texts"),
         ("qasper", longbench(answers=[]), "input, context and answers must be texts"),
-        ("qasper", longbench(answers=3), "is no record of"),
+        ("qasper", longbench(answers=3), "is not a record of"),
         ("en.mc", infinitebench(answer="Ada", options=["Bo", "Cy"]), "one of the choices or its letter (A, B)"),
         ("passkey-larger", infinitebench(), "the document has no 'The pass key is ...'"),
     ],
@@ -388,7 +388,7 @@ def test_a_torn_file_or_archive_is_an_error(tmp_path: Path) -> None:
     torn[60:90] = bytes(30)
     for content in (archive.read_bytes()[:-40], torn):
         archive.write_bytes(content)
-        with pytest.raises(InputError, match=r"data\.zip is a broken archive .*get it again from https"):
+        with pytest.raises(InputError, match=r"data\.zip is a broken archive .*download it again from https"):
             load("qasper", folder=tmp_path)
 
 
@@ -488,8 +488,8 @@ def test_a_data_set_comes_from_the_hub(tmp_path: Path) -> None:
         assert ask("en.qa").startswith("['5']\n")
         refused = ask("passkey")
     assert "ConfigurationError: passkey.jsonl of xinrongzhang2022/InfiniteBench, which passkey is read from" in refused
-    assert "could not be had from the hub (" in refused
-    assert "name that with --data-folder" in refused
+    assert "could not be downloaded from the Hub (" in refused
+    assert "name it with --data-folder" in refused
 
 
 def test_without_the_hub_the_file_is_named_with_where_to_get_it(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from llama_index.core import Document
@@ -18,6 +18,7 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.llms.google_genai import GoogleGenAI
 from llama_index.llms.openai_like import OpenAILike
+from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
@@ -46,7 +47,32 @@ REPORT = json.dumps({"answerable": True, "answer": "Ms Okafor."})
 NO_REPORT = json.dumps({"answerable": False, "answer": ""})
 
 
+class Scripted(langchain_parts.ScriptedModel):
+    """A scripted model that is the same model whatever its script says."""
+
+    draft: Any = Field(None, exclude=True)
+    final: Any = Field(None, exclude=True)
+    usage: bool = Field(default=False, exclude=True)
+    failures: Any = Field(default_factory=dict, exclude=True)
+    breaks_with: Any = Field(None, exclude=True)
+    calls: Any = Field(default_factory=list, exclude=True, repr=False)
+
+
+class ReportingScripted(Reporting):
+    """Likewise, a model with structured output."""
+
+    draft: Any = Field(None, exclude=True)
+    final: Any = Field(None, exclude=True)
+    usage: bool = Field(default=False, exclude=True)
+    failures: Any = Field(default_factory=dict, exclude=True)
+    breaks_with: Any = Field(None, exclude=True)
+    calls: Any = Field(default_factory=list, exclude=True, repr=False)
+
+
 def _chain(**fields: Any) -> SelfRouteChain:
+    script = {name: fields.pop(name) for name in tuple(fields) if name in Scripted.model_fields and name != "name"}
+    if "llm" not in fields:
+        fields["llm"] = Scripted(**{"draft": ("unanswerable",), "final": FINAL, **script})
     return langchain_parts.a_chain(**fields)
 
 
@@ -109,7 +135,7 @@ LANGCHAIN = Framework(
     ChainPipeline,
     lambda chain: chain.llm,
     lambda chain: chain.invoke(QUESTION),
-    Reporting,
+    ReportingScripted,
     _chat_openai,
 )
 
@@ -167,20 +193,20 @@ def test_three_strategies_share_a_draft_and_a_reading(framework: Framework) -> N
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
 def test_self_route_is_the_pipeline_as_it_is(framework: Framework, scenario: Scenario) -> None:
     one = _by_strategy(evaluate(framework.over(scenario), ONE, strategies=["self_route"]))["self_route"]
-    told = framework.ask(framework.over(scenario))
-    assert (one.answer, one.route, one.answerable) == (told["answer"], told["route"], told["answerable"])
-    assert (one.decision, one.passages == []) == (told["decision"], told["retrieved"] == [])
-    if not told["usage"]["estimated"]:  # as it is of streams
-        assert one.usage == told["usage"]
+    given = framework.ask(framework.over(scenario))
+    assert (one.answer, one.route, one.answerable) == (given["answer"], given["route"], given["answerable"])
+    assert (one.decision, one.passages == []) == (given["decision"], given["retrieved"] == [])
+    if not given["usage"]["estimated"]:  # as it is of streams
+        assert one.usage == given["usage"]
 
 
 @pytest.mark.parametrize("usage", [True, False], ids=["counted", "estimated"])
 @pytest.mark.parametrize("scenario", [PLAIN, DECLINED, NOTHING_RETRIEVED], ids=str)
 def test_both_frameworks_come_to_the_same(scenario: Scenario, usage: bool) -> None:
-    told = [_by_strategy(evaluate(one.over(scenario, usage=usage), ONE)) for one in (LANGCHAIN, LLAMAINDEX)]
+    given = [_by_strategy(evaluate(one.over(scenario, usage=usage), ONE)) for one in (LANGCHAIN, LLAMAINDEX)]
     chain, engine = (
         {name: replace(result, passages=[passage.text for passage in result.passages]) for name, result in by.items()}
-        for by in told
+        for by in given
     )
     assert chain == engine
 
@@ -276,7 +302,7 @@ def test_without_any_text_and_why(framework: Framework) -> None:
 
 
 REPORTING = {
-    "langchain": (LANGCHAIN, Reporting),
+    "langchain": (LANGCHAIN, ReportingScripted),
     "llamaindex": (LLAMAINDEX, Calling),
     "llamaindex in words": (LLAMAINDEX, ScriptedLLM),
 }
@@ -295,10 +321,10 @@ def test_structured_replies_are_kept_too(framework: Framework, kind: type[Any], 
     assert [by[name].answer for name in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
     assert sorted(framework.model(first).steps) == ["long_context", "rag"]
     assert by["rag"].draft == "unanswerable"
-    told = framework.ask(pipeline())
-    assert by["self_route"].decision == told["decision"]
+    given = framework.ask(pipeline())
+    assert by["self_route"].decision == given["decision"]
     if usage:
-        assert by["self_route"].usage == told["usage"]
+        assert by["self_route"].usage == given["usage"]
     second = pipeline(draft=None, final=None)
     assert _by_strategy(evaluate(second, ONE, folder=tmp_path)) == by
     other = pipeline(label="another")
@@ -344,10 +370,10 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
     "bind": lambda model: model.bind(stop=["\n"]),
     "config": lambda model: model.with_config(tags=["mine"]),
     "retries": _retrying,
-    "fallbacks": lambda model: langchain_parts.ScriptedModel(
+    "fallbacks": lambda model: Scripted(
         failures={"rag": [ValueError()] * 9, "long_context": [ValueError()] * 9}, draft=("x",), final=("x",)
     ).with_fallbacks([model]),
-    "a sequence": lambda model: model | RunnableLambda(lambda message: message),
+    "a sequence": lambda model: model | RunnablePassthrough(),
     "configurable": lambda model: model.configurable_fields(label=ConfigurableField("label")),
 }
 
@@ -357,19 +383,19 @@ def test_a_wrapped_model_is_kept_as_it_is_wrapped(wrap: Callable[[Any], Any], tm
     def chain(model: Any) -> SelfRouteChain:
         return langchain_parts.a_chain(llm=wrap(model))
 
-    model = langchain_parts.ScriptedModel(draft=("unanswerable",), final=FINAL, usage=True, label="m")
+    model = Scripted(draft=("unanswerable",), final=FINAL, usage=True, label="m")
     by = _by_strategy(evaluate(chain(model), ONE, folder=tmp_path))
     assert sorted(model.steps) == ["long_context", "rag"]
-    told = chain(model.model_copy(update={"calls": []})).invoke(QUESTION)
-    assert (by["self_route"].answer, by["self_route"].usage) == (told["answer"], told["usage"])
-    silent = langchain_parts.ScriptedModel(label="m")
+    given = chain(model.model_copy(update={"calls": []})).invoke(QUESTION)
+    assert (by["self_route"].answer, by["self_route"].usage) == (given["answer"], given["usage"])
+    silent = Scripted(label="m")
     assert _by_strategy(evaluate(chain(silent), ONE, folder=tmp_path)) == by
 
 
 @pytest.mark.parametrize("name", ["bind", "config", "retries", "configurable"])
 def test_a_wrapped_model_is_kept_structured(name: str, tmp_path: Path) -> None:
     def asked(label: str) -> list[str]:
-        model = Reporting(draft=(NO_REPORT,), final=(REPORT,), usage=True, label=label)
+        model = ReportingScripted(draft=(NO_REPORT,), final=(REPORT,), usage=True, label=label)
         chain = langchain_parts.a_chain(llm=WRAPPED[name](model), answerability="structured")
         by = _by_strategy(evaluate(chain, ONE, folder=tmp_path))
         assert [by[strategy].answer for strategy in STRATEGIES] == ["unanswerable", "Ms Okafor.", "Ms Okafor."]
@@ -379,8 +405,23 @@ def test_a_wrapped_model_is_kept_structured(name: str, tmp_path: Path) -> None:
     assert [asked(label) for label in ("one", "one", "another")] == [both_steps, [], both_steps]
 
 
+def test_a_function_is_kept_under_a_name(tmp_path: Path) -> None:
+    calls = []
+
+    def chain(reply: str) -> SelfRouteChain:
+        return langchain_parts.a_chain(llm=RunnableLambda(lambda prompt: calls.append(prompt) or reply))
+
+    with pytest.raises(ConfigurationError, match="give the pipeline a name"):
+        evaluate(chain("Ms Okafor"), ONE, folder=tmp_path)
+    assert not calls
+    for name, answers in (("one", "Ms Okafor"), ("one", "Mr Lin"), ("another", "Mr Lin")):
+        evaluate(chain(answers), ONE, folder=tmp_path, name=name, strategies=["rag"])
+    assert len(calls) == 2
+    assert _by_strategy(evaluate(chain("Ms Okafor"), ONE, strategies=["rag"]))["rag"].answer == "Ms Okafor"
+
+
 def test_what_is_bound_counts(tmp_path: Path) -> None:
-    model = langchain_parts.ScriptedModel(draft=("unanswerable",), final=FINAL)
+    model = Scripted(draft=("unanswerable",), final=FINAL)
     for stop in (["a"], ["b"], ["a"]):
         evaluate(langchain_parts.a_chain(llm=model.bind(stop=stop)), ONE, folder=tmp_path, strategies=["rag"])
     assert [call.options["stop"] for call in model.calls] == [["a"], ["b"]]
@@ -437,12 +478,12 @@ def test_a_filter_is_a_wall_in_every_strategy(own: bool) -> None:
 
 
 def test_events_and_callbacks_are_those_of_a_query() -> None:
-    told = []
+    given = []
     for ask in (lambda engine: engine.query(QUESTION), lambda engine: evaluate(engine, ONE, strategies=["self_route"])):
         with llamaindex_parts.recorded() as recording:
             ask(_engine(callback_manager=recording.manager))
-        told.append((recording.events.names, recording.callbacks.log))
-    assert told[0] == told[1]
+        given.append((recording.events.names, recording.callbacks.log))
+    assert given[0] == given[1]
 
 
 @pytest.fixture
@@ -478,12 +519,12 @@ def test_over_the_wire_each_prompt_is_asked_once(
 
     by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
     assert len(server.book) == 2
-    told = framework.ask(pipeline())
-    assert by["self_route"].usage == told["usage"]
-    assert float(told["usage"]["cost"]) > 0
-    assert told["usage"]["rag"]["cached_tokens"] == 3
-    assert by["long_context"].usage["long_context"] == told["usage"]["long_context"]
-    assert by["rag"].usage["rag"] == told["usage"]["rag"]
+    given = framework.ask(pipeline())
+    assert by["self_route"].usage == given["usage"]
+    assert float(given["usage"]["cost"]) > 0
+    assert given["usage"]["rag"]["cached_tokens"] == 3
+    assert by["long_context"].usage["long_context"] == given["usage"]["long_context"]
+    assert by["rag"].usage["rag"] == given["usage"]["rag"]
     assert KEY not in (tmp_path / FILE).read_text()
     asked = len(server.book)
     assert _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path)) == by
@@ -554,12 +595,12 @@ def test_a_prompt_that_is_too_long_is_asked_again_with_less(framework: Framework
         "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens."
     )
     pipeline = framework.over(DECLINED, failures={"long_context": [error]})
-    told = framework.ask(framework.over(DECLINED, failures={"long_context": [error]}))
-    assert _by_strategy(evaluate(pipeline, ONE, strategies=["self_route"]))["self_route"].usage == told["usage"]
+    given = framework.ask(framework.over(DECLINED, failures={"long_context": [error]}))
+    assert _by_strategy(evaluate(pipeline, ONE, strategies=["self_route"]))["self_route"].usage == given["usage"]
 
 
 @pytest.mark.parametrize("given", [None, "chain", llamaindex_parts.ListRetriever()], ids=["none", "text", "retriever"])
-def test_what_is_no_pipeline_is_refused(given: Any) -> None:
+def test_what_is_not_a_pipeline_is_refused(given: Any) -> None:
     with pytest.raises(ConfigurationError, match="SelfRouteChain or a SelfRouteQueryEngine"):
         evaluate(given, ONE)
 

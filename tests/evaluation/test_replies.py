@@ -175,9 +175,9 @@ def test_a_cap_without_a_price_is_refused_before_anything_is_asked() -> None:
 def test_a_cap_is_not_held_silently_where_the_reply_turns_out_to_have_no_price(tmp_path: Path) -> None:
     with Replies(tmp_path, max_cost=CENT) as replies:
         get(replies, "a", PricedModel(None))
-        with pytest.raises(CostCapError, match="1 replies that are kept have no known price"):
+        with pytest.raises(CostCapError, match="no price is known for 1 of the replies so far"):
             get(replies, "b", PricedModel())
-    with Replies(tmp_path, max_cost=CENT) as later, pytest.raises(CostCapError, match="no known price"):
+    with Replies(tmp_path, max_cost=CENT) as later, pytest.raises(CostCapError, match="no price is known"):
         get(later, "b", PricedModel())
 
 
@@ -230,7 +230,7 @@ def test_replies_without_a_price_are_counted() -> None:
 
 def test_a_folder_that_can_not_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="can not be kept in"):
+    with pytest.raises(ConfigurationError, match="cannot be kept in"):
         Replies(tmp_path / "file")
 
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation_parts import a_question, a_result, an_evaluation, results_of
+from evaluation_parts import a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.screen import open_console
-from selfroute.evaluation.reporting.export import load, save
+from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
-from selfroute.evaluation.reporting.report import Asked, html
+from selfroute.evaluation.reporting.report import QuestionResults, html
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason
@@ -44,6 +44,10 @@ HOSTILE = {
 STRATEGIES = ("long_context", "rag", "self_route")
 
 
+def _dataset(text: str) -> str:
+    return text if text == "musique" else f"set {text}"
+
+
 def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5)) -> Evaluation:
     """An evaluation with everything in it, the same text wherever text from outside may be."""
     results = []
@@ -51,14 +55,14 @@ def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5))
         level, signal = number / questions, "phrase" if number % 3 else "answered"
         for strategy in STRATEGIES:
             for k in (None,) if strategy == "long_context" else ks:
-                fields: dict[str, Any] = {"dataset": f"set {text}", "id": f"{number} {text}", "k": k, "answer": text}
+                fields: dict[str, Any] = {"dataset": _dataset(text), "id": f"{number} {text}", "k": k, "answer": text}
                 if strategy != "long_context":
                     fields["decision"] = {"declined": signal != "answered", "signal": signal, "evidence": text}
                     fields["draft"] = f"draft {text}"
                     fields["passages"] = [Passage(f"{text} {rank}", 1 / (rank + 1)) for rank in range(k or 0)]
                 score = 1 - level if strategy == "rag" else level
                 results.append(a_result(strategy, score, **fields, signal=signal))
-    failures = [Failure(f"set {text}", "failed", "rag", 5, False, text)]
+    failures = [Failure(_dataset(text), "failed", "rag", 5, False, text)]
     found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text)
     asked = [
         replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document {number}.")
@@ -171,6 +175,11 @@ def test_the_page_has_every_question_once() -> None:
     assert "Not asked." in page.texts["p"]
 
 
+def test_the_page_lists_a_failure_to_say_why() -> None:
+    failures = [Failure("narrativeqa", "1", "reason", 5, False, "too slow")]
+    assert "reason, k = 5 failed: too slow" in html(an_evaluation([a_result()], failures), tables_=[], plots_={})
+
+
 def test_the_page_has_heads_for_rows_and_columns_and_a_caption_for_every_table() -> None:
     page = Page(html(full(), plots_={"k": PNG}))
     assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
@@ -220,18 +229,18 @@ def test_what_many_passages_weigh_is_bounded(tmp_path: Path) -> None:
         ((0.1 + 0.2, 0.3, 0.3), False, False),
     ],
 )
-def test_the_page_tells_where_strategies_disagree(
+def test_the_page_marks_where_strategies_disagree(
     scores: tuple[float, float, float], disagree: bool, worse: bool
 ) -> None:
     results = [a_result(strategy, score) for strategy, score in zip(STRATEGIES, scores, strict=True)]
-    asked = Asked(a_question(), results, (), (), 5)
-    assert (asked.disagree, asked.worse) == (disagree, worse)
+    found = QuestionResults(a_question(), results, (), (), 5)
+    assert (found.disagree, found.worse) == (disagree, worse)
 
 
-def test_another_k_is_no_other_strategy() -> None:
+def test_another_k_is_not_another_strategy() -> None:
     results = [a_result(score=score, k=k) for k, score in ((1, 0.0), (5, 1.0))]
-    assert not Asked(a_question(), results, (), (), 5).disagree
-    assert Asked(a_question(), [*results, a_result("long_context", 1.0)], (), (), 5).disagree
+    assert not QuestionResults(a_question(), results, (), (), 5).disagree
+    assert QuestionResults(a_question(), [*results, a_result("long_context", 1.0)], (), (), 5).disagree
 
 
 def test_no_cell_of_a_csv_file_is_computed(saved: tuple[Evaluation, Path]) -> None:
@@ -265,7 +274,7 @@ def test_what_was_saved_is_read_back_with_ids_for_documents_and_the_passages_of_
     saved: tuple[Evaluation, Path],
 ) -> None:
     evaluation, folder = saved
-    read = load(folder)
+    read = Evaluation.load(folder)
     ids = [replace(each, document=each.document_id) for each in evaluation.questions]
     # a tuple is a list in JSON
     assert replace(read, results=()) == replace(evaluation, questions=ids, results=())
@@ -298,7 +307,7 @@ def test_the_texts_of_documents_are_in_no_file(saved: tuple[Evaluation, Path]) -
 
 
 def test_all_files_are_written_and_written_again(tmp_path: Path) -> None:
-    evaluation = full(questions=3)
+    evaluation = of_the_paper(full("musique", questions=3))
     for _ in range(2):
         evaluation.save(tmp_path / "deep" / "folder")
     folder = tmp_path / "deep" / "folder"
@@ -326,14 +335,15 @@ def test_the_summary_is_shown_as_it_is_a_sentence_at_a_time() -> None:
 def test_an_evaluation_of_nothing_is_written(tmp_path: Path) -> None:
     Evaluation([], []).save(tmp_path)
     assert "0 questions" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert load(tmp_path) == Evaluation([], [], [], [])
+    assert Evaluation.load(tmp_path) == Evaluation([], [], [], [])
 
 
 @pytest.mark.parametrize(
     ("evaluation", "names"),
     [
-        (full(), set(CAPTIONS)),
-        (replace(full(ks=[5]), reasons=()), {"quality_tokens", "differences"}),
+        (of_the_paper(full("musique")), set(CAPTIONS)),
+        (full(), set(CAPTIONS) - {"differences"}),
+        (replace(full(ks=[5]), reasons=()), {"quality_tokens"}),
         (an_evaluation(results_of({"rag": [0.5, 1]})), set()),
         (an_evaluation(results_of({"closed_book": [0.5, 1]})), set()),
         (an_evaluation([a_result(id=str(k), k=k) for k in (1, 5)]), set()),
@@ -347,7 +357,7 @@ def test_only_what_the_results_allow_is_drawn(evaluation: Evaluation, names: set
 
 
 def test_plots_are_those_of_the_results() -> None:
-    one, same, other = plots(full()), plots(full()), plots(full(questions=17))
+    one, same, other = (plots(of_the_paper(full("musique", questions=count))) for count in (12, 12, 17))
     assert one == same
     assert all(one[name] != other[name] for name in CAPTIONS)
 
@@ -386,7 +396,7 @@ def test_no_figure_is_cut_however_narrow_the_terminal(width: int) -> None:
     assert "…" not in " ".join(words)
 
 
-def test_a_table_that_is_too_wide_is_turned() -> None:
+def test_a_table_that_is_too_wide_is_transposed() -> None:
     heads = {width: next(line for line in shown([WIDE], width)[1:] if line.strip()).split() for width in (60, 200)}
     assert heads == {60: ["rag", "self_route"], 200: list(COLUMNS[1:])}
 
@@ -418,7 +428,7 @@ def test_the_parts_of_a_table_keep_what_names_the_rows() -> None:
     assert [each for head in heads for each in head[2:]] == list(table.columns[2:])
 
 
-def test_a_terminal_is_told_nothing_by_what_a_table_holds() -> None:
+def test_no_control_character_of_a_table_reaches_the_terminal() -> None:
     table = Table("t", "\x1b[2J[red]title", ("\x07a", "b"), (("\x1b]0;x\x07", "[bold]b"),), ("\x9b31mnote",))
     text = "\n".join(shown([table], 80))
     assert text.isprintable() or not set(text) & set("\x1b\x07\x9b")

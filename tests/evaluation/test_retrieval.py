@@ -275,7 +275,7 @@ def test_threads_share_a_document_of_bm25() -> None:
 
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("name", ["contriever", "dragon", "someone/something", "/no/such/folder"])
-def test_weights_that_can_not_be_had_are_an_error_that_names_others(
+def test_weights_that_cannot_be_loaded_are_an_error_that_names_others(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
@@ -293,9 +293,9 @@ def test_a_package_that_is_not_installed_is_named(name: str, package: str, monke
         load_retriever(name)
 
 
-def test_a_folder_that_can_not_be_used_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_used_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match=r"vectors can not be kept in .*file"):
+    with pytest.raises(ConfigurationError, match=r"vectors cannot be kept in .*file"):
         load_retriever("contriever", folder=tmp_path / "file")
 
 

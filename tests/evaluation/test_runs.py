@@ -9,12 +9,12 @@ import pytest
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.budget import CostCapError
-from selfroute.evaluation.asking.runner import Outcome, Task, measure, scored, tasks_of
+from selfroute.evaluation.asking.runner import Task, TaskOutcome, measure, scored, tasks_of
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
+from selfroute.evaluation.records import STRATEGIES, Passage, Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Passage, Strategy
 
 NO_ANSWER = {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
 ANSWERED = {"declined": False, "signal": "answered", "evidence": ""}
@@ -24,13 +24,13 @@ def question(number: int, metric: str = "f1", answers: Sequence[str] = ("seven",
     return Question("harbour", str(number), f"When does ferry {number} leave?", tuple(answers), metric=metric)
 
 
-def outcome(answer: str = "seven", *, declined: bool = False) -> Outcome:
+def outcome(answer: str = "seven", *, declined: bool = False) -> TaskOutcome:
     decision = NO_ANSWER if declined else ANSWERED
-    return Outcome(answer, "rag", answer != "unanswerable", decision, {}, "draft", [Passage("text")])
+    return TaskOutcome(answer, "rag", answer != "unanswerable", decision, {}, "draft", [Passage("text")])
 
 
 class Scripted:
-    """A pipeline that does what it is told for each question."""
+    """A pipeline with a scripted end for each question."""
 
     def __init__(self, fail: Sequence[int] = (), error: Exception | None = None, *, declined: bool = False) -> None:
         self.fail, self.error, self.declined = set(map(str, fail)), error or TimeoutError("no reply"), declined
@@ -38,7 +38,7 @@ class Scripted:
         self.at_once = self.most = 0
         self.lock = threading.Lock()
 
-    def ask(self, task: Task) -> Outcome:
+    def ask(self, task: Task) -> TaskOutcome:
         with self.lock:
             self.asked.append(task)
             self.at_once += 1
@@ -54,9 +54,7 @@ class Scripted:
         return f'{{"answerable": false, "reason": "{"ABCDE"[int(task.question.id) % 5]}"}}'
 
 
-def run(
-    pipeline: Scripted, count: int = 4, strategies: Sequence[Strategy] = STRATEGIES, **options: object
-) -> Evaluation:
+def run(pipeline: Scripted, count: int = 4, strategies: Sequence[Strategy] = STRATEGIES, **options: object) -> Record:
     questions = [question(number) for number in range(count)]
     return measure(pipeline, questions, strategies=strategies, settings={}, **options)  # type: ignore[arg-type]
 
@@ -115,7 +113,7 @@ def test_the_cap_ends_a_run_and_what_is_done_is_kept() -> None:
     assert len(pipeline.asked) < 20
 
 
-def test_a_part_that_can_not_work_is_an_error_at_once() -> None:
+def test_a_part_that_cannot_work_is_an_error_at_once() -> None:
     with pytest.raises(ConfigurationError, match="no price"):
         run(Scripted(fail=[0], error=ConfigurationError("no price")), concurrency=1)
 
@@ -133,7 +131,7 @@ class SilentOnReasons(Scripted):
         raise TimeoutError
 
 
-def test_a_reason_that_can_not_be_had_takes_nothing_from_the_answer() -> None:
+def test_a_reason_that_cannot_be_had_takes_nothing_from_the_answer() -> None:
     evaluation = run(SilentOnReasons(declined=True), explain_declines=True)
     assert len(evaluation.results) == 4 * len(STRATEGIES)
     assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [

@@ -281,18 +281,21 @@ def test_the_answerable_share_is_of_all_drafts_where_declined_questions_are_left
     main = table(evaluation, "main")
     assert row(main, "rag")["Avg"] == 100  # of the three that are left
     assert row(main, "answerable %")["Avg"] == row(main, "answerable %")["narrativeqa"] == 60
-    assert main.notes[0] == "Only 3 of 5 questions are compared: scores and tokens are of these alone."
-    assert "Of those left out, the first step (k=5) declined 2, answered 0 and left no draft of 0." in main.notes
-    assert any("no fair sample" in note for note in main.notes)
-    assert [line[:3] for line in table(evaluation, "decisions").rows] == [("answered", 3, 60), ("phrase", 2, 40)]
+    assert main.notes[0] == "Only 3 of 5 questions are compared: scores and tokens are for these only."
+    assert "Of those left out, the first step (k=5) declined 2, answered 0 and has no draft for 0." in main.notes
+    assert any("not a fair sample" in note for note in main.notes)
+    assert [line[:3] for line in table(of_the_paper(evaluation), "decisions").rows] == [
+        ("answered", 3, 60),
+        ("phrase", 2, 40),
+    ]
 
 
 def test_a_strategy_that_finished_nothing_is_said_to_have_failed() -> None:
     failed = where_the_second_step_fails()
-    untold = replace(failed, failures=[each for each in failed.failures if each.strategy != "long_context"])
-    for evaluation in (failed, untold):  # it is known by its failures, or by the settings only
+    only_asked_for = replace(failed, failures=[each for each in failed.failures if each.strategy != "long_context"])
+    for evaluation in (failed, only_asked_for):  # it is known by its failures, or by the settings only
         notes = table(evaluation, "main").notes
-        assert "long_context was asked for and finished no question, so it has no figures." in notes
+        assert "long_context was asked for but finished no question, so it has no figures." in notes
         for note in (*notes, *table(evaluation, "money").notes):
             assert "was not run" not in note
     without = where_the_second_step_fails(strategies=("rag", "self_route"))
@@ -302,36 +305,36 @@ def test_a_strategy_that_finished_nothing_is_said_to_have_failed() -> None:
 def test_a_k_that_finished_nothing_is_named() -> None:
     results = results_of({"rag": (0.0, 1.0)}, k=5)
     evaluation = an_evaluation(results, [Failure("narrativeqa", "0", "rag", 100, False, "too long")])
-    assert table(evaluation, "main").notes[0].startswith("rag (k=100) was asked for and finished no question")
+    assert table(evaluation, "main").notes[0].startswith("rag (k=100) was asked for but finished no question")
 
 
 def test_few_questions_that_are_left_out_are_counted_but_do_not_come_first() -> None:
     results = results_of({"rag": (1.0,) * 20, "long_context": (1.0,) * 18})
     notes = table(an_evaluation(results), "main").notes
     assert notes[0].startswith("Scores are")
-    assert "Of those left out, the first step (k=5) declined 0, answered 2 and left no draft of 0." in notes
-    assert not any("no fair sample" in note for note in notes)
+    assert "Of those left out, the first step (k=5) declined 0, answered 2 and has no draft for 0." in notes
+    assert not any("not a fair sample" in note for note in notes)
 
 
 def test_a_data_set_that_is_left_out_whole_is_named() -> None:
     results = [a_result("rag"), a_result("long_context"), a_result("rag", dataset="lost")]
     main = table(an_evaluation(results), "main")
     assert "lost" not in main.columns
-    assert "Data sets that are left out whole: lost." in main.notes
+    assert "Data sets that are left out entirely: lost." in main.notes
 
 
 def test_empty_replies_are_counted() -> None:
     results = [
         a_result("rag", id="1", answer=" ", draft=" "),  # one reply, not two
         a_result("rag", id="2", draft="", signal="empty"),
-        a_result("rag", id="3", answer="", draft="unanswerable", signal="sentinel"),  # said in the data set's own way
+        a_result("rag", id="3", answer="", draft="unanswerable", signal="sentinel"),  # in the data set's own way
         a_result("long_context", id="1", answer="\n"),
         a_result("closed_book", id="1", answer=""),
         *(a_result("long_context", id=name) for name in "23"),
     ]
-    (note,) = [note for note in table(an_evaluation(results), "main").notes if "empty" in note]
+    (note,) = [note for note in table(an_evaluation(results), "main").notes if "Empty" in note]
     assert note.endswith(": rag (k=5) 2, long_context 1.")
-    assert not [note for note in table(two_sets(), "main").notes if "empty" in note]
+    assert not [note for note in table(two_sets(), "main").notes if "Empty" in note]
 
 
 @pytest.mark.parametrize("name", ["Avg", "Overall", "questions", "rag", "", "k", "this run"])
@@ -352,7 +355,7 @@ def test_without_the_long_context_its_tokens_are_estimated() -> None:
     results = [
         a_result("self_route", id="1", usage=usage(10, long_context_only=100)),
         a_result("self_route", id="2", usage=usage(30, long_context_only=100)),
-        a_result("self_route", id="3", usage=usage(999)),  # nobody knows how long its documents are
+        a_result("self_route", id="3", usage=usage(999)),  # the length of its documents is not known
     ]
     main = table(an_evaluation(results), "main")
     assert row(main, "token %")["Avg"] == 20
@@ -405,7 +408,7 @@ def test_the_papers_figures_stand_beside_its_data_sets_only() -> None:
 
 
 @pytest.mark.parametrize("data", [None, (), ["qmsum.jsonl", "own/qasper"], ["en.mc"], "musique", 5])
-def test_own_data_that_bear_the_names_of_the_papers_do_not_stand_beside_them(data: Any) -> None:
+def test_own_data_with_the_names_of_the_papers_are_not_compared_with_them(data: Any) -> None:
     results = []
     for dataset in ("qmsum", "musique", "passkey"):
         results += results_of({"long_context": (0.5, 1.0), "closed_book": (1.0, 0.0)}, dataset=dataset)
@@ -414,8 +417,9 @@ def test_own_data_that_bear_the_names_of_the_papers_do_not_stand_beside_them(dat
             results += results_of({"rag": (0.0, 1.0), "self_route": (0.5, 1.0)}, dataset=dataset, k=k)
     about = {"k": [5, 1]} if data is None else {"k": [5, 1], "data": data}
     tables = an_evaluation(results, settings=about).tables()
-    assert {"k", "agreement", "based_only_on", "closed_book"} <= {each.name for each in tables}
-    assert not {"paper", "passkey"} & {each.name for each in tables}
+    names = {each.name for each in tables}
+    assert {"k", "based_only_on", "closed_book"} <= names
+    assert not {"paper", "passkey", "differences", "agreement", "wins", "decisions"} & names
     assert not [head for each in tables for head in each.columns if "paper" in head or "Gemini" in head]
     assert not [note for each in tables for note in each.notes if "aper" in note or "35.32" in note]
 
@@ -458,7 +462,7 @@ def test_a_run_that_was_stopped_says_so() -> None:
     assert "The run ended early: the cap was reached." in table(stopped, "main").notes
 
 
-def test_intervals_tell_of_which_documents_they_speak() -> None:
+def test_intervals_say_which_documents_they_hold_for() -> None:
     results = results_of({"rag": (0.0, 1.0, 1.0)})
     shared = [a_question(str(n), document="one for all") for n in range(3)]
     alone = table(an_evaluation(results), "intervals")
@@ -565,7 +569,8 @@ def test_without_the_long_context_its_cost_is_estimated() -> None:
     [(0.5, 0.5, 0), (0.54, 0.5, 0), (0.35, 0.3, 10), (0.3, 0.35, -10), (0.0, 1.0, -100), (1.0, 0.0, 100)],
 )
 def test_a_difference_falls_into_the_bin_around_it(rag: float, long_context: float, centre: int) -> None:
-    found = table(an_evaluation(results_of({"rag": (rag,), "long_context": (long_context,)})), "differences")
+    evaluation = an_evaluation(results_of({"rag": (rag,), "long_context": (long_context,)}))
+    found = table(of_the_paper(evaluation), "differences")
     assert [line for line in found.rows if line[1]] == [(centre, 1, 100, pytest.approx(50 * (rag + long_context)))]
 
 
@@ -592,16 +597,16 @@ def test_wins_are_counted_as_the_sequel_does() -> None:
         ]
 
     results = [
-        *pair(1, (1, 0.5), (1, 0.9), "a"),  # both are right: neither is better
-        *pair(2, (0, 0.9), (1, 0.2), "a"),  # long context only
-        *pair(3, (1, 0.1), (0, 0.8), "a"),  # RAG only
+        *pair(1, (1, 0.5), (1, 0.9), "musique"),  # both are right: neither is better
+        *pair(2, (0, 0.9), (1, 0.2), "musique"),  # long context only
+        *pair(3, (1, 0.1), (0, 0.8), "musique"),  # RAG only
         *pair(4, (0, 0.1), (0, 0.8), "b"),  # both are wrong, long context less so
         *pair(5, (0, 0.3), (0, 0.2), "b"),
         *pair(6, (0, 0.2), (0, 0.2), "b"),
     ]
-    wins = table(an_evaluation(results), "wins")
+    wins = table(of_the_paper(an_evaluation(results)), "wins")
     assert wins.columns[2:] == ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
-    assert wins.rows == (("a", 3, 2, 2, 1, 1, 1, 1), ("b", 3, 0, 0, 0, 0, 1, 1), ("Overall", 6, 2, 2, 1, 1, 2, 2))
+    assert wins.rows == (("musique", 3, 2, 2, 1, 1, 1, 1), ("b", 3, 0, 0, 0, 0, 1, 1), ("Overall", 6, 2, 2, 1, 1, 2, 2))
 
 
 def test_passkey_stands_beside_table_3() -> None:
@@ -629,7 +634,7 @@ def test_closed_book_leaves_out_what_the_model_knows() -> None:
     assert scores["GPT-3.5-Turbo not from memory"] == 13.00
 
 
-def test_a_decline_is_nothing_known_by_heart() -> None:
+def test_a_decline_is_not_known_by_heart() -> None:
     results = results_of({"rag": (0.0, 1.0)}, dataset="own")
     results += [a_result("closed_book", 1.0, dataset="own", id=name, answerable=name == "1") for name in "01"]
     found = table(an_evaluation(results), "closed_book")
@@ -650,7 +655,7 @@ def test_reasons_are_counted_by_data_set() -> None:
     assert found.rows == (("a", 2, 0, 0, 0, 1, 1, 1, 5),)
 
 
-def test_decisions_tell_what_was_missed() -> None:
+def test_decisions_show_what_was_missed() -> None:
     results = [
         a_result("rag", 0.5, id="1"),
         a_result("long_context", 1.0, id="1"),  # it should have read on
@@ -659,7 +664,7 @@ def test_decisions_tell_what_was_missed() -> None:
         a_result("rag", 1.0, id="3"),
         a_result("long_context", 0.0, id="3"),
     ]
-    rows = table(an_evaluation(results), "decisions").rows
+    rows = table(of_the_paper(an_evaluation(results)), "decisions").rows
     assert rows == (
         ("answered", 2, pytest.approx(200 / 3), 75, 50, 1, 1),
         ("phrase", 1, pytest.approx(100 / 3), 0, 100, 1, 0),
@@ -739,7 +744,7 @@ def test_the_summary_names_the_data_sets_and_the_k_where_there_are_several() -> 
 def test_the_summary_says_on_how_many_questions_it_rests() -> None:
     failed = where_the_second_step_fails()
     assert failed.summary()[-1] == (
-        "This rests on 3 of 5 questions, those that every strategy finished; the long context finished none at all."
+        "This rests on 3 of 5 questions, those that the strategies finished; the long context finished none of them."
     )
     assert "rests" not in " ".join(two_sets().summary())
     lost = an_evaluation([a_result("rag", id="1"), a_result("long_context", id="2")])
@@ -747,7 +752,7 @@ def test_the_summary_says_on_how_many_questions_it_rests() -> None:
         assert nothing.summary() == ["No question was finished by every strategy, so there is nothing to compare."]
 
 
-def test_an_evaluation_is_told_in_a_line_and_printed_as_its_summary_and_its_main_table(
+def test_an_evaluation_prints_as_its_summary_and_its_main_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

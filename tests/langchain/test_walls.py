@@ -601,7 +601,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
     passages = [store.similarity_search(chunk.page_content, k=1)[0] for chunk in mine[:3]]
     assert {passage.page_content for passage in passages} == {chunk.page_content for chunk in mine[:3]}
     chain = chain_on(store, StoredDocuments(store), RunnableLambda(lambda _: passages))
-    await refuses(chain, mode, "differs from what was retrieved in")
+    await refuses(chain, mode, "differs from the retrieved passages in")
 
 
 @both_modes
@@ -639,7 +639,7 @@ async def test_a_number_that_may_be_of_something_else_may_hide(kind: str, key: s
         chunk.metadata[key] = n
     store = store_with(kind, chunks)
     chain = chain_on(store, StoredDocuments(store), RunnableLambda(lambda _: store.similarity_search(QUESTION, k=1)))
-    await refuses(chain, "invoke", f"differs from what was retrieved in {key}")
+    await refuses(chain, "invoke", f"differs from the retrieved passages in {key}")
 
 
 # More than a filter

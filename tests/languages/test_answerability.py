@@ -301,7 +301,7 @@ def test_a_language_can_be_added_and_replaced(languages: list[Language]) -> None
 
 def test_a_language_that_can_not_be_read_is_refused_and_changes_nothing(languages: list[Language]) -> None:
     before = list(languages)
-    with pytest.raises(ConfigurationError, match="nothing is called 'testo'"):
+    with pytest.raises(ConfigurationError, match="no list or part is named 'testo'"):
         add_language(Language(name="Italian", declines=("{testo} non",)))
     assert languages == before
     assert declines("The passages do not say.")

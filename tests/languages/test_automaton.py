@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from selfroute.errors import ConfigurationError
 from selfroute.languages.automaton import State
-from selfroute.languages.notation import Rules, compiled
+from selfroute.languages.notation import Rules, compile_rules
 
 WORDS = ["a", "ab", "abc", "b", "bcd", "x"]
 LISTS = {"some": "a b_ab abc", "stems": "ab* bc*", "stops": "b x", "any": ", ab"}
@@ -42,7 +42,7 @@ texts = st.lists(st.sampled_from([*WORDS, "abz", "zz", ","]), max_size=6)
 
 def first(*rules: str, start: str = "") -> State:
     """The state before the first word."""
-    return compiled([Rules(rules, start, LISTS, PARTS)])
+    return compile_rules([Rules(rules, start, LISTS, PARTS)])
 
 
 def states(state: State, words: list[str]) -> list[State]:
@@ -107,7 +107,7 @@ def test_a_word_that_a_rule_waits_for_may_be_taken_by_its_first_letters() -> Non
 
 
 def test_in_a_script_without_spaces_a_star_stands_for_any_character() -> None:
-    machine = compiled([Rules(("{character} .. \u306f \u7121\u3044",), "", {"character": "*", "stops": "\u306f"})])
+    machine = compile_rules([Rules(("{character} .. \u306f \u7121\u3044",), "", {"character": "*", "stops": "\u306f"})])
     assert states(machine, list("\u4fa1\u683c\u306f\u7121\u3044"))[-1].matched
     assert states(machine, ["price", "\u306f"])[-1].dead
     assert not machine.may_take("price")
@@ -116,18 +116,18 @@ def test_in_a_script_without_spaces_a_star_stands_for_any_character() -> None:
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        ("{nothing}", "nothing is called 'nothing'"),
-        ("-{nothing}", "nothing is called 'nothing'"),
+        ("{nothing}", "no list or part is named 'nothing'"),
+        ("-{nothing}", "no list or part is named 'nothing'"),
         ("(a | b", "a bracket is not closed"),
         ("a )", r"'\)' is out of place"),
         ("* a", r"'\*' is out of place"),
         ("a {b c}", "is out of place"),
         ("a b* c", r"b\* is for lists"),
-        ("{self}", "'self' stands for itself"),
-        ("{loop}", "'loop' stands for itself"),
+        ("{self}", "'self' contains itself"),
+        ("{loop}", "'loop' contains itself"),
     ],
 )
 def test_a_rule_that_can_not_be_read_is_refused(rule: str, why: str) -> None:
     parts = {"self": "a {self}", "loop": "{back}", "back": "b {loop}"}
     with pytest.raises(ConfigurationError, match=why):
-        compiled([Rules((rule,), "", {}, parts)])
+        compile_rules([Rules((rule,), "", {}, parts)])

@@ -31,7 +31,7 @@ def usage(
     cost: str | None = None,
     cost_long_context_only: str | None = None,
 ) -> dict[str, Any]:
-    """A usage as the chain says it, from the input tokens of its steps; each step writes one token."""
+    """The usage of a chain, from the input tokens of its steps; each step writes one token."""
     return {
         "rag": None if rag is None else counts(rag),
         "long_context": None if long_context is None else counts(long_context),
@@ -51,7 +51,7 @@ def a_result(strategy: Strategy = "rag", score: float = 1.0, **fields: Any) -> R
     Args:
         strategy: Which strategy.
         score: Its score.
-        fields: What is not as usual: any field of `Result`, and the `signal` of the decision.
+        fields: Any field of `Result`, and the `signal` of the decision.
     """
     drafted = strategy in ("rag", "self_route")
     signal = fields.pop("signal", "answered")
@@ -97,6 +97,6 @@ def an_evaluation(results: Iterable[Result], failures: Iterable[Failure] = (), *
 
 
 def of_the_paper(evaluation: Evaluation) -> Evaluation:
-    """The same, its data sets loaded as the paper's by the command."""
+    """The same evaluation, as if its data sets had been loaded as the paper's."""
     names = list(dict.fromkeys(question.dataset for question in evaluation.questions))
     return replace(evaluation, settings={**evaluation.settings, "data": names})

@@ -181,7 +181,7 @@ def test_times_are_told_by_route(times: list[float], median: float | None, p95: 
 
 
 def test_of_the_times_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "_MOST", 10)
+    monkeypatch.setattr(sums, "_MAX_TIMES", 10)
     ledger = added(an_entry(seconds=float(n)) for n in range(25))
     assert ledger.to_dict()["seconds"]["rag"]["end"]["median"] == 19.5
     assert ledger.to_dict()["queries"] == 25
@@ -239,7 +239,7 @@ def test_a_query_whose_length_never_becomes_known_stays_unknown() -> None:
 
 
 def test_only_the_last_are_asked_again_the_oldest_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "_MOST_WAITING", 10)
+    monkeypatch.setattr(ledgers, "_MAX_WAITING", 10)
     known, asked = set[int](), list[int]()
 
     def later(number: int) -> Usage | None:

@@ -1,4 +1,4 @@
-"""A cap on what replies may cost together."""
+"""A cap on the total cost of replies."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from selfroute.errors import ConfigurationError, SelfRouteError
 from selfroute.usage.counts import Cost
 
 OUTPUT_TOKENS = 200
-"""What a reply is taken to have at least, before it is there."""
+"""The number of tokens that a reply is expected to have at least."""
 
 Price = Callable[[int], Cost]
-"""What a reply of so many tokens would cost."""
+"""Returns the cost of a reply of so many tokens."""
 
 
 class CostCapError(SelfRouteError, RuntimeError):
@@ -22,21 +22,21 @@ class CostCapError(SelfRouteError, RuntimeError):
 
 
 class Budget:
-    """What was spent, and what may be; threads may share it.
+    """The money that was spent and the most that may be spent; threads may share it.
 
-    What a reply will cost is known only when it is there. Until then as much is set aside as it would cost with as many
-    tokens as the longest of its kind so far; the first of a kind is asked for alone, so that there is one.
+    The cost of a reply is known only afterwards. Until then, money is set aside for as many tokens as the longest reply
+    of its kind had so far. The first of a kind is asked for alone, so that there is one to go by.
 
     Attributes:
-        spent: What all replies cost together, as far as it is known.
-        unpriced: How many of them have no known price.
+        spent: The cost of all replies whose price is known.
+        unpriced: How many replies have no known price.
     """
 
     def __init__(self, most: Decimal | None) -> None:
-        """Begin.
+        """Begin with nothing spent.
 
         Args:
-            most: What may be spent, in US dollars; None for no limit.
+            most: The most that may be spent, in US dollars; None for no limit.
         """
         self._most = most
         self._pending = Decimal(0)
@@ -45,7 +45,7 @@ class Budget:
         self.spent, self.unpriced = Decimal(0), 0
 
     def book(self, cost: str | None, *, kind: str, output_tokens: int) -> None:
-        """Add a reply that was paid for."""
+        """Add the cost of a reply."""
         with self._lock:
             self._longest[kind] = max(self._longest.get(kind, 0), output_tokens)
             if cost is None:
@@ -55,15 +55,15 @@ class Budget:
 
     @contextmanager
     def reserve(self, kind: str, price: Price) -> Iterator[None]:
-        """Set aside what a reply will probably cost, while it is asked for.
+        """Set aside the probable cost of a reply while it is asked for.
 
         Args:
-            kind: What it is asked for.
-            price: What it would cost with so many tokens.
+            kind: The kind of prompt: replies of one kind are about equally long.
+            price: Returns the cost of a reply of so many tokens.
 
         Raises:
-            CostCapError: It could cost more than is left, or nobody knows what was spent.
-            ConfigurationError: There is a cap, and the price is not known.
+            CostCapError: It could cost more than is left, or it is not known how much was spent.
+            ConfigurationError: There is a cap, and no price is known.
         """
         if self._most is None:
             yield
@@ -80,7 +80,7 @@ class Budget:
                 self._first.release()
 
     def _wait_for_the_first(self, kind: str) -> bool:
-        """Whether this is the first of its kind, and keeps the others waiting."""
+        """Return whether this is the first reply of its kind; if so, the others wait for it."""
         if kind in self._longest:
             return False
         self._first.acquire()
@@ -93,10 +93,10 @@ class Budget:
         with self._lock:
             cost = price(max(OUTPUT_TOKENS, self._longest.get(kind, 0)))
             if cost.dollars is None:
-                msg = f"the cap can not be held, because no price is known: {cost.unknown}"
+                msg = f"the cap cannot be kept, because no price is known: {cost.unknown}"
                 raise ConfigurationError(msg)
             if self.unpriced:
-                msg = f"the cap can not be held: {self.unpriced} replies that are kept have no known price"
+                msg = f"the cap cannot be kept: no price is known for {self.unpriced} of the replies so far"
                 raise CostCapError(msg)
             if cost.dollars > self._most_left():
                 msg = f"the next reply could pass the cap of ${self._most}, which earlier runs count towards"

@@ -1,4 +1,4 @@
-"""Documents in chunks of so many words, and documents that are longer than the model takes."""
+"""Splits documents into chunks of a number of words, and cuts documents that are too long for the model."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _PRECISION = 500
 
 
 def chunks(text: str, words: int = WORDS) -> list[str]:
-    """Cut a text into chunks of so many words that do not overlap (section 3.2 of the paper).
+    """Split a text into chunks of a number of words that do not overlap (section 3.2 of the paper).
 
-    A word is what stands between white space. Chinese and Japanese have none: there each character is a word, as
-    LongBench counts them. A run of more than 100 characters is as many words as it has hundreds.
+    Words are separated by white space. Chinese and Japanese have none, so there each character is a word, as in
+    LongBench. Of a longer run, every 100 characters count as a word.
 
     Args:
         text: The text.
-        words: How many words a chunk has; the last one has what is left.
+        words: How many words a chunk has; the last chunk has the rest.
 
     Returns:
-        The chunks in order, each as it stands in the text from its first word to its last.
+        The chunks in order, each exactly as in the text, from its first word to its last.
 
     Raises:
-        ConfigurationError: A chunk would have no word.
+        ConfigurationError: `words` is less than 1.
     """
     if words < 1:
-        msg = f"a chunk has one word at least, not {words}"
+        msg = f"a chunk has one word at least: give a number from 1, not {words}"
         raise ConfigurationError(msg)
     found, pieces = _WORD.finditer(text), []
     while chunk := list(islice(found, words)):
@@ -41,12 +41,12 @@ def chunks(text: str, words: int = WORDS) -> list[str]:
 
 
 def cut_in_the_middle(text: str, max_tokens: int, *, count: Callable[[str], int] = count_tokens) -> tuple[str, bool]:
-    """Leave out the middle of a text that is too long, as LongBench does: as much of its beginning stays as of its end.
+    """Leave out the middle of a text that is too long, as LongBench does; both ends stay, equally long.
 
     Args:
         text: The text.
         max_tokens: How many tokens it may have.
-        count: Counts the tokens of a text. What is kept is as long as it allows, to 0.2 %.
+        count: Counts the tokens of a text. The kept text is at most 0.2 % shorter than it could be.
 
     Returns:
         The text, and whether it was cut.

@@ -1,4 +1,4 @@
-"""Self-Route over the questions' own documents, set up as in the paper: a LangChain chain for each question."""
+"""Answers each question from its own document, set up as in the paper: a LangChain chain for each question."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
-from langchain_selfroute.models import window_of
+from langchain_selfroute.models import name_of, window_of
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.retrieval import Order, Retriever, ordered, passage_text
-from selfroute.evaluation.asking.runner import Outcome, Task
+from selfroute.evaluation.asking.runner import Task, TaskOutcome
 from selfroute.evaluation.asking.with_langchain import ChainPipeline
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Passage
+from selfroute.evaluation.records import Passage
+from selfroute.flow import Route
+from selfroute.usage.prices import PricedModel, declared_models
 
 _DOCUMENTS = 64
 
@@ -30,9 +32,9 @@ _DOCUMENTS = 64
 class DocumentsPipeline:
     """Answers each question from its own document (Li et al., 2024, section 3.2).
 
-    The document is cut into chunks of 300 words, of which the k nearest are the passages, each with its number in
-    front. Both steps have the data set's prompt (Table 9). A document that is longer than the model's window is cut
-    in the middle before it is read whole, as LongBench does.
+    The document is split into chunks of 300 words, and the k nearest are the passages, each with its number in front.
+    Both steps use the data set's prompt (Table 9). A document that is longer than the model's window is cut in the
+    middle before it is read whole, as in LongBench.
     """
 
     def __init__(  # noqa: PLR0913 - what there is to choose
@@ -51,12 +53,13 @@ class DocumentsPipeline:
 
         Args:
             llm: The model.
-            replies: Where its replies are kept.
-            retriever: Finds passages; None if no strategy wants any.
+            replies: Keeps the replies.
+            retriever: Finds passages; None if no strategy reads any.
             long_context_llm: Another model for whole documents.
-            order: `"score"` puts the nearest passage first, as the paper does; `"document"` puts them as they stand in
-                the document (OP-RAG, Yu et al., 2024).
-            window: How many tokens the model of whole documents takes; None for what it says of itself.
+            order: `"score"` puts the nearest passage first, as the paper does; `"document"` keeps the document's order
+                (OP-RAG, Yu et al., 2024).
+            window: The context window, in tokens, of the model that reads whole documents; None for what it says of
+                itself.
             priced_as: As in `SelfRouteChain`.
             long_context_priced_as: As in `SelfRouteChain`.
         """
@@ -69,8 +72,17 @@ class DocumentsPipeline:
         window = window or window_of(long_context_llm or llm)
         self.budget = None if window is None else room_in(window)
 
-    def ask(self, task: Task) -> Outcome:
-        """Perform a task."""
+    @property
+    def priced_models(self) -> dict[Route, PricedModel]:
+        """The model of each step as it is priced."""
+        declared = declared_models(**self._priced, shared=self._long_context_llm is None)
+        return {
+            "rag": declared["rag"] or name_of(self._llm),
+            "long_context": declared["long_context"] or name_of(self._long_context_llm or self._llm),
+        }
+
+    def ask(self, task: Task) -> TaskOutcome:
+        """Answer a task's question by its strategy."""
         question = task.question
         read, cut = self.whole(question)
         passages = self._passages(question, task.k) if task.k and task.strategy != "long_context" else []
@@ -83,13 +95,13 @@ class DocumentsPipeline:
         return self._pipeline(task, [], "").explain(task, passages)
 
     def whole(self, question: Question) -> tuple[str, bool]:
-        """What is read of a question's document as a whole, and whether it was cut in the middle."""
+        """Return a question's document as the model reads it, and whether it was cut in the middle."""
         text = question.document or ""
         return (text, False) if self.budget is None else cut_in_the_middle(text, self.budget)
 
     def _passages(self, question: Question, k: int) -> list[Document]:
         if self._retriever is None:
-            msg = "there is no retriever: only long_context and closed_book go without one"
+            msg = "there is no retriever: give one, or ask for long_context only"
             raise ConfigurationError(msg)
         found = self._retriever.search(
             _chunks(question.document or ""), question.question, k=k, document_id=question.document_id

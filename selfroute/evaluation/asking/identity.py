@@ -1,51 +1,86 @@
-"""What a LangChain model's reply depends on besides its prompt, as plain JSON that is the same in another process."""
+"""Describes a model as plain JSON, the same in every process, so that its kept replies are found again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.language_models import BaseLanguageModel
-from langchain_core.load import dumpd
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence, RunnableWithFallbacks
-from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.configurable import DynamicRunnable
+from pydantic import BaseModel
 
-from selfroute.evaluation.asking.replies import NO_SETTINGS
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.replies import Replies
+from selfroute.flow import Route
+
+_NOT_IDENTIFYING = (
+    *("key", "secret", "password", "token", "headers"),
+    *("timeout", "retries", "attempt_number", "cache"),
+    *("callbacks", "metadata", "profile", "tags", "verbose"),
+)
+"""Endings of the names of settings that are secret or that replies do not depend on."""
 
 
-def describe_model(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Any:
-    """Describe a model with all that is around it: fallbacks and sequences in their order, what is bound.
+def identity_of(model: object, step: Route, name: str | None, replies: Replies) -> Any:
+    """Return what a model's kept replies are found by, as plain JSON.
 
-    What can not be described is told by its `repr`. That may differ in another process, where its replies are asked for
-    again; it never makes two models one.
+    Args:
+        model: The model.
+        step: The step that it is used for.
+        name: The user's name for the pipeline, if it has one.
+        replies: The replies; in memory they are found by the model itself.
+
+    Raises:
+        ConfigurationError: See `describe_model`.
     """
-    if isinstance(model, RunnableBindingBase):  # retries, too
-        return {"bound": describe_model(model.bound, config), "kwargs": _plain(model.kwargs)}
-    if isinstance(model, RunnableWithFallbacks):
-        return {"fallbacks": [describe_model(one, config) for one in model.runnables]}
-    if isinstance(model, RunnableSequence):
-        return {"steps": [describe_model(step, config) for step in model.steps]}
-    if isinstance(model, DynamicRunnable):
-        prepared, config = model.prepare(config)
-        return describe_model(prepared, config)
-    if isinstance(model, BaseLanguageModel):
-        settings = dumpd(model) if model.is_lc_serializable() else model._identifying_params  # noqa: SLF001
-        return {"kind": f"{type(model).__module__}.{type(model).__qualname__}", "settings": _plain(settings)}
-    return _function(model) if isinstance(model, RunnableLambda) else repr(model)
+    if name:
+        return [name, step]
+    return describe_model(model) if replies.are_kept else id(model)
 
 
-def _function(model: RunnableLambda[Any, Any]) -> Any:
-    """A function by its code and what it closes over."""
-    function = getattr(model, "func", None) or getattr(model, "afunc", None)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return repr(function)
-    around = [repr(cell.cell_contents) for cell in getattr(function, "__closure__", None) or ()]
-    return [code.co_code.hex(), repr(code.co_consts), list(code.co_names), around]
+def describe_model(model: object) -> Any:
+    """Describe a model by its class and its fields, and likewise what it is wrapped in: bindings, retries, fallbacks.
+
+    Fields that are None are left out. A field that is neither plain data nor another model counts by its class only.
+
+    Args:
+        model: A model of LangChain or LlamaIndex.
+
+    Raises:
+        ConfigurationError: It is, or holds, a function or another runnable without fields.
+    """
+    if not isinstance(model, BaseModel):
+        raise _unknown(model)
+    return _fields(model)
+
+
+def _fields(model: BaseModel) -> dict[str, Any]:
+    fields = {name: getattr(model, name) for name, field in type(model).model_fields.items() if not field.exclude}
+    fields["_generation_config"] = getattr(model, "_generation_config", None)  # where LlamaIndex's Gemini has its own
+    return {"class": _name(type(model)), **_plain({name: value for name, value in fields.items() if value is not None})}
 
 
 def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items() if not str(key).endswith(NO_SETTINGS)}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(key): _plain(each) for key, each in value.items() if not str(key).endswith(_NOT_IDENTIFYING)}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, BaseModel):
+        return _fields(value)
+    named = value if callable(value) else type(value)
+    name = _name(named)
+    if hasattr(value, "invoke") or "<" in name:  # a runnable without fields, a lambda, a function in a function
+        raise _unknown(value)
+    return name
+
+
+def _name(named: Any) -> str:
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
+
+
+def _unknown(model: object) -> ConfigurationError:
+    msg = (
+        f"the replies cannot be kept in a folder, because a {type(model).__name__} does not say what it does: "
+        "give the pipeline a name with name=..., or leave out folder="
+    )
+    return ConfigurationError(msg)

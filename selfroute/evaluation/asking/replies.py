@@ -1,4 +1,4 @@
-"""Every reply that was paid for, kept as it comes: what was asked once is not asked again."""
+"""Keeps every reply as it comes, so that nothing is asked, or paid for, twice."""
 
 from __future__ import annotations
 
@@ -22,26 +22,24 @@ from selfroute.usage.counts import Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel, cost_of
 
 FILE = "replies.jsonl"
-NO_SETTINGS = ("key", "secret", "password", "headers", "timeout", "retries", "callbacks", "verbose", "cache", "tags")
-"""How the settings of a model end in their names that its replies do not depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model replied, and what that took.
+    """A reply of a model, with its tokens, cost and time.
 
     Attributes:
-        text: What it wrote.
+        text: The text.
         input_tokens: Tokens of the prompt.
         output_tokens: Tokens of the reply.
-        cached_tokens: Those of the prompt that the provider read from its cache.
-        cache_write_tokens: Those of the prompt that it wrote there.
+        cached_tokens: Tokens of the prompt that the provider read from its cache.
+        cache_write_tokens: Tokens of the prompt that the provider wrote to its cache.
         estimated: Whether any count is not the provider's own.
-        model: The model that replied, as it is called where it is paid for.
-        provider: Whose it is.
-        cost: In US dollars, a decimal string; None if that is not known.
-        cost_unknown: Why it is not; None if it is.
-        seconds: How long it took.
+        model: The name under which the model is priced.
+        provider: The model's provider.
+        cost: In US dollars, a decimal string; None if it is not known.
+        cost_unknown: Why the cost is not known; None if it is.
+        seconds: How long the model took.
     """
 
     text: str
@@ -58,11 +56,11 @@ class Reply:
 
     @classmethod
     def of(cls, text: str, counts: StepUsage, model: PricedModel) -> Reply:
-        """Take a reply as it came.
+        """Make one from a model's reply.
 
         Args:
-            text: What the model wrote.
-            counts: What that took, priced.
+            text: The text.
+            counts: Its tokens, priced.
             model: The model that replied.
         """
         return cls(
@@ -79,15 +77,15 @@ class Reply:
         )
 
     def priced(self, priced_as: PricedModel | None) -> Reply:
-        """The same with a price of today, if none was known when it was paid."""
+        """Return the reply with a price of today, if none was known when it was paid for."""
         if self.cost is not None:
             return self
         cost = cost_of(priced_as or PricedModel(self.model, self.provider), self.usage())
         return replace(self, cost=cost.as_text(), cost_unknown=cost.unknown)
 
     def usage(self) -> StepUsage:
-        """The counts, priced."""
-        unknown = self.cost_unknown or "no price was known when it was paid"
+        """Return its tokens, priced."""
+        unknown = self.cost_unknown or "no price was known when it was paid for"
         cost = Cost(None, unknown) if self.cost is None else Cost(Decimal(self.cost))
         return StepUsage(
             self.input_tokens,
@@ -100,7 +98,7 @@ class Reply:
 
 
 def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
-    """What the replies of a long-context step took, as plain JSON."""
+    """Return the usage of a long-context step with these replies, as plain JSON."""
     counts = [reply.usage() for reply in replies]
     return Usage(long_context=reduce(add, counts) if counts else None).as_dict()
 
@@ -111,25 +109,26 @@ _FIELDS = frozenset(field.name for field in fields(Reply))
 class Replies:
     """The replies of a run.
 
-    They are kept in `replies.jsonl` of a folder, one to a line, each written before it is used; a line that an
-    interrupted run left half written is dropped. Threads may share them: two that ask the same wait for one reply.
-    A folder takes one run at a time.
+    With a folder, each is written to `replies.jsonl` before it is used, one to a line. A line that an interrupted run
+    left half written is dropped. Threads may share the replies: two that ask the same wait for one reply. A folder
+    serves one run at a time.
 
     Attributes:
-        budget: What they cost, and may.
+        budget: What the replies cost, and the most that they may cost.
         asked: How many were asked for in this run.
-        kept: How many there were already.
+        kept: How many were kept by earlier runs.
+        are_kept: Whether there is a folder, so that later runs find them.
     """
 
     def __init__(self, folder: Path | None = None, *, max_cost: Decimal | None = None) -> None:
         """Open the replies.
 
         Args:
-            folder: Where they are kept; None for in memory only.
+            folder: The folder to keep them in; None for memory only.
             max_cost: The most that all of them may cost together, in US dollars; None for no limit.
 
         Raises:
-            ConfigurationError: The folder can not be used, or another run uses it.
+            ConfigurationError: The folder cannot be used, or another run uses it.
         """
         self._path = folder / FILE if folder else None
         self._lock = threading.Lock()
@@ -137,6 +136,7 @@ class Replies:
         self._replies: dict[str, Reply] = {}
         self.budget = Budget(max_cost)
         self.asked = 0
+        self.are_kept = folder is not None
         self._folder_lock = _locked(folder) if folder else None
         if self._path and self._path.exists():
             _cut_torn_line(self._path)
@@ -151,22 +151,22 @@ class Replies:
         self.close()
 
     def close(self) -> None:
-        """Leave the folder to others."""
+        """Release the folder."""
         if self._folder_lock:
             self._folder_lock.release()
 
     def get(self, identity: object, ask: Callable[[], Reply], *, step: str, price: Price) -> Reply:
-        """Return the reply to a prompt: the kept one, or else ask for it and keep it.
+        """Return the kept reply to a prompt, or ask for one and keep it.
 
         Args:
             identity: All that the reply depends on, as plain JSON: model, settings, prompt.
-            ask: Asks the model; what it raises passes through, and nothing is kept.
-            step: What it is asked for.
-            price: What it costs with so many tokens.
+            ask: Asks the model. Its errors pass through, and nothing is kept then.
+            step: The kind of prompt, such as `"rag"`; see `Budget.reserve`.
+            price: Returns the cost of a reply of so many tokens.
 
         Raises:
             CostCapError: It could cost more than is left of `max_cost`.
-            ConfigurationError: There is a `max_cost`, and a price is not known.
+            ConfigurationError: There is a `max_cost`, and no price is known.
         """
         key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=repr).encode()).hexdigest()
         with self._lock:
@@ -200,13 +200,13 @@ class Replies:
 
 
 def count_kept(folder: Path) -> int:
-    """Count the replies that are kept in a folder, without touching it."""
+    """Return how many replies are kept in a folder, without changing it."""
     path = folder / FILE
     return len({key for key, _, _ in _kept(path)}) if path.exists() else 0
 
 
 def _locked(folder: Path) -> Any:
-    """Make the folder, and keep other runs out of it."""
+    """Make the folder if need be, and lock it against other runs."""
     from filelock import FileLock, Timeout  # noqa: PLC0415
 
     try:
@@ -214,19 +214,19 @@ def _locked(folder: Path) -> Any:
         lock = FileLock(folder / f"{FILE}.lock", timeout=0, thread_local=False)
         lock.acquire()
     except Timeout as error:
-        msg = f"another run keeps its replies in {folder}: wait for it, or use another folder"
+        msg = f"another run keeps its replies in {folder}: wait for it to end, or use another folder"
         raise ConfigurationError(msg) from error
     except OSError as error:
-        msg = f"the replies can not be kept in {folder}: {error.strerror or error}"
+        msg = f"the replies cannot be kept in {folder}: {error.strerror or error}"
         raise ConfigurationError(msg) from error
     return lock
 
 
 def _kept(path: Path) -> Iterator[tuple[str, str, Reply]]:
-    """The replies of a file, with their keys and steps."""
+    """Read the replies of a file, with their keys and steps."""
     with path.open("rb") as lines:
         for line in lines:
-            # What a damaged line replied to is asked again.
+            # The prompt of a damaged line is asked again.
             with suppress(ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
                 row = json.loads(line)
                 known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
@@ -235,7 +235,7 @@ def _kept(path: Path) -> Iterator[tuple[str, str, Reply]]:
 
 def _checked(reply: Reply) -> Reply:
     if not isinstance(reply.text, str) or Decimal(reply.cost or 0) < 0 or reply.input_tokens + reply.output_tokens < 0:
-        msg = "it is no reply"
+        msg = "not a reply"
         raise ValueError(msg)
     return reply
 

@@ -1,4 +1,4 @@
-"""Retrievers over the chunks of one document, by name: those of the papers and any of sentence-transformers."""
+"""Retrievers over the chunks of one document: those of the papers, and any model of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from selfroute.demo.weights import weights
 from selfroute.documents.sizes import Recent
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.hub import is_within_reach
+from selfroute.evaluation.hub import is_online
 
 _MISSPELT = ("contriever", "dragon", "bm25")
 RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25")
 _MINILM = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 _CONTRIEVER = "facebook/contriever"
 _DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
-_DOCUMENTS = 32  # that are kept in memory
-_QUESTIONS = 1_000
+_DOCUMENTS, _QUESTIONS = 32, 1_000  # whose vectors stay in memory
 
 Order = Literal["score", "document"]
 _Floats = NDArray[np.float32]
@@ -49,7 +49,7 @@ class Found:
 
 
 class Retriever(ABC):
-    """Finds the chunks of a document that are nearest to a question; safe under threads."""
+    """Finds the chunks of a document that are nearest to a question. Threads may share it."""
 
     def __init__(self) -> None:
         self._documents: Recent[Any] = Recent(_DOCUMENTS)
@@ -62,10 +62,10 @@ class Retriever(ABC):
             chunks: All chunks of the document, in order.
             question: The question.
             k: How many to find; all if there are fewer.
-            document_id: A digest of the document's text: what is known of its chunks is kept under it.
+            document_id: A digest of the document's text, under which its vectors are kept.
 
         Returns:
-            The chunks, best first; of equals the earlier one first.
+            The chunks, best first; of two with the same score, the earlier one first.
         """
         if not chunks:
             return []
@@ -76,7 +76,7 @@ class Retriever(ABC):
 
     @abstractmethod
     def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
-        """Score each chunk; `document` tells it and how it was cut into chunks."""
+        """Score each chunk; `document` stands for the text and how it was split."""
 
 
 class _Dense(Retriever):
@@ -115,7 +115,7 @@ class _Dense(Retriever):
         return vectors
 
     def _kept(self, chunks: Sequence[str], document: str, *, width: int) -> _Floats:
-        """Read the vectors of a document; those that are not there are made, and written."""
+        """Read the vectors of a document; if there are none, make and write them."""
         path = self._folder and self._folder / f"{_file_name(self._name)}-{document}.npy"
         vectors = _read(path, shape=(len(chunks), width)) if path else None
         if vectors is None:
@@ -143,12 +143,12 @@ def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
     """Load a retriever.
 
     Args:
-        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`, or what
-            sentence-transformers loads: a name on the Hugging Face hub or a folder with weights.
-        folder: Where the vectors of documents are kept from one run to the next; None for in memory only.
+        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`, or anything that
+            sentence-transformers loads: a name on the Hugging Face Hub or a folder with weights.
+        folder: A folder to keep the vectors of documents in; None for memory only.
 
     Raises:
-        ConfigurationError: It can not be loaded; the message names others.
+        ConfigurationError: It cannot be loaded; the message names others.
     """
     meant = get_close_matches(name, _MISSPELT, n=1) if name not in RETRIEVERS and not Path(name).exists() else None
     if meant:
@@ -164,7 +164,7 @@ def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            msg = f"vectors can not be kept in {folder}: {error.strerror}"
+            msg = f"vectors cannot be kept in {folder}: {error.strerror}"
             raise ConfigurationError(msg) from error
     if name == "dragon":
         questions, passages = (_load(path, first_token=True) for path in _DRAGON)
@@ -180,29 +180,27 @@ def ordered(found: Sequence[Found], order: Order) -> list[Found]:
 
     Args:
         found: The passages, best first.
-        order: `"score"` leaves them (Li et al., 2024); `"document"` has them as they stand there (Yu et al., 2024).
+        order: `"score"` for best first (Li et al., 2024), `"document"` for the document's order (Yu et al., 2024).
     """
     return sorted(found, key=lambda chunk: chunk.index) if order == "document" else list(found)
 
 
 def passage_text(found: Found) -> str:
-    """The passage as the model reads it, with the chunk's index before it (section 3.2); the first chunk is 1."""
+    """Return a passage as the model reads it, with the chunk's number in front (section 3.2), from 1."""
     return f"[{found.index + 1}] {found.text}"
 
 
 def _load(name: str | None, *, first_token: bool = False) -> Any:
-    """Load an encoder, pooled as its own files say or by the mean; or by its first token."""
+    """Load an encoder: pooled as its own files say, or by the mean; with `first_token`, by its first token."""
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - heavy
-
-    from selfroute.command.models import weights  # noqa: PLC0415 - heavy
 
     try:
         with weights(name) as path:
-            here = Path(path).exists() or not is_within_reach()
-            model: Any = SentenceTransformer(path, local_files_only=here)
+            is_here = Path(path).exists() or not is_online(path, "model")
+            model: Any = SentenceTransformer(path, local_files_only=is_here)
     except ConfigurationError as error:
         others = "--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
-        msg = f"{str(error).rstrip('.')}; what needs no download: {others}"
+        msg = f"{str(error).rstrip('.')}; without a download: {others}"
         raise ConfigurationError(msg) from error
     if first_token:
         model[1] = type(model[1])(model[0].auto_model.config.hidden_size, "cls")  # sentence-transformers' Pooling
@@ -219,7 +217,7 @@ def _index(chunks: Sequence[str]) -> Any:
 
     words = _tokens(list(chunks))
     index = bm25s.BM25()
-    index.index(words if any(words) else [[""]], show_progress=False)  # it can not be made of nothing
+    index.index(words if any(words) else [[""]], show_progress=False)  # an index of nothing cannot be made
     return index
 
 
@@ -231,13 +229,13 @@ def _tokens(texts: list[str]) -> list[list[str]]:
 
 
 def _file_name(retriever: str) -> str:
-    """A file's name for a retriever; a folder of weights goes by its whole path."""
+    """Return a retriever's name in file names; a folder of weights goes by its whole path."""
     name = str(Path(retriever).resolve()) if Path(retriever).is_dir() else retriever
     return f"{re.sub(r'[^A-Za-z0-9.]+', '-', name)[-40:]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _read(path: Path, *, shape: tuple[int, int]) -> _Floats | None:
-    """Read vectors; None if they are not there, or the file is broken."""
+    """Read vectors; None if the file is missing or broken."""
     try:
         vectors = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -246,7 +244,7 @@ def _read(path: Path, *, shape: tuple[int, int]) -> _Floats | None:
 
 
 def _write(path: Path, vectors: _Floats) -> None:
-    """Write vectors in a way that nobody ever reads half of them."""
+    """Write vectors so that nobody ever reads half of them."""
     temporary = path.with_suffix(f".{os.getpid()}")
     with temporary.open("wb") as file:
         np.save(file, vectors)

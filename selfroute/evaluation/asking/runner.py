@@ -1,4 +1,4 @@
-"""Asks the questions: each by every strategy, many at a time, and scores what comes back."""
+"""Asks questions by every strategy, several at a time, and scores the answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result, Strategy
+from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result, Strategy
 from selfroute.flow import Route
 
 _HOPELESS = 5
-"""So many questions that fail before any succeeds end the run: a wrong key would fail them all."""
-
+"""A run ends after so many failed questions if none has succeeded: a wrong key would fail them all."""
 
 _LOOSE = {
     "squad_f1": ("squad_em", "squad_f1"),
@@ -31,7 +30,7 @@ _LOOSE = {
     "passkey": ("passkey", "passkey"),
     "first_or_second": ("first_or_second", "first_or_second"),
 }
-"""What stands for the metrics of Li et al. (2025) where these make no sense of a data set's answers."""
+"""The metrics used in place of those of Li et al. (2025) where those do not suit a data set's answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a pipeline made of a task, before it is scored; the attributes are those of `Result`."""
+class TaskOutcome:
+    """How a pipeline answered a task, before it is scored; the attributes are those of `Result`."""
 
     answer: str
     route: Route | None
@@ -60,17 +59,17 @@ class Outcome:
 
 
 class Pipeline(Protocol):
-    """What is evaluated: something that answers by each strategy. It is asked from several threads at once."""
+    """Something to evaluate: it answers questions by each strategy, and is called from several threads at once."""
 
-    def ask(self, task: Task) -> Outcome:
-        """Perform a task."""
+    def ask(self, task: Task) -> TaskOutcome:
+        """Answer a task's question by its strategy."""
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the model why passages do not answer a task's question (the prompt of the paper's Table 8)."""
 
 
 def with_choices(question: Question) -> str:
-    """The question, with its choices below it."""
+    """Return the question, with its choices below it."""
     return "\n".join(filter(None, (question.question, choice_lines(question.choices))))
 
 
@@ -82,25 +81,18 @@ def tasks_of(
     closed_book: bool,
     based_only_on: bool,
 ) -> list[Task]:
-    """List what is to be asked about a question: what reads no passages once, the rest once for each k."""
+    """List the tasks of a question: once for each k where passages are read, once where they are not."""
     tasks = [Task(question, "closed_book")] if closed_book else []
     tasks += [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
     once: list[Strategy] = [one for one in strategies if one == "long_context"]
     return tasks + [
-        Task(question, one, based_only_on=said) for one in once for said in (False, True)[: 1 + based_only_on]
+        Task(question, one, based_only_on=wanted) for one in once for wanted in (False, True)[: 1 + based_only_on]
     ]
 
 
 @dataclass
-class Run:
-    """A run in progress; several threads write to it.
-
-    Attributes:
-        results: What is done.
-        failures: What could not be.
-        reasons: Why drafts were declined.
-        stopped: Why it ended early.
-    """
+class _Progress:
+    """What has been asked so far, for one question or for all; the attributes are those of `Record`."""
 
     results: list[Result] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -120,60 +112,62 @@ def measure(  # noqa: PLR0913 - what there is to choose
     concurrency: int = 4,
     settings: Mapping[str, Any],
     on_progress: Callable[[int], object] = lambda _: None,
-) -> Evaluation:
+) -> Record:
     """Ask questions by each strategy, and score what comes back.
 
     Args:
-        pipeline: What is evaluated.
+        pipeline: The pipeline to evaluate.
         questions: The questions.
         strategies: The strategies.
-        ks: How many passages are retrieved, one after the other.
-        closed_book: Whether each question is asked without any text, too.
-        based_only_on: Whether documents are also read with a prompt that says "based only on the provided passage".
-        explain_declines: Whether the model is asked why it declined.
+        ks: How many passages to retrieve; each number is tried.
+        closed_book: Whether to ask each question without any text, too.
+        based_only_on: Whether to read documents also with a prompt that says "based only on the provided passage".
+        explain_declines: Whether to ask the model why it declined.
         concurrency: How many questions are asked at a time.
         settings: What is run, as plain JSON.
-        on_progress: Is told how many tasks were done, time and again.
+        on_progress: Called with the number of tasks that have just been done.
 
     Raises:
-        ConfigurationError: A part can not work at all.
-        InputError: There are no questions, or one is there twice.
+        ConfigurationError: The pipeline, a model or a price is missing or wrong, so that no question can be asked.
+        InputError: There are no questions, or two have the same key.
     """
     if not questions:
-        msg = "there are no questions"
+        msg = "there are no questions: give one at least"
         raise InputError(msg)
     keys = Counter(question.key for question in questions)
     dataset, name = max(keys, key=keys.__getitem__)
     if keys[dataset, name] > 1:
-        msg = f"question {name!r} of {dataset!r} is there twice: give each an id, or each file a dataset, of its own"
+        msg = f"question {name!r} of {dataset!r} is there twice: give each question, or each file, its own name"
         raise InputError(msg)
     tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
     perform = partial(_perform, pipeline, explain_declines=explain_declines)
     done = _run(questions, tasks=tasks, perform=perform, concurrency=concurrency, on_progress=on_progress)
     about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
-    return Evaluation(questions, done.results, done.failures, done.reasons, about, done.stopped)
+    return Record(questions, done.results, done.failures, done.reasons, about, done.stopped)
 
 
 def _run(
     questions: Sequence[Question],
     *,
     tasks: Callable[[Question], Sequence[Task]],
-    perform: Callable[[Task, Run], None],
+    perform: Callable[[Task, _Progress], None],
     concurrency: int,
     on_progress: Callable[[int], object],
-) -> Run:
-    """Ask so many questions at a time; the tasks of one run one after the other, so that they share replies."""
-    done = [Run() for _ in questions]
+) -> _Progress:
+    """Ask several questions at a time; the tasks of one question run in turn, so that they share replies."""
+    done = [_Progress() for _ in questions]
     stop = threading.Event()
-    ended = Run()
+    ended = _Progress()
 
     def ask(number: int) -> None:
         if stop.is_set():
             return
-        for task in tasks(questions[number]):  # to the end, as only whole questions can be compared
+        for task in tasks(
+            questions[number]
+        ):  # all of them: only questions that every strategy finished can be compared
             try:
                 perform(task, done[number])
-            except BaseException:  # of what stops the run; the provider's errors are among the failures
+            except BaseException:  # whatever ends the run; the provider's errors are among the failures
                 stop.set()
                 raise
             on_progress(1)
@@ -186,7 +180,7 @@ def _run(
             except CostCapError as error:
                 ended.stopped = ended.stopped or str(error)
             if _is_hopeless(done) and not stop.is_set():
-                ended.stopped = f"the first {_HOPELESS} questions all failed, so that the rest was not asked"
+                ended.stopped = f"the first {_HOPELESS} questions all failed, so the rest were not asked"
                 stop.set()
     finally:
         stop.set()
@@ -199,7 +193,7 @@ def _run(
 
 
 def _in_turn(questions: Sequence[Question]) -> list[int]:
-    """The places of the questions, those of all data sets in turn: so a run that is cut short has some of each."""
+    """Return the positions of the questions, the data sets in turn: a run that is cut short has some of each."""
     seen: Counter[str] = Counter()
     turns = []
     for number, question in enumerate(questions):
@@ -208,34 +202,34 @@ def _in_turn(questions: Sequence[Question]) -> list[int]:
     return [number for _, number in sorted(turns)]
 
 
-def _perform(pipeline: Pipeline, task: Task, run: Run, *, explain_declines: bool) -> None:
+def _perform(pipeline: Pipeline, task: Task, progress: _Progress, *, explain_declines: bool) -> None:
     question = task.question
     asked: Strategy | Literal["reason"] = task.strategy
     try:
         outcome = pipeline.ask(task)
-        run.results.append(scored(task, outcome))
+        progress.results.append(scored(task, outcome))
         if explain_declines and asked == "self_route" and outcome.passages and outcome.decision["declined"]:
             asked = "reason"
             reply = pipeline.explain(task, outcome.passages)
-            run.reasons.append(Reason(question.dataset, question.id, task.k, letter_in(reply), reply))
+            progress.reasons.append(Reason(question.dataset, question.id, task.k, letter_in(reply), reply))
     except (CostCapError, ConfigurationError):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a provider raises is listed, and is no wrong answer
+    except Exception as error:  # noqa: BLE001 - whatever a provider raises is listed as a failure, not scored as a wrong answer
         where = (question.dataset, question.id, asked, task.k, task.based_only_on)
-        run.failures.append(Failure(*where, one_line(error)))
+        progress.failures.append(Failure(*where, one_line(error)))
 
 
-def _is_hopeless(runs: Sequence[Run]) -> bool:
-    failed = [one for one in runs if one.failures]
-    return len(failed) >= _HOPELESS and not any(one.results for one in runs)
+def _is_hopeless(progress: Sequence[_Progress]) -> bool:
+    failed = [one for one in progress if one.failures]
+    return len(failed) >= _HOPELESS and not any(one.results for one in progress)
 
 
-def scored(task: Task, outcome: Outcome) -> Result:
-    """Score an outcome by the question's own metric, and by those of Li et al. (2025)."""
+def scored(task: Task, outcome: TaskOutcome) -> Result:
+    """Score an answer by the question's own metric, and by those of Li et al. (2025)."""
     question, answer = task.question, outcome.answer
-    # SQuAD's own way to say that there is no answer is to say nothing.
-    said = "" if question.metric.startswith("squad") and not outcome.answerable else answer
-    score = METRICS[question.metric](said, question.answers)
+    # In SQuAD an empty answer says that there is none.
+    prediction = "" if question.metric.startswith("squad") and not outcome.answerable else answer
+    score = METRICS[question.metric](prediction, question.answers)
     exact, set_f1 = _LOOSE.get(question.metric, ("exact_loose", "set_f1"))
     return Result(
         dataset=question.dataset,
@@ -253,6 +247,6 @@ def scored(task: Task, outcome: Outcome) -> Result:
         cut=outcome.cut,
         seconds=outcome.seconds,
         score=score,
-        exact=METRICS[exact](said, question.answers),
-        set_f1=METRICS[set_f1](said, question.answers),
+        exact=METRICS[exact](prediction, question.answers),
+        set_f1=METRICS[set_f1](prediction, question.answers),
     )

@@ -1,4 +1,4 @@
-"""Evaluates LangChain's chains: each strategy is the real chain with one part of it changed."""
+"""Evaluates chains of LangChain: each strategy is the real chain with one part replaced."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from typing_extensions import override
 
 from langchain_selfroute import SelfRouteChain
 from langchain_selfroute.documents import label_of
-from langchain_selfroute.models import Tally, asked, name_of
-from langchain_selfroute.structured import StructuredReply, text_of
+from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
+from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines
-from selfroute.evaluation.asking.identity import describe_model
+from selfroute.evaluation.asking.identity import identity_of
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
-from selfroute.evaluation.asking.runner import Outcome, Task, with_choices
+from selfroute.evaluation.asking.runner import Task, TaskOutcome, with_choices
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Passage
+from selfroute.evaluation.records import Passage
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import ModelNames, PricedModel, cost_of
@@ -34,87 +34,91 @@ from selfroute.usage.savings import LongContextEstimate
 
 
 class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
-    """A model whose replies are kept: what it was asked once it is not asked again.
+    """A model whose replies are kept, so that it is never asked the same twice.
 
     Attributes:
-        replies: Where they are kept.
-        step: What it is asked for.
-        heard: The replies that were used, in order.
-        chain: Whose model it is.
-        model: The model itself; a structured one is `bound` as it is asked for its report.
-        priced_as: What it is priced as, if not as it calls itself.
-        structured: Whether it fills a report in, which is kept, and given back, as text.
+        replies: Keeps them.
+        step: The kind of prompt.
+        used: The replies that were used, in order.
+        parts: The parts of the chain that the model belongs to.
+        model: The model itself; `bound` may be that model with structured output.
+        identity: Describes the model, as plain JSON.
+        priced_as: The model that it is priced as, if not as itself.
+        structured: Whether its replies are structured; they are kept and returned as text.
     """
 
     replies: Any = Field(repr=False)
     step: str
-    heard: Any = Field(repr=False)
-    chain: Any = Field(repr=False)
+    used: Any = Field(repr=False)
+    parts: Any = Field(repr=False)
     model: Any = Field(repr=False)
+    identity: Any = Field(repr=False)
     priced_as: Any = None
     structured: bool = False
 
     @override
     def invoke(self, input: PromptValue, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Return the kept reply to a prompt, or ask for it and keep it."""
+        """Return the kept reply to a prompt, or ask for one and keep it."""
         configured = name_of(self.model, config, kwargs)
         ask = partial(self._ask, input, config, kwargs=kwargs, configured=configured)
-        tokens = self.chain.count_tokens(asked(input))
+        tokens = self.parts.settings.count_tokens(text_of_prompt(input))
         reply: Reply = self.replies.get(
             self._identity(input, config, kwargs),
             ask,
             step=self.step,
             price=lambda output: cost_of(self.priced_as or configured, StepUsage(tokens, output)),
         )
-        self.heard.append(reply.priced(self.priced_as))
-        return self._told(reply)
+        self.used.append(reply.priced(self.priced_as))
+        return self._as_given(reply)
 
     def _identity(self, prompt: PromptValue, config: RunnableConfig | None, kwargs: Mapping[str, Any]) -> object:
-        """All that a reply depends on."""
+        """Return all that a reply depends on."""
         return {
-            "model": describe_model(self.model, config),
-            "about": astuple(name_of(self.model, config, kwargs)),
+            "model": self.identity,
+            "called": astuple(name_of(self.model, config, kwargs)),
             "given": kwargs,
-            "structured": self.chain.refusal if self.structured else None,
+            "structured": self.parts.settings.refusal if self.structured else None,
             "prompt": [[message.type, message.content] for message in prompt.to_messages()],
         }
 
     def _ask(
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel
     ) -> Reply:
-        told = super().invoke(prompt, config, **kwargs)
-        tally = Tally(whole=True)
-        text = (
-            text_of(told, tally, refusal=self.chain.refusal) if isinstance(told, StructuredReply) else tally.add(told)
-        )
-        counts = tally.usage(prompt, count=self.chain.count_tokens) or StepUsage(0, 0)
+        given = super().invoke(prompt, config, **kwargs)
+        tally = MessageTally(whole=True)
+        settings = self.parts.settings
+        text = text_of(given, tally, refusal=settings.refusal) if self.structured else tally.add(given)
+        counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
         return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
 
-    def _told(self, reply: Reply) -> Any:
-        """The reply as the model would give it."""
+    def _as_given(self, reply: Reply) -> Any:
+        """Return a reply in the form in which the model gives it."""
         counts = UsageMetadata(
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
             total_tokens=reply.input_tokens + reply.output_tokens,
             input_token_details={"cache_read": reply.cached_tokens, "cache_creation": reply.cache_write_tokens},
         )
-        about = {"model_name": reply.model, "model_provider": reply.provider}
-        message = AIMessage(reply.text, response_metadata={key: value for key, value in about.items() if value})
+        names = {"model_name": reply.model, "model_provider": reply.provider}
+        message = AIMessage(reply.text, response_metadata={key: value for key, value in names.items() if value})
         message.usage_metadata = None if reply.estimated else counts
-        return StructuredReply(message, None) if self.structured else message
+        return {"raw": message, "parsed": None} if self.structured else message
 
 
 class _Declines(Runnable[Any, AIMessage]):
-    """A first step that declines at once, for nothing."""
+    """A model of the first step that declines at once and costs nothing."""
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         return AIMessage("")
 
     def with_structured_output(self, _: Any) -> Runnable[Any, Any]:
-        """Decline this way, too."""
+        """Decline in structured form, too."""
         return self
+
+
+_STEPS: tuple[Route, ...] = ("rag", "long_context")
 
 
 def _no_documents(_: Any) -> list[Document]:
@@ -122,63 +126,68 @@ def _no_documents(_: Any) -> list[Document]:
 
 
 class ChainPipeline:
-    """A chain of the user's own."""
+    """Evaluates a chain."""
 
-    def __init__(self, chain: SelfRouteChain, replies: Replies) -> None:
+    def __init__(self, chain: SelfRouteChain, replies: Replies, *, name: str | None = None) -> None:
         """Take a chain.
 
         Args:
             chain: The chain; it is not changed.
-            replies: Where its models' replies are kept.
-        """
-        self.chain = chain
-        self.replies = replies
+            replies: Keeps its models' replies.
+            name: As in `evaluate`.
 
-    def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> Outcome:
-        """Perform a task.
+        Raises:
+            ConfigurationError: The replies are kept in a folder, and a model can neither be described nor has a name.
+        """
+        self.chain, self.parts = chain, chain.parts()
+        self.replies = replies
+        self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
+
+    def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> TaskOutcome:
+        """Answer a task's question by its strategy.
 
         Args:
             task: The task.
-            given: What the chain is given; the question, with its choices below it, if None.
+            given: The chain's input; None for the question, with its choices below it.
         """
         if task.strategy == "closed_book":
             return self._closed_book(task.question)
-        heard: dict[Route, list[Reply]] = {"rag": [], "long_context": []}
-        output = self._by(task, heard).invoke(given or {"input": with_choices(task.question)})
+        used: dict[Route, list[Reply]] = {"rag": [], "long_context": []}
+        output = self._chain_for(task, used).invoke(given or {"input": with_choices(task.question)})
         passages = [
             Passage(passage.page_content, score if isinstance(score := passage.metadata.get("score"), float) else None)
             for passage in (output["retrieved"] if task.strategy != "long_context" else ())
         ]
-        outcome = Outcome(
+        outcome = TaskOutcome(
             answer=output["answer"],
             route=output["route"] if task.strategy == "self_route" else task.strategy,
             answerable=output["answerable"],
             decision=output["decision"],
             usage=output["usage"],
-            draft=heard["rag"][-1].text if heard["rag"] else None,
+            draft=used["rag"][-1].text if used["rag"] else None,
             passages=passages,
             cut=any(label_of(document).get("trimmed") for document in output["context"]),
-            seconds=sum(reply.seconds for replies in heard.values() for reply in replies),
+            seconds=sum(reply.seconds for replies in used.values() for reply in replies),
         )
         if task.strategy != "long_context":
             return outcome
-        return replace(outcome, decision={}, usage=usage_of(heard["long_context"]))
+        return replace(outcome, decision={}, usage=usage_of(used["long_context"]))
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the first step's model why the passages do not answer a question (Table 8)."""
         context = "\n\n".join(passage.text for passage in passages)
         return self._text("rag", "reason", REASONS.format(context=context, input=with_choices(task.question)), [])
 
-    def _by(self, task: Task, heard: Mapping[Route, list[Reply]]) -> SelfRouteChain:
-        """The chain as a strategy has it."""
+    def _chain_for(self, task: Task, used: Mapping[Route, list[Reply]]) -> SelfRouteChain:
+        """Return the chain with the parts of a strategy."""
         chain = self.chain
         changes: dict[str, Any] = {
-            "llm": self._kept("rag", "rag", heard["rag"]),
-            "long_context_llm": self._kept("long_context", "long_context", heard["long_context"]),
+            "llm": self._kept("rag", "rag", used["rag"]),
+            "long_context_llm": self._kept("long_context", "long_context", used["long_context"]),
             "long_context_priced_as": chain.long_context_priced_as
             or (None if chain.long_context_llm else chain.priced_as),
             "names": ModelNames(name_of),
-            "baseline": LongContextEstimate(),  # shared, what one question taught would change the next one
+            "estimate": LongContextEstimate(),  # a shared one would make estimates depend on earlier questions
         }
         if task.strategy == "rag":
             changes |= {"documents": _no_documents, "measure_savings": False}
@@ -186,27 +195,27 @@ class ChainPipeline:
             changes["llm"] = _Declines()
         return chain.model_copy(update=changes)
 
-    def _kept(self, step: Route, purpose: str, heard: list[Reply]) -> KeptModel:
-        chain = self.chain
+    def _kept(self, step: Route, purpose: str, used: list[Reply]) -> KeptModel:
+        parts = self.parts
         return KeptModel(
-            bound=chain.model_of(step),
-            model=chain.model_of(step),
-            chain=chain,
+            bound=parts.models[step],
+            model=parts.models[step],
+            parts=parts,
             replies=self.replies,
             step=purpose,
-            heard=heard,
-            priced_as=chain.priced_model_of(step),
-            structured=purpose == step and chain.answerability == "structured",
+            used=used,
+            identity=self._identities[step],
+            priced_as=parts.settings.declared_model(step, shared=parts.one_model),
+            structured=purpose == step and parts.settings.structured,
         )
 
-    def _text(self, step: Route, purpose: str, prompt: str, heard: list[Reply]) -> str:
-        message = self._kept(step, purpose, heard).invoke(ChatPromptValue(messages=[HumanMessage(prompt)]))
+    def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
+        message = self._kept(step, purpose, used).invoke(ChatPromptValue(messages=[HumanMessage(prompt)]))
         return str(message.content)
 
-    def _closed_book(self, question: Question) -> Outcome:
-        heard: list[Reply] = []
+    def _closed_book(self, question: Question) -> TaskOutcome:
+        used: list[Reply] = []
         refusal = self.chain.refusal
-        text = self._text(
-            "long_context", "closed_book", CLOSED_BOOK.format(input=with_choices(question), refusal=refusal), heard
-        )
-        return Outcome(text, None, not declines(text, refusal=refusal), {}, usage_of(heard))
+        prompt = CLOSED_BOOK.format(input=with_choices(question), refusal=refusal)
+        text = self._text("long_context", "closed_book", prompt, used)
+        return TaskOutcome(text, None, not declines(text, refusal=refusal), {}, usage_of(used))

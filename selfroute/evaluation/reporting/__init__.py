@@ -1,1 +1,1 @@
-"""What an evaluation shows: tables, sentences, plots and the report, over the results that `finished.py` sorts."""
+"""Shows the results of an evaluation: tables, sentences, plots and the report."""

@@ -1,4 +1,4 @@
-"""The questions that can be compared, those that every strategy finished, and the figures of Table 1 over them."""
+"""Picks the questions that every strategy finished, and computes the figures of Table 1 over them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from selfroute.evaluation.datasets import DATASETS
+from selfroute.evaluation.records import STRATEGIES, Record, Result, Strategy
 from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
-from selfroute.evaluation.results import STRATEGIES, Evaluation, Result, Strategy
 
-Run = tuple[Strategy, int | None]  # a strategy and its k, which the long context has none of
+Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
 Results = Mapping[Key, Result]
 Figures = dict[str, float | None]
 
@@ -21,37 +21,37 @@ class ComparedResults:
     """The results on the questions that all strategies finished, for each k.
 
     Attributes:
-        evaluation: What they are taken from.
-        runs: The results of each strategy and k that finished any question, all on the same questions.
-        drafts: For each k the results of all first steps, those on questions that are not compared, too.
-        failed: The strategies and k that were asked for and finished no question.
-        unfinished: How many of the questions asked the others did not finish.
-        left_out: How many of the questions asked are not compared.
-        documents: The document that each question is on.
+        record: The record that they are from.
+        by_variant: The results of each strategy and k that finished any question, all on the same questions.
+        drafts: For each k the results of all first steps, also on questions that are not compared.
+        failed: The strategies and k that were asked for but finished no question.
+        unfinished: How many questions each of the others did not finish.
+        left_out: How many questions are not compared.
+        documents: The id of each question's document.
     """
 
-    evaluation: Evaluation
-    runs: Mapping[Run, Results]
+    record: Record
+    by_variant: Mapping[Variant, Results]
     drafts: Mapping[int | None, Results]
-    failed: Sequence[Run]
-    unfinished: Mapping[Run, int]
+    failed: Sequence[Variant]
+    unfinished: Mapping[Variant, int]
     left_out: int
     documents: Mapping[Key, str]
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> ComparedResults:
-        """Those of an evaluation; closed book and "based only on" are other experiments."""
-        found: dict[Run, dict[Key, Result]] = {run: {} for run in _runs(evaluation)}
-        for result in compared(evaluation):
-            found[run_of(result.strategy, result.k)][result.key] = result
-        documents = {question.key: question.document_id for question in evaluation.questions}
+    def of(cls, record: Record) -> ComparedResults:
+        """Pick the results to compare from a record; closed book and "based only on" are other experiments."""
+        found: dict[Variant, dict[Key, Result]] = {variant: {} for variant in _variants(record)}
+        for result in strategy_results(record):
+            found[variant_of(result.strategy, result.k)][result.key] = result
+        documents = {question.key: question.document_id for question in record.questions}
         keys = [key for key in documents if found and all(key in results for results in found.values())]
         return cls(
-            evaluation,
-            {run: {key: results[key] for key in keys} for run, results in found.items()},
+            record,
+            {variant: {key: results[key] for key in keys} for variant, results in found.items()},
             {k: found.get(("self_route", k), {}) | found.get(("rag", k), {}) for _, k in found},
-            _failed(evaluation, found),
-            {run: len(documents) - len(results) for run, results in found.items()},
+            _failed(record, found),
+            {variant: len(documents) - len(results) for variant, results in found.items()},
             len(documents) - len(keys) if found else 0,
             documents,
         )
@@ -59,7 +59,7 @@ class ComparedResults:
     @property
     def keys(self) -> Sequence[Key]:
         """The questions that are compared."""
-        return list(next(iter(self.runs.values()), {}))
+        return list(next(iter(self.by_variant.values()), {}))
 
     @property
     def datasets(self) -> Sequence[str]:
@@ -69,7 +69,7 @@ class ComparedResults:
     @property
     def ks(self) -> Sequence[int | None]:
         """The k that were tried, the main one first."""
-        return list(dict.fromkeys(k for strategy, k in self.runs if strategy != "long_context")) or [None]
+        return list(dict.fromkeys(k for strategy, k in self.by_variant if strategy != "long_context")) or [None]
 
     @property
     def ascending_ks(self) -> Sequence[int | None]:
@@ -77,59 +77,67 @@ class ComparedResults:
         return sorted(self.ks, key=lambda k: k or 0)
 
     @property
-    def ascending_runs(self) -> Sequence[tuple[Run, Results]]:
-        """The runs with their results: the long context, then by k in ascending order."""
-        return sorted(self.runs.items(), key=lambda item: item[0][1] or 0)
+    def ascending_variants(self) -> Sequence[tuple[Variant, Results]]:
+        """The variants with their results: the long context, then by k in ascending order."""
+        return sorted(self.by_variant.items(), key=lambda item: item[0][1] or 0)
 
     @property
     def papers(self) -> Collection[str]:
-        """The data sets that were loaded as the paper's; one's own may bear the same names."""
-        data = self.evaluation.settings.get("data")
+        """The data sets that were loaded as the paper's; the user's own may have the same names."""
+        data = self.record.settings.get("data")
         return [name for name in DATASETS if isinstance(data, list | tuple) and name in data]
 
+    @property
+    def has_papers(self) -> bool:
+        """Whether any question that is compared is from a data set of the paper."""
+        return not set(self.papers).isdisjoint(self.datasets)
+
     def counts(self, names: Iterable[str]) -> dict[str, int]:
-        """How many questions of some data sets are compared."""
+        """Return how many questions of some data sets are compared."""
         counts = Counter(name for name, _ in self.keys)
         return {name: counts[name] for name in names}
 
     @property
     def about_k(self) -> tuple[str, ...]:
-        """The note that the tables for one k bear."""
+        """The note of tables that are for one k."""
         others = ", ".join(str(k) for k in self.ascending_ks if k != self.ks[0])
         return (f"This is for k={self.ks[0]}. For k={others} see the tables main and k.",) if others else ()
 
     def get(self, strategy: Strategy, k: int | None = None) -> Results:
-        """The results of a strategy, empty if it did not run.
+        """Return the results of a strategy, empty if it did not run.
 
         Args:
-            strategy: Which strategy.
-            k: With how many passages; the long context takes any.
+            strategy: The strategy.
+            k: The number of passages; any for the long context.
         """
-        return self.runs.get((strategy, None if strategy == "long_context" else k), {})
+        return self.by_variant.get((strategy, None if strategy == "long_context" else k), {})
 
     def compare(self, first: Strategy, second: Strategy) -> Comparison | None:
-        """Compare two strategies, with the main k; None if one of them did not run."""
+        """Compare two strategies at the main k; None if one of them did not run."""
         ours, theirs = (
             {key: each.score for key, each in self.get(strategy, self.ks[0]).items()} for strategy in (first, second)
         )
         return compare(ours, theirs, documents=self.documents) if ours and theirs else None
 
     def of_dataset(self, name: str) -> ComparedResults:
-        """The same with the questions of one data set."""
+        """Return the same with the questions of one data set only."""
         return self.only(key for key in self.documents if key[0] == name)
 
     def only(self, keys: Iterable[Key]) -> ComparedResults:
-        """The same with fewer questions."""
+        """Return the same with these questions only."""
         kept = set(keys)
-        runs = {run: {key: each for key, each in found.items() if key in kept} for run, found in self.runs.items()}
+        by_variant = {
+            variant: {key: each for key, each in found.items() if key in kept}
+            for variant, found in self.by_variant.items()
+        }
         drafts = {k: {key: each for key, each in found.items() if key in kept} for k, found in self.drafts.items()}
-        return replace(self, runs=runs, drafts=drafts)
+        return replace(self, by_variant=by_variant, drafts=drafts)
 
     def figures(self, k: int | None) -> tuple[Figures, dict[str, Figures]]:
-        """Table 1, for one k: the means over the data sets, and the figures of each data set.
+        """Compute Table 1 for one k: the means over the data sets, and the figures of each data set.
 
-        Each has `questions` (their number; first the sum), a score for each strategy that ran, `answerable %` (of all
-        drafts), `rag token %` and `token %` (Self-Route's), all times 100 and None where they are not known.
+        Figures are `questions` (their number; in the means, the sum), a score for each strategy that ran,
+        `answerable %` (of all drafts), `rag token %` and `token %` (Self-Route's): times 100, None if not known.
         """
         by_dataset = {name: self.of_dataset(name)._figures(k) for name in self.datasets}  # noqa: SLF001
         columns = list(by_dataset.values())
@@ -137,25 +145,27 @@ class ComparedResults:
         return {**total, "questions": len(self.keys)}, by_dataset
 
     def _figures(self, k: int | None) -> Figures:
-        runs = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
+        by_strategy = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
         figures: Figures = {"questions": len(self.keys)}
-        figures.update({strategy: 100 * fmean(each.score for each in results) for strategy, results in runs.items()})
-        reader = runs.get("long_context")
+        figures.update(
+            {strategy: 100 * fmean(each.score for each in results) for strategy, results in by_strategy.items()}
+        )
+        reader = by_strategy.get("long_context")
         for strategy, row in (("rag", "rag token %"), ("self_route", "token %")):
-            if strategy in runs:
-                figures[row] = token_share(runs[strategy], reader)
+            if strategy in by_strategy:
+                figures[row] = token_share(by_strategy[strategy], reader)
         if drafted := self.drafts.get(k):
             figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
         return figures
 
 
 def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:
-    """The input tokens in per cent of those of the long context alone.
+    """Return the input tokens of a strategy in per cent of those of the long context alone.
 
     Args:
-        results: Those of a strategy.
-        reader: Those of the long context on the same questions; without it, what the chain says that would have
-            taken, on the questions where it knows.
+        results: The results of the strategy.
+        reader: The results of the long context on the same questions; without it the chain's own estimates count, on
+            the questions that have one.
     """
     if reader is None:
         results = [each for each in results if each.usage.get("long_context_only") is not None]
@@ -166,48 +176,50 @@ def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> f
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """The mean of figures, None if one of them is not known."""
+    """Return the mean of figures, None if one of them is not known."""
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
 
 
-def named(run: Run) -> str:
-    """A strategy and its k in words."""
-    strategy, k = run
+def named(variant: Variant) -> str:
+    """Return a strategy and its k in words."""
+    strategy, k = variant
     return strategy if k is None else f"{strategy} (k={k})"
 
 
-def compared(evaluation: Evaluation) -> Iterable[Result]:
-    """The results of the three strategies, without those of "based only on"."""
-    return (each for each in evaluation.results if each.strategy in STRATEGIES and not each.based_only_on)
+def strategy_results(record: Record) -> Iterable[Result]:
+    """Return the results of the three strategies, without those of "based only on"."""
+    return (each for each in record.results if each.strategy in STRATEGIES and not each.based_only_on)
 
 
-def run_of(strategy: Strategy, k: int | None) -> Run:
-    """A strategy with its k, if it has one."""
+def variant_of(strategy: Strategy, k: int | None) -> Variant:
+    """Return a strategy with its k, if it has one."""
     return strategy, None if strategy == "long_context" else k
 
 
-def _failed(evaluation: Evaluation, found: Collection[Run]) -> list[Run]:
-    """What was asked for and is not among what was found; k is None where nothing tells it."""
-    failures = [each for each in evaluation.failures if not each.based_only_on]
-    tried = [run_of(strategy, each.k) for each in failures for strategy in STRATEGIES if strategy == each.strategy]
+def _failed(record: Record, found: Collection[Variant]) -> list[Variant]:
+    """Return the variants that were asked for but not found; k is None if it is not known."""
+    failures = [each for each in record.failures if not each.based_only_on]
+    tried = [variant_of(strategy, each.k) for each in failures for strategy in STRATEGIES if strategy == each.strategy]
     known = {strategy for strategy, _ in (*found, *tried)}
-    asked = evaluation.settings.get("strategies") or ()
-    untold: list[Run] = [(strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known]
-    return [run for run in dict.fromkeys([*tried, *untold]) if run not in found]
+    asked = record.settings.get("strategies") or ()
+    unknown: list[Variant] = [
+        (strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known
+    ]
+    return [variant for variant in dict.fromkeys([*tried, *unknown]) if variant not in found]
 
 
-def _runs(evaluation: Evaluation) -> list[Run]:
-    """What ran: the long context first, as in the paper, then by k as they were asked for."""
-    asked = evaluation.settings.get("k") or ()
+def _variants(record: Record) -> list[Variant]:
+    """Return the variants that ran: the long context first, as in the paper, then by k as they were asked for."""
+    asked = record.settings.get("k") or ()
     order = list(asked) if isinstance(asked, list | tuple) else [asked]
 
-    def place(run: Run) -> tuple[bool, int, int]:
-        strategy, k = run
+    def position(variant: Variant) -> tuple[bool, int, int]:
+        strategy, k = variant
         return (
             strategy != "long_context",
             order.index(k) if k in order else len(order) + (k or 0),
             STRATEGIES.index(strategy),
         )
 
-    return sorted({run_of(each.strategy, each.k) for each in compared(evaluation)}, key=place)
+    return sorted({variant_of(each.strategy, each.k) for each in strategy_results(record)}, key=position)

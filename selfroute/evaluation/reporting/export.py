@@ -3,13 +3,13 @@
 `results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
-* `summary`: what it shows, in sentences.
+* `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
   `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
-  index into these. Results of other k than the first that was asked for have none, here and in the report: with all of
-  them, files grow to gigabytes.
+  index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
+  files would grow to gigabytes.
 """
 
 from __future__ import annotations
@@ -24,48 +24,47 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
+from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
-from selfroute.evaluation.table import Table
+from selfroute.evaluation.table import Table, printable
 
-_FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets take the wide ones for the narrow ones
-_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
 
 
-def save(evaluation: Evaluation, folder: str | Path) -> None:
-    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png`, over those of before.
+def save(record: Record, folder: str | Path) -> None:
+    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png` over earlier ones.
 
     Args:
-        evaluation: The evaluation.
-        folder: Where to; it is made if it is not there.
+        record: The record.
+        folder: The folder; it is made if it does not exist.
     """
     folder = Path(folder)
-    shown, drawn = tables(evaluation), plots(evaluation)
+    shown, drawn = tables(record), plots(record)
     for part in (folder / "tables", folder / "plots"):
         part.mkdir(parents=True, exist_ok=True)
-    # A lone surrogate, which models do send, has no place in UTF-8; escaped it is JSON.
-    written = json.dumps(_as_json(evaluation, shown), ensure_ascii=False, allow_nan=False, indent=1)
+    # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
+    written = json.dumps(_as_json(record, shown), ensure_ascii=False, allow_nan=False, indent=1)
     (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
     (folder / "report.html").write_text(
-        html(evaluation, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
+        html(record, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
     )
     for name, image in drawn.items():
         (folder / "plots" / f"{name}.png").write_bytes(image)
     for table in shown:
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
-    rows = list(_question_rows(evaluation))
+    rows = list(_question_rows(record))
     _write_csv(folder / "questions.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
 
 
-def load(folder: str | Path) -> Evaluation:
-    """Read what `save` wrote, to make tables and reports again; ids stand for the documents of the questions."""
+def load(folder: str | Path) -> Record:
+    """Read the record that `save` wrote; the documents of its questions are ids."""
     saved = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
     texts = saved["passages"]
-    return Evaluation(
+    return Record(
         questions=[
             Question(**{**each, "answers": tuple(each["answers"]), "choices": tuple(each["choices"])})
             for each in saved["questions"]
@@ -81,9 +80,9 @@ def load(folder: str | Path) -> Evaluation:
     )
 
 
-def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
+def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
     texts: dict[str, int] = {}
-    k, *_ = ComparedResults.of(evaluation).ks
+    k, *_ = ComparedResults.of(record).ks
     results = [
         {
             **_fields(result),
@@ -92,34 +91,34 @@ def _as_json(evaluation: Evaluation, shown: Sequence[Table]) -> dict[str, Any]:
                 for passage in (result.passages if result.k == k else ())
             ],
         }
-        for result in evaluation.results
+        for result in record.results
     ]
     document: dict[str, Any] = _plain(
         {
             "selfroute": __version__,
-            "settings": evaluation.settings,
-            "stopped": evaluation.stopped,
-            "summary": summary(evaluation),
+            "settings": record.settings,
+            "stopped": record.stopped,
+            "summary": summary(record),
             "tables": [asdict(table) for table in shown],
             "questions": [
                 {**_fields(question), "document": question.document and question.document_id}
-                for question in evaluation.questions
+                for question in record.questions
             ],
             "results": results,
-            "failures": [asdict(failure) for failure in evaluation.failures],
-            "reasons": [asdict(reason) for reason in evaluation.reasons],
+            "failures": [asdict(failure) for failure in record.failures],
+            "reasons": [asdict(reason) for reason in record.reasons],
             "passages": list(texts),
         }
     )
     return document
 
 
-def _fields(record: Question | Result | Failure) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+def _fields(data: Question | Result | Failure) -> dict[str, Any]:
+    return {field.name: getattr(data, field.name) for field in fields(data)}
 
 
 def _plain(value: Any) -> Any:
-    """The same as plain JSON: what is no number is None, and what JSON does not know is text."""
+    """Return a value as plain JSON: floats that are not finite as None, objects as text."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
@@ -129,26 +128,26 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def _question_rows(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """One row for each result and failure, all with the same columns."""
-    questions = {question.key: question for question in evaluation.questions}
-    records: list[Result | Failure] = [*evaluation.results, *evaluation.failures]
-    for record in records:
-        question = questions.get((record.dataset, record.id))
-        given = _fields(record)
+def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
+    """Yield a row for each result and failure, all with the same columns."""
+    questions = {question.key: question for question in record.questions}
+    results: list[Result | Failure] = [*record.results, *record.failures]
+    for result in results:
+        question = questions.get((result.dataset, result.id))
+        given = _fields(result)
         decision, usage = given.get("decision", {}), given.get("usage", {})
         yield {
-            "dataset": record.dataset,
-            "id": record.id,
-            "strategy": record.strategy,
-            "k": record.k,
-            "based_only_on": record.based_only_on,
+            "dataset": result.dataset,
+            "id": result.id,
+            "strategy": result.strategy,
+            "k": result.k,
+            "based_only_on": result.based_only_on,
             "question": question and question.question,
             "answers": question and " | ".join(question.answers),
             **{name: given.get(name) for name in ("answer", "draft", "route", "answerable")},
             **{name: decision.get(name) for name in ("signal", "evidence")},
             **{name: given.get(name) for name in ("score", "exact", "set_f1")},
-            "input_tokens": None if isinstance(record, Failure) else record.input_tokens,
+            "input_tokens": None if isinstance(result, Failure) else result.input_tokens,
             **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},
             **{name: given.get(name) for name in ("cut", "seconds", "error")},
         }
@@ -160,8 +159,8 @@ def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 def _cell(value: object) -> object:
-    """What stands in a cell; a text that a spreadsheet would compute is quoted with an apostrophe."""
+    """Return a value for a cell; a text that a spreadsheet would compute gets an apostrophe in front."""
     if not isinstance(value, str):
         return None if isinstance(value, float) and not isfinite(value) else value
-    text = value.translate(_CONTROL)
+    text = printable(value)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""The results as a data frame."""
+"""Makes a data frame of the results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Evaluation, Result
+from selfroute.evaluation.records import Record, Result
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -35,12 +35,12 @@ _COLUMNS = (
 )
 
 
-def frame(evaluation: Evaluation) -> pd.DataFrame:
-    """The results, one row for each question and strategy; costs are decimals in US dollars, None if unknown."""
+def frame(record: Record) -> pd.DataFrame:
+    """Return a row for each question and strategy; costs are decimals in US dollars, None if unknown."""
     import pandas as pd  # noqa: PLC0415
 
-    questions = {question.key: question for question in evaluation.questions}
-    return pd.DataFrame([_row(result, questions[result.key]) for result in evaluation.results], columns=_COLUMNS)
+    questions = {question.key: question for question in record.questions}
+    return pd.DataFrame([_row(result, questions[result.key]) for result in record.results], columns=_COLUMNS)
 
 
 def _row(result: Result, question: Question) -> tuple[Any, ...]:

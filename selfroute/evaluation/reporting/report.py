@@ -1,7 +1,7 @@
-"""Makes one HTML page of an evaluation, which needs no network and runs nothing but its own script.
+"""Makes an HTML page of an evaluation that needs no network and runs only its own script.
 
-Whatever came from models, documents and questions is escaped, and the page's Content-Security-Policy forbids what is
-not in the page itself.
+All text from models, documents and questions is escaped, and the page's Content-Security-Policy forbids everything
+that is not in the page itself.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from typing import Any, TypeVar
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
+from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
 from selfroute.usage.ledger_text import dollars
 
-Record = TypeVar("Record", Result, Failure, Reason)
+OfQuestion = TypeVar("OfQuestion", Result, Failure, Reason)
 
 _UNKNOWN = "\N{EN DASH}"
-_MOST = 10  # passages that are shown of a question: all would make pages that no browser opens
-_EQUAL = 1e-9  # scores that differ by less are rounded differently
+_MOST = 10  # passages of a question; with all of them no browser could open the page
+_EQUAL = 1e-9  # scores that differ by less are equal but for rounding
 _INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with all that became of it.
+class QuestionResults:
+    """A question with its results.
 
     Attributes:
         question: The question.
-        results: What the strategies made of it.
-        failures: What could not be finished.
+        results: The results of the strategies.
+        failures: The tasks that could not be finished.
         reasons: Why drafts were declined.
-        k: With how many passages the results are whose passages are shown.
+        k: The k whose passages are shown.
     """
 
     question: Question
@@ -74,25 +74,23 @@ class Asked:
 
     @property
     def passages(self) -> Sequence[Passage]:
-        """What was retrieved; all strategies are given the same."""
+        """The retrieved passages; they are the same for all strategies."""
         return next((result.passages for result in self.results if result.passages and result.k == self.k), ())
 
     def _of(self, strategy: str) -> list[Result]:
         return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
 
 
-def html(
-    evaluation: Evaluation, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None
-) -> str:
+def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None) -> str:
     """Make the report.
 
     Args:
-        evaluation: The evaluation.
-        tables_: Its tables; they are made if they are not given.
-        plots_: Its plots; they are drawn if they are not given.
+        record: The record.
+        tables_: Its tables; None to make them.
+        plots_: Its plots; None to draw them.
 
     Returns:
-        The page, to be stored as UTF-8.
+        The page, to be saved as UTF-8.
     """
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
     from markupsafe import Markup  # noqa: PLC0415
@@ -101,19 +99,19 @@ def html(
         autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
-    images = (plots(evaluation) if plots_ is None else plots_).items()
+    images = (plots(record) if plots_ is None else plots_).items()
     style, script = _part("report.css"), _part("report.js")
     return environment.from_string(_part("report.html.jinja")).render(
-        evaluation=evaluation,
+        record=record,
         version=__version__,
-        summary=summary(evaluation),
-        tables=tables(evaluation) if tables_ is None else tables_,
+        summary=summary(record),
+        tables=tables(record) if tables_ is None else tables_,
         plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
-        asked=_asked(evaluation),
+        questions=_question_results(record),
         names=NAMES,
         reasons=LETTERS,
         most=_MOST,
-        # these two are ours: nothing is filled into them
+        # these two are the package's own; nothing is filled into them
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
         style_hash=_hash(style),
@@ -121,19 +119,19 @@ def html(
     )
 
 
-def _asked(evaluation: Evaluation) -> list[Asked]:
-    results, failures = _by_question(evaluation.results), _by_question(evaluation.failures)
-    reasons, (k, *_) = _by_question(evaluation.reasons), ComparedResults.of(evaluation).ks
+def _question_results(record: Record) -> list[QuestionResults]:
+    results, failures = _by_question(record.results), _by_question(record.failures)
+    reasons, (k, *_) = _by_question(record.reasons), ComparedResults.of(record).ks
     return [
-        Asked(question, results[question.key], failures[question.key], reasons[question.key], k)
-        for question in evaluation.questions
+        QuestionResults(question, results[question.key], failures[question.key], reasons[question.key], k)
+        for question in record.questions
     ]
 
 
-def _by_question(records: Iterable[Record]) -> Mapping[tuple[str, str], list[Record]]:
+def _by_question(some: Iterable[OfQuestion]) -> Mapping[tuple[str, str], list[OfQuestion]]:
     found = defaultdict(list)
-    for record in records:
-        found[record.dataset, record.id].append(record)
+    for each in some:
+        found[each.dataset, each.id].append(each)
     return found
 
 
@@ -142,13 +140,13 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What allows an inline script or style in a Content-Security-Policy."""
+    """Return the source expression that allows an inline script or style in a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def _visible(value: Any) -> Any:
-    """A text with a sign in place of each character that HTML cannot hold; everything else as it is."""
-    if type(value) is not str:  # what is Markup is ours
+    """Return a text with a sign for each character that HTML cannot hold; anything else unchanged."""
+    if type(value) is not str:  # Markup is the package's own
         return value
     return value.translate(_INVISIBLE).encode("utf-8", "replace").decode()
 
@@ -162,12 +160,12 @@ def _money(amount: str | None) -> str:
 
 
 def _figures(table: Table) -> list[bool]:
-    """For each column whether it is of figures; the first names the rows."""
+    """Return for each column whether it has figures; the first has the names of the rows."""
     return [bool(index) and is_figures(row[index] for row in table.rows) for index in range(len(table.columns))]
 
 
 def _plain(value: object) -> str:
-    """A setting in words."""
+    """Return a setting as text."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)

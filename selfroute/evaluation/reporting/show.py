@@ -1,4 +1,4 @@
-"""Shows sentences and tables in a terminal, no figure of them cut."""
+"""Shows sentences and tables in a terminal, without cutting any figure."""
 # ruff: noqa: PLC0415 - rich is imported when something is shown
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from selfroute.evaluation.table import Cell, Table, as_text, is_figures
+from selfroute.evaluation.table import Cell, Table, as_text, is_figures, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,42 +20,37 @@ _LONG = 20  # a longer word may be broken
 def show_tables(console: Console, tables: Iterable[Table]) -> None:
     """Print tables with their titles and notes.
 
-    A table too wide for the console is turned, so that its columns become rows; one that is too wide either way goes on
-    below itself.
+    A table that is too wide for the console is transposed; one that is too wide either way is split into parts.
     """
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     for table in tables:
-        console.print(Styled(shown(table.title), style="bold"))
+        console.print(Styled(printable(table.title), style="bold"))
         for part in _fitted(table, console.width):
             console.print()
             _print(console, part)
         if table.notes:
             console.print()
         for note in table.notes:
-            console.print(Styled(shown(note), style="dim"))
+            console.print(Styled(printable(note), style="dim"))
         console.print()
 
 
 def show_summary(console: Console, sentences: Iterable[str]) -> None:
-    """Print sentences, each on lines of its own, and an empty line."""
+    """Print sentences, each on a new line, and an empty line."""
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     for sentence in sentences:
-        console.print(Styled(shown(sentence)))
+        console.print(Styled(printable(sentence)))
     console.print()
 
 
 def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
-    """Sentences and tables as plain text of a hundred columns."""
+    """Return sentences and tables as plain text, a hundred columns wide."""
     from rich.console import Console
 
     text = StringIO()
-    # Within a notebook rich would show it, and return nothing.
+    # In a notebook rich would display the text and return nothing.
     console = Console(file=text, width=_PLAIN, color_system=None, force_terminal=False, force_jupyter=False)
     show_summary(console, sentences)
     show_tables(console, tables)
@@ -63,24 +58,24 @@ def as_plain(sentences: Iterable[str], tables: Iterable[Table]) -> str:
 
 
 def _fitted(table: Table, width: int) -> Iterator[Table]:
-    """The table, or it turned, or parts of it: whatever is the first to fit."""
-    turned = _turned(table)
+    """Yield the table, or it transposed, or parts of it: the first form that fits."""
+    transposed = _transposed(table)
     if _width(table) <= width:
         yield table
-    elif _width(turned) <= width:
-        yield turned
+    elif _width(transposed) <= width:
+        yield transposed
     else:
-        yield from _parts(turned if len(turned.columns) < len(table.columns) else table, width)
+        yield from _parts(transposed if len(transposed.columns) < len(table.columns) else table, width)
 
 
-def _turned(table: Table) -> Table:
-    """The same with rows for columns; the first column becomes the heads."""
+def _transposed(table: Table) -> Table:
+    """Return the table with rows for columns; the first column becomes the heads."""
     heads, *rows = zip(table.columns, *table.rows, strict=True)
     return Table(table.name, table.title, tuple(as_text(head) for head in heads), tuple(rows))
 
 
 def _parts(table: Table, width: int) -> Iterator[Table]:
-    """Split a table, each part with the columns that name its rows and as many others as fit, one at least."""
+    """Split a table: each part has the columns that name the rows, and as many others as fit, at least one."""
     needs, names = _needs(table), list(range(_naming(table, width)))
     kept = list(names)
     for index in range(len(names), len(needs)):
@@ -92,7 +87,7 @@ def _parts(table: Table, width: int) -> Iterator[Table]:
 
 
 def _naming(table: Table, width: int) -> int:
-    """How many columns name the rows: the first, and the words next to it as long as they leave most of the width."""
+    """Return how many columns name the rows: the first, and text columns next to it within half of the width."""
     needs = _needs(table)
     for index in range(1, len(needs)):
         if is_figures(row[index] for row in table.rows) or _sum(needs[: index + 1]) > width / 2:
@@ -114,7 +109,7 @@ def _sum(widths: Sequence[int]) -> int:
 
 
 def _needs(table: Table) -> list[int]:
-    """How wide each column must be: whole figures, and words that may be broken if they are long."""
+    """Return the least width of each column: figures stay whole, and only long words may be broken."""
     return [max(map(_need, column)) for column in zip(table.columns, *table.rows, strict=True)]
 
 
@@ -124,7 +119,7 @@ def _need(cell: Cell) -> int:
 
 
 def _widths(table: Table, width: int) -> list[int]:
-    """How wide the columns are: what is left beyond their needs goes first to those that lack the least."""
+    """Return the widths of the columns: spare width goes first to those that lack the least."""
     widths = _needs(table)
     wanted = [
         max(_cells(line) for cell in column for line in as_text(cell).split("\n"))
@@ -148,17 +143,15 @@ def _print(console: Console, table: Table) -> None:
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    from selfroute.command.screen import shown
-
     grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     for index, (head, width) in enumerate(zip(table.columns, _widths(table, console.width), strict=True)):
         cells = [row[index] for row in table.rows]
         grid.add_column(
-            Styled(shown(head)),
+            Styled(printable(head)),
             justify="right" if index and is_figures(cells) else "left",
             width=max(width, 1),
             overflow="fold",
         )
     for row in table.rows:
-        grid.add_row(*(Styled(shown(as_text(cell))) for cell in row))
+        grid.add_row(*(Styled(printable(as_text(cell))) for cell in row))
     console.print(grid)

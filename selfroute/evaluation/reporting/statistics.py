@@ -1,9 +1,8 @@
-"""How far figures can be trusted: bootstrap intervals and paired comparisons, the same for the same results.
+"""Bootstrap intervals and paired comparisons; the same data always give the same figures.
 
-Questions on one document stand or fall together, so documents are resampled, each with all its questions (the cluster
-bootstrap): resampling questions would claim more than so few documents can show. Of a handful of documents nobody can
-tell what others would bring: below `FEWEST_DOCUMENTS` the questions are resampled, and the interval speaks for other
-questions on the same documents only.
+Questions on one document are not independent, so documents are resampled, each with all its questions (the cluster
+bootstrap); resampling questions would claim too much. A handful of documents says nothing about others: below
+`FEWEST_DOCUMENTS` the questions are resampled, and the interval holds for other questions on these documents only.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ _SEED = 240716833
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How one strategy does beside another, on the questions that both answered.
+    """A comparison of two strategies, on the questions that both answered.
 
     Attributes:
-        questions: How many these are.
-        difference: The first one's score less the second's: the average over data sets of the mean difference.
-        interval: Its interval of 95 %; None where there is none (see `interval`).
-        p: How probable it is that strategies that are alike come out at least this far apart (a permutation test of
-            two sides, which swaps the two on whole documents or questions).
-        better: On how many questions the first has the higher score.
-        equal: On how many the scores are equal.
-        worse: On how many the second has the higher score.
+        questions: The number of these questions.
+        difference: The first one's score minus the second's: the average over data sets of the mean difference.
+        interval: Its 95 % interval; None if there is none (see `interval`).
+        p: The probability that equal strategies differ at least as much (a two-sided permutation test, which swaps the
+            two on whole documents or questions).
+        better: The number of questions where the first has the higher score.
+        equal: The number of questions where the scores are equal.
+        worse: The number of questions where the second has the higher score.
     """
 
     questions: int
@@ -54,7 +53,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What it shows: a difference only where the interval leaves 0 out and chance rarely brings as much."""
+        """In words: a difference only if the interval excludes 0 and p is small."""
         low, high = self.interval or (self.difference, self.difference)
         if low <= 0 <= high or self.p > 1 - CONFIDENCE:
             return SAME
@@ -62,7 +61,7 @@ class Comparison:
 
 
 def average(scores: Mapping[Key, float]) -> float:
-    """The average over data sets of the data sets' mean scores, as in the paper's tables.
+    """Return the average over data sets of their mean scores, as in the paper's tables.
 
     Raises:
         statistics.StatisticsError: There are no scores.
@@ -73,19 +72,18 @@ def average(scores: Mapping[Key, float]) -> float:
 def interval(
     scores: Mapping[Key, float], documents: Mapping[Key, str] | None = None, *, confidence: float = CONFIDENCE
 ) -> tuple[float, float] | None:
-    """Bootstrap the average over data sets of the mean score.
+    """Return a bootstrap interval of the average over data sets of the mean score.
 
-    Each data set is resampled by itself. One unit fewer is drawn than there are (Rao and Wu, 1988), and the
-    percentiles are those of Student's t (Hesterberg, 2015), without which intervals of few questions are too narrow.
+    Each data set is resampled separately. One unit less is drawn than there are (Rao and Wu, 1988), and the percentiles
+    are those of Student's t (Hesterberg, 2015); otherwise intervals of few questions would be too narrow.
 
     Args:
         scores: The score of each question.
-        documents: The document that each question is on; without it, each is on its own.
-        confidence: The share of such intervals that hold the true average.
+        documents: The id of each question's document; None if each question has its own.
+        confidence: The share of such intervals that contain the true average.
 
     Returns:
-        The interval, from low to high; None where it cannot be told: a data set has fewer than two questions, or no
-        score differs from another.
+        The interval, from low to high; None if a data set has fewer than two questions, or all scores are equal.
     """
     from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
 
@@ -108,9 +106,9 @@ def compare(
     """Compare the scores of two strategies, question by question.
 
     Args:
-        first: The score of each question by the one.
-        second: The score of each question by the other; questions that only one answered are left out.
-        documents: The document that each question is on; without it, each is on its own.
+        first: The score of each question by the first strategy.
+        second: The score of each question by the second; questions that only one answered are left out.
+        documents: The id of each question's document; None if each question has its own.
 
     Raises:
         statistics.StatisticsError: There is no question that both answered.
@@ -129,7 +127,7 @@ def compare(
 
 
 def with_few_documents(keys: Iterable[Key], documents: Mapping[Key, str]) -> list[str]:
-    """The data sets whose intervals speak for the same documents only: they have several questions on a few."""
+    """Return the data sets whose intervals hold for their documents only: several questions on a few documents."""
     of_set = _by_dataset({key: documents[key] for key in keys})
     return [name for name, found in of_set.items() if len(set(found)) < min(len(found), FEWEST_DOCUMENTS)]
 
@@ -142,7 +140,7 @@ def _by_dataset(values: Mapping[Key, Value]) -> dict[str, list[Value]]:
 
 
 def _units(scores: Mapping[Key, float], documents: Mapping[Key, str] | None) -> dict[str, tuple[Floats, Floats]]:
-    """What is resampled, by data set: the sum of the scores and the number of questions of each unit."""
+    """Return what is resampled, by data set: the sum of the scores and the number of questions of each unit."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key, score in scores.items():
         found[key[0]][documents[key] if documents else key[1]].append(score)
@@ -155,7 +153,7 @@ def _units(scores: Mapping[Key, float], documents: Mapping[Key, str] | None) -> 
 
 
 def _means(sums: Floats, sizes: Floats, rng: np.random.Generator) -> Floats:
-    """The mean scores of samples of one data set."""
+    """Return the mean scores of samples of one data set."""
     drawn = []
     for _ in range(_DRAWS // _BATCH):
         chosen = rng.integers(len(sums), size=(_BATCH, len(sums) - 1))
@@ -168,7 +166,7 @@ def _p(differences: Mapping[Key, float], documents: Mapping[Key, str] | None) ->
 
     units = _units(differences, documents).values()
     shares = np.concatenate([sums / sizes.sum() for sums, sizes in units])
-    shares = shares[shares != 0]  # swapping the two changes nothing there
+    shares = shares[shares != 0]  # where swapping changes nothing
     if len(shares) < 2:  # noqa: PLR2004 - swapped or not, one is as far apart
         return 1.0
     tested = permutation_test(

@@ -1,45 +1,45 @@
-"""What an evaluation shows, in words: only what was measured, and on how many questions."""
+"""Sums an evaluation up in a few sentences: only what was measured, and on how many questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from selfroute.evaluation.records import Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.money import cost_share
 from selfroute.evaluation.reporting.statistics import SAME, Comparison
-from selfroute.evaluation.results import Evaluation, Strategy
 
 _NAMES: Mapping[Strategy, str] = {"rag": "RAG alone", "long_context": "the long context", "self_route": "Self-Route"}
 _TOKENS = {"rag": "rag token %", "self_route": "token %"}
 
 
-def summary(evaluation: Evaluation) -> list[str]:
-    """Say in a few sentences what each strategy brings and takes, with the first k that was asked for."""
-    finished = ComparedResults.of(evaluation)
-    if not finished.keys:
+def summary(record: Record) -> list[str]:
+    """Return a few sentences on the quality and the price of each strategy, at the first k that was asked for."""
+    compared = ComparedResults.of(record)
+    if not compared.keys:
         return ["No question was finished by every strategy, so there is nothing to compare."]
-    return [*_scores(finished), *_first_step(finished), *_basis(finished)]
+    return [*_scores(compared), *_first_step(compared), *_basis(compared)]
 
 
-def _scores(finished: ComparedResults) -> Iterator[str]:
-    k = finished.ks[0]
-    average, by_dataset = finished.figures(k)
+def _scores(compared: ComparedResults) -> Iterator[str]:
+    k = compared.ks[0]
+    average, by_dataset = compared.figures(k)
     first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
     where = [f"on average over {len(by_dataset)} data sets"] if len(by_dataset) > 1 else []
-    where += [f"with k={k}"] if len(finished.ks) > 1 else []
+    where += [f"with k={k}"] if len(compared.ks) > 1 else []
     said = f"{', '.join([*where, _NAMES[first]])} scores {average[first]:.2f}"
-    reader = finished.compare(first, "long_context") if first != "long_context" else None
+    reader = compared.compare(first, "long_context") if first != "long_context" else None
     if reader:
         said += f", the long context {average['long_context']:.2f}: {_difference(reader)}"
-    if price := _price(finished, first, whole="its" if reader else "the long context's"):
+    if price := _price(compared, first, whole="its" if reader else "the long context's"):
         said += f" for {price}" if reader else f" for an estimated {price}"
     yield f"{said[0].upper()}{said[1:]}."
-    if first == "self_route" and (found := finished.compare("self_route", "rag")):
+    if first == "self_route" and (found := compared.compare("self_route", "rag")):
         yield f"RAG alone scores {average['rag']:.2f}: {_difference(found, than='Self-Route')}."
 
 
 def _difference(found: Comparison, *, than: str = "") -> str:
-    """How far apart two strategies are: what the first has more, or with `than` what the other has more than it."""
+    """Return the difference of two strategies in words: the first against the second, or with `than` the reverse."""
     sign = -100 if than else 100
     if found.verdict == SAME:
         said = f"no difference{than and f' from {than}'} shown"
@@ -57,34 +57,34 @@ def _more(points: float) -> str:
     return f"{abs(points):.2f} {'more' if points > 0 else 'less'}"
 
 
-def _price(finished: ComparedResults, strategy: Strategy, *, whole: str) -> str:
-    """The tokens and the cost in per cent of the long context's, as far as they are known."""
+def _price(compared: ComparedResults, strategy: Strategy, *, whole: str) -> str:
+    """Return the tokens and the cost in per cent of the long context's, as far as they are known."""
     if strategy == "long_context":
         return ""
-    k = finished.ks[0]
-    average, _ = finished.figures(k)
-    shares = {"input tokens": average.get(_TOKENS[strategy]), "cost": cost_share(finished, (strategy, k))}
+    k = compared.ks[0]
+    average, _ = compared.figures(k)
+    shares = {"input tokens": average.get(_TOKENS[strategy]), "cost": cost_share(compared, (strategy, k))}
     parts = [(share, what) for what, share in shares.items() if share is not None]
     return " and ".join(f"{_percent(share)} of {'its' if n else whole} {what}" for n, (share, what) in enumerate(parts))
 
 
-def _first_step(finished: ComparedResults) -> Iterator[str]:
-    average, by_dataset = finished.figures(finished.ks[0])
+def _first_step(compared: ComparedResults) -> Iterator[str]:
+    average, by_dataset = compared.figures(compared.ks[0])
     share = average.get("answerable %")
     if share is not None:
         mean = ", on average over the data sets" if len(by_dataset) > 1 else ""
         yield f"The first step answered {_percent(share)} of the questions{mean}."
 
 
-def _basis(finished: ComparedResults) -> Iterator[str]:
-    """On how many questions the rest stands, if not on all."""
-    failed = " and ".join(dict.fromkeys(_NAMES[strategy] for strategy, _ in finished.failed))
-    none = f"{failed} finished none at all" if failed else ""
-    if finished.left_out:
-        found = f"{len(finished.keys):,} of {len(finished.documents):,} questions"
-        yield f"This rests on {found}, those that every strategy finished{none and f'; {none}'}."
+def _basis(compared: ComparedResults) -> Iterator[str]:
+    """Yield how many questions this rests on, if not on all."""
+    failed = " and ".join(dict.fromkeys(_NAMES[strategy] for strategy, _ in compared.failed))
+    none = f"{failed} finished none of them" if failed else ""
+    if compared.left_out:
+        found = f"{len(compared.keys):,} of {len(compared.documents):,} questions"
+        yield f"This rests on {found}, those that the strategies finished{none and f'; {none}'}."
     elif none:
-        yield f"This rests on all {len(finished.documents):,} questions, of which {none}."
+        yield f"This rests on all {len(compared.documents):,} questions; {none}."
 
 
 def _percent(share: float) -> str:

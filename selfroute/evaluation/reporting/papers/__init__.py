@@ -1,1 +1,1 @@
-"""The papers' own tables: what only their data sets fill."""
+"""The tables of the papers: drawn if their data sets or their ablations were run."""

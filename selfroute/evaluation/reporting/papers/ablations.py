@@ -1,4 +1,4 @@
-"""The tables of the paper's section 5: other k, PassKey, what the model knows by itself, why passages do not do."""
+"""The tables of section 5 of the paper: other k, PassKey, questions answered from memory, reasons for declines."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from selfroute.evaluation.table import Cell, Table
 _REASONS = {**{letter: f"{letter} {name}" for letter, name in LETTERS.items()}, ANSWERED: ANSWERED, UNREADABLE: "?"}
 
 
-def by_k(finished: ComparedResults) -> Table | None:
-    """Table 7: scores and tokens by the number of passages."""
-    if len(finished.ks) < 2 or not finished.keys:  # noqa: PLR2004
+def by_k(compared: ComparedResults) -> Table | None:
+    """Make Table 7: scores and tokens by the number of passages."""
+    if len(compared.ks) < 2 or not compared.keys:  # noqa: PLR2004
         return None
-    names = finished.datasets
-    with_paper = all(name in finished.papers and name in published.LONGBENCH for name in names)
+    names = compared.datasets
+    with_paper = all(name in compared.papers and name in published.LONGBENCH for name in names)
     rows: list[tuple[Cell, ...]] = []
-    for k in finished.ascending_ks:
-        average, _ = finished.figures(k)
+    for k in compared.ascending_ks:
+        average, _ = compared.figures(k)
         own = (average.get(row) for row in ("rag", "self_route", "rag token %", "token %"))
         rows.append((k, *own, *(published.K.get(k or 0, ("",) * 4) if with_paper else ())))
     columns: tuple[str, ...] = ("rag", "self_route", "rag token %", "self_route token %")
     notes = []
-    average, _ = finished.figures(finished.ks[0])
+    average, _ = compared.figures(compared.ks[0])
     score = average.get("long_context")
     if score is not None:
         notes.append(f"The long context scores {score:.2f}.")
@@ -36,27 +36,27 @@ def by_k(finished: ComparedResults) -> Table | None:
         notes.append(f"The paper's are {of_seven}; its long context scores {published.K_LONG_CONTEXT:.2f}.")
         if missing := [name for name in published.LONGBENCH if name not in names]:
             notes.append(f"This run's are without {', '.join(missing)}.")
-        notes += about_papers(finished.counts(names))
+        notes += about_papers(compared.counts(names))
     title = "Scores and input tokens by k (Table 7 and Figure 3 of the paper)"
     return Table("k", title, ("k", *columns), tuple(rows), tuple(notes))
 
 
-def passkey(finished: ComparedResults) -> Table | None:
-    """Table 3: PassKey and its variants."""
-    names = [name for name in finished.datasets if name in published.PASSKEY and name in finished.papers]
+def passkey(compared: ComparedResults) -> Table | None:
+    """Make Table 3: PassKey and its variants."""
+    names = [name for name in compared.datasets if name in published.PASSKEY and name in compared.papers]
     if not names:
         return None
-    average, own = finished.figures(finished.ks[0])
+    average, own = compared.figures(compared.ks[0])
     ran = [row for row in ("rag", "long_context", "self_route") if row in average]
     rows = tuple((name, *(own[name][row] for row in ran), *published.PASSKEY[name]) for name in names)
-    notes = ("The paper's are Gemini-1.5-Pro's.", *about_papers(finished.counts(names)), *finished.about_k)
+    notes = ("The paper's are Gemini-1.5-Pro's.", *about_papers(compared.counts(names)), *compared.about_k)
     columns = ("data set", *ran, "paper rag", "paper long_context")
     return Table("passkey", "PassKey and its variants (Table 3 of the paper)", columns, rows, notes)
 
 
-def based_only_on(finished: ComparedResults) -> Table | None:
-    """Table 4: the long context without and with "based only on the provided passage"."""
-    reader = [each for each in finished.evaluation.results if each.strategy == "long_context"]
+def based_only_on(compared: ComparedResults) -> Table | None:
+    """Make Table 4: the long context without and with "based only on the provided passage"."""
+    reader = [each for each in compared.record.results if each.strategy == "long_context"]
     without, given = (
         {each.key: each.score for each in reader if each.based_only_on is asked} for asked in (False, True)
     )
@@ -64,7 +64,7 @@ def based_only_on(finished: ComparedResults) -> Table | None:
     if not keys:
         return None
     counts = Counter(name for name, _ in keys)
-    beside = {name: published.BASED_ONLY_ON[name] for name in finished.papers if name in published.BASED_ONLY_ON}
+    beside = {name: published.BASED_ONLY_ON[name] for name in compared.papers if name in published.BASED_ONLY_ON}
     with_paper = any(name in beside for name in counts)
     rows: list[tuple[Cell, ...]] = []
     for name, count in counts.items():
@@ -80,18 +80,18 @@ def based_only_on(finished: ComparedResults) -> Table | None:
     return Table("based_only_on", title, columns, tuple(rows), notes)
 
 
-def closed_book(finished: ComparedResults) -> Table | None:
-    """Table 5: without the questions that the model answers from memory."""
-    asked = {each.key: each for each in finished.evaluation.results if each.strategy == "closed_book"}
-    whole = finished.only(asked)
+def closed_book(compared: ComparedResults) -> Table | None:
+    """Make Table 5: without the questions that the model answers from memory."""
+    asked = {each.key: each for each in compared.record.results if each.strategy == "closed_book"}
+    whole = compared.only(asked)
     if not whole.keys:
         return None
-    # a decline is no knowledge, even where the reference says that there is no answer
+    # a decline is not knowledge, even if the reference says that there is no answer
     part = whole.only(key for key, each in asked.items() if not (each.answerable and each.exact == 1))
     (average, by_dataset), (rest_average, rest) = (some.figures(whole.ks[0]) for some in (whole, part))
     pairs = [("Avg", average, rest_average)] if len(by_dataset) > 1 else []
     pairs += [(name, figures, rest.get(name, {"questions": 0})) for name, figures in by_dataset.items()]
-    with_paper = "musique" in by_dataset and "musique" in finished.papers
+    with_paper = "musique" in by_dataset and "musique" in compared.papers
     rows: list[tuple[Cell, ...]] = []
     for name, figures, left in pairs:
         for row in published.CLOSED_BOOK:
@@ -104,27 +104,27 @@ def closed_book(finished: ComparedResults) -> Table | None:
         models = ("Gemini-1.5-Pro", "GPT-3.5-Turbo")
         columns += [f"{model} {part}" for model in models for part in ("all", "not from memory")]
     notes = (
-        "A question is answered from memory if the answer without any text is an exact match by the loose measure.",
+        "A question is answered from memory if its answer without any text is a loose exact match.",
         "Questions that were not asked without text are left out.",
         *(about_papers(whole.counts(["musique"])) if with_paper else ()),
-        *finished.about_k,
+        *compared.about_k,
     )
     title = "Without the questions that the model answers from memory (Table 5 of the paper)"
     return Table("closed_book", title, tuple(columns), tuple(rows), notes)
 
 
-def reasons(finished: ComparedResults) -> Table | None:
-    """Figure 4: why the passages did not do, by the model's own account."""
-    found = [each for each in finished.evaluation.reasons if each.k == finished.ks[0]]
+def reasons(compared: ComparedResults) -> Table | None:
+    """Make Figure 4 as a table: why the passages were not enough, according to the model."""
+    found = [each for each in compared.record.reasons if each.k == compared.ks[0]]
     counts = Counter((each.dataset, each.letter) for each in found)
     rows: list[tuple[Cell, ...]] = []
     for name in dict.fromkeys(each.dataset for each in found):
         of_set = [counts[name, letter] for letter in _REASONS]
         rows.append((name, *of_set, sum(of_set)))
     notes = (
-        "Answerable: asked for a reason, the model answered after all. ?: its reply can not be read.",
-        *finished.about_k,
+        "Answerable: when asked for a reason, the model answered after all. ?: its reply cannot be read.",
+        *compared.about_k,
     )
     columns = ("data set", *_REASONS.values(), "questions")
-    title = "Why the passages did not do (Figure 4 of the paper)"
+    title = "Why the passages were not enough (Figure 4 of the paper)"
     return Table("reasons", title, columns, tuple(rows), notes) if rows else None

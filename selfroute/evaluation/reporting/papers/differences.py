@@ -1,4 +1,4 @@
-"""Where RAG and the long context differ, question by question."""
+"""Tables of the papers on where RAG and the long context differ, question by question."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from math import copysign, floor
 from statistics import fmean
 
-from selfroute.answerability.gate import declines as declined
-from selfroute.evaluation.reporting.compared import ComparedResults, mean
+from selfroute.evaluation.records import Result
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.notes import about_papers
 from selfroute.evaluation.reporting.papers import paper as published
-from selfroute.evaluation.results import Result
 from selfroute.evaluation.table import Cell, Table
 
 _Pair = tuple[Result, Result]  # of RAG and of the long context
 BIN_WIDTH = 10
 
 
-def differences(finished: ComparedResults) -> Table | None:
-    """Figure 2: how the scores of RAG and the long context differ, and how good both are."""
-    pairs = pairs_of(finished)
+def differences(compared: ComparedResults) -> Table | None:
+    """Make Figure 2 as a table: how the scores of RAG and the long context differ, and how good both are."""
+    pairs = papers_pairs(compared)
     if not pairs:
         return None
     bins: dict[int, list[float]] = {centre: [] for centre in range(-100, 101, BIN_WIDTH)}
@@ -31,57 +30,57 @@ def differences(finished: ComparedResults) -> Table | None:
         for centre, scores in bins.items()
     )
     notes = (
-        "The difference is RAG's score less the long context's; each row is the ten points around its number.",
+        "The difference is RAG's score minus the long context's; each row is for the ten points around its number.",
         "average score is the mean of the two scores.",
-        *finished.about_k,
+        *compared.about_k,
     )
     columns = ("difference", "questions", "share %", "average score")
-    return Table("differences", "Score of RAG less the long context's (Figure 2 of the paper)", columns, rows, notes)
+    return Table("differences", "Score of RAG minus the long context's (Figure 2 of the paper)", columns, rows, notes)
 
 
-def agreement(finished: ComparedResults) -> Table | None:
-    """Section 4.1: how often RAG and the long context say the same."""
-    pairs = pairs_of(finished)
+def agreement(compared: ComparedResults) -> Table | None:
+    """Make the table for section 4.1: how often RAG and the long context agree."""
+    pairs = papers_pairs(compared)
     if not pairs:
         return None
     identical = fmean(rag.answer.strip() == reader.answer.strip() for rag, reader in pairs)
     close = fmean(round(abs(difference_of(rag, reader)), 9) < BIN_WIDTH for rag, reader in pairs)
-    names = finished.datasets
-    with_paper = all(name in finished.papers and name in published.DATASETS for name in names)
+    names = compared.datasets
+    with_paper = all(name in compared.papers and name in published.DATASETS for name in names)
     rows: tuple[tuple[Cell, ...], ...] = (
         ("identical answers %", 100 * identical, *((published.IDENTICAL,) if with_paper else ())),
         ("scores less than 10 apart %", 100 * close, *((published.CLOSE,) if with_paper else ())),
     )
     columns = ("", "this run", *(("paper",) if with_paper else ()))
-    notes = ("The paper's are over its nine data sets.", *about_papers(finished.counts(names))) if with_paper else ()
+    notes = ("The paper's are over its nine data sets.", *about_papers(compared.counts(names))) if with_paper else ()
     title = "Agreement of RAG and the long context (section 4.1 of the paper)"
-    return Table("agreement", title, columns, rows, (*notes, *finished.about_k))
+    return Table("agreement", title, columns, rows, (*notes, *compared.about_k))
 
 
-def wins(finished: ComparedResults) -> Table | None:
-    """Table 4 of Li et al. (2025): who answers what the other does not."""
-    pairs = pairs_of(finished)
+def wins(compared: ComparedResults) -> Table | None:
+    """Make Table 4 of Li et al. (2025): which one answers what the other does not."""
+    pairs = papers_pairs(compared)
     if not pairs:
         return None
-    parts = {name: [pair for pair in pairs if pair[0].dataset == name] for name in finished.datasets}
+    parts = {name: [pair for pair in pairs if pair[0].dataset == name] for name in compared.datasets}
     rows: list[tuple[Cell, ...]] = [(name, *_wins(part)) for name, part in (*parts.items(), ("Overall", pairs))]
     columns = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
     notes = (
         "An answer is correct by the loose exact match of Li et al. (2025), of multiple choice by the score.",
-        "Better is: correct where the other is not, or of two wrong answers the one with the higher F1 over words.",
-        *finished.about_k,
+        "Better means correct where the other is not or, if both are wrong, with the higher F1 over words.",
+        *compared.about_k,
     )
     title = "RAG and the long context, question by question (Table 4 of Li et al., 2025)"
     return Table("wins", title, ("data set", "questions", *columns), tuple(rows), notes)
 
 
-def decisions(finished: ComparedResults) -> Table | None:
-    """How the first step declines, and whether it is right to."""
-    k = finished.ks[0]
-    drafted = finished.drafts.get(k)
-    if not drafted:
+def decisions(compared: ComparedResults) -> Table | None:
+    """Make the table of how the first step declines, and whether it is right to."""
+    k = compared.ks[0]
+    drafted = compared.drafts.get(k)
+    if not drafted or not compared.has_papers:
         return None
-    pairs = {rag.key: (rag, reader) for rag, reader in pairs_of(finished)}
+    pairs = {rag.key: (rag, reader) for rag, reader in papers_pairs(compared)}
     signals = Counter(each.decision["signal"] for each in drafted.values())
     rows: list[tuple[Cell, ...]] = []
     for signal, count in signals.most_common():
@@ -90,60 +89,35 @@ def decisions(finished: ComparedResults) -> Table | None:
         rows.append((signal, count, 100 * count / len(drafted), *quality))
     columns = ("signal", "questions", "share %", "RAG", "long context", "long context better", "long context worse")
     notes = (
-        "RAG and long context are mean scores over those questions of the row that both finished.",
-        "Where the first step answered, long context better is what reading on would have brought.",
-        "Where it declined, long context better is what reading on brought.",
-        *finished.about_k,
+        "RAG and long context are mean scores over the questions of the row that both finished.",
+        'Where the first step answered, "long context better" counts what reading on would have gained.',
+        'Where it declined, "long context better" counts what reading on gained.',
+        *compared.about_k,
     )
     return Table("decisions", "How the first step decides", columns, tuple(rows), notes)
 
 
-def declines(finished: ComparedResults) -> Table | None:
-    """Whether declined questions had no answer: those whose references are empty or decline themselves."""
-    if not finished.keys:
-        return None
-    bare = {each.key for each in finished.evaluation.questions if not each.answers or any(map(declined, each.answers))}
-    some = any(key in bare for key in finished.keys)
-    rows: list[tuple[Cell, ...]] = []
-    for (strategy, k), results in finished.runs.items():
-        if k in (None, finished.ks[0]):
-            without, given = (
-                [each for key, each in results.items() if (key in bare) is is_bare] for is_bare in (True, False)
-            )
-            wrongly, rightly = (mean([100.0 * (not each.answerable) for each in part]) for part in (given, without))
-            head: tuple[Cell, ...] = (strategy, "" if k is None else k, len(given), wrongly)
-            missed = None if rightly is None else 100 - rightly
-            rows.append((*head, *((len(without), rightly, missed) if some else ())))
-    columns: tuple[str, ...] = ("strategy", "k", "with an answer", "declined wrongly %")
-    if some:
-        columns += ("without an answer", "declined rightly %", "answered all the same %")
-    notes = (
-        *(("A question is without an answer if it has no reference or one that says so.",) if some else ()),
-        "It is the final answer that counts; where the passages do not hold an answer, RAG alone can but decline.",
-        *finished.about_k,
-    )
-    return Table("declines", "Questions that were declined", columns, tuple(rows), notes)
-
-
-def pairs_of(finished: ComparedResults) -> list[_Pair]:
-    """What RAG and the long context made of the same questions."""
-    rag, reader = finished.get("rag", finished.ks[0]), finished.get("long_context")
+def papers_pairs(compared: ComparedResults) -> list[_Pair]:
+    """Return the results of RAG and the long context on the same questions; none without a data set of the paper."""
+    if not compared.has_papers:
+        return []
+    rag, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
     return [(each, reader[key]) for key, each in rag.items() if key in reader]
 
 
 def difference_of(rag: Result, reader: Result) -> float:
-    """RAG's score less the long context's, times 100."""
+    """Return RAG's score minus the long context's, times 100."""
     return 100 * (rag.score - reader.score)
 
 
 def bin_of(rag: Result, reader: Result) -> int:
-    """The multiple of ten that a difference is nearest to; half-way, the one farther from 0."""
+    """Return the nearest multiple of ten of a difference; half-way, the one farther from 0."""
     difference = round(difference_of(rag, reader), 9)  # 0.35 - 0.3 is a little more than 0.05
     return int(copysign(BIN_WIDTH * floor(abs(difference) / BIN_WIDTH + 0.5), difference))
 
 
 def _wins(pairs: Sequence[_Pair]) -> tuple[int, ...]:
-    """The questions, and the six counts of the columns."""
+    """Return the number of questions and the counts of the six columns."""
     counts: Counter[str] = Counter()
     for rag, reader in pairs:
         right = (reader.exact == 1, rag.exact == 1)

@@ -1,9 +1,13 @@
-"""The figures of the paper that stand beside one's own (Li et al., 2024, arXiv 2407.16833), all times 100."""
+"""The figures of the paper (Li et al., 2024, arXiv 2407.16833), all times 100, and the table with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from statistics import fmean
+
+from selfroute.evaluation.reporting.compared import ComparedResults, mean
+from selfroute.evaluation.reporting.notes import about_papers
+from selfroute.evaluation.table import Table
 
 LONGBENCH = ("narrativeqa", "qasper", "multifieldqa", "hotpotqa", "2wikimultihopqa", "musique", "qmsum")
 DATASETS = (*LONGBENCH, "en.qa", "en.mc")
@@ -13,7 +17,7 @@ Rows = dict[str, dict[str, float]]
 
 
 def _rows(*figures: tuple[float, ...]) -> Rows:
-    """Figures in the order of the paper's rows and columns, which start with the average."""
+    """Name figures that are in the order of the paper's rows and columns; the average comes first."""
     return {row: dict(zip(("Avg", *DATASETS), line, strict=True)) for row, line in zip(ROWS, figures, strict=True)}
 
 
@@ -92,5 +96,23 @@ IDENTICAL, CLOSE = 63.0, 70.0
 
 
 def average(figures: dict[str, float], datasets: Iterable[str]) -> float:
-    """The average of a row over some data sets."""
+    """Return the average of a row over some data sets."""
     return fmean(figures[name] for name in datasets)
+
+
+def beside_paper(compared: ComparedResults) -> Table | None:
+    """Make Table 1 beside the paper's figures, for its data sets."""
+    names = [name for name in compared.datasets if name in DATASETS and name in compared.papers]
+    if not names:
+        return None
+    average, own = compared.figures(compared.ks[0])
+    models = {"this run": {row: [own[name][row] for name in names] for row in ROWS if row in average}}
+    for model, figures in MODELS.items():
+        models[model] = {row: [line[name] for name in names] for row, line in figures.items()}
+    rows = tuple((model, row, mean(line), *line) for model, lines in models.items() for row, line in lines.items())
+    printed = ("For GPT-3.5-Turbo's self_route the paper prints 35.32, but its row averages 36.40.",)
+    whole = set(names) == set(DATASETS)
+    fewer = about_papers(compared.counts(names))
+    notes = ("Avg is the average over these data sets.", *fewer, *(printed if whole else ()), *compared.about_k)
+    title = "Beside the paper's figures (Tables 1 and 2)"
+    return Table("paper", title, ("", "row", "Avg", *names), rows, notes)

@@ -1,0 +1,37 @@
+"""How vector stores hand over the chunks of one document, and nothing that a filter hides: one module per store."""
+
+from __future__ import annotations
+
+import inspect
+
+from langchain_core.vectorstores import VectorStore
+
+from langchain_selfroute.stored.stores.base import Fetch, Store, kind_of
+from langchain_selfroute.stored.stores.chroma import Chroma
+from langchain_selfroute.stored.stores.fetched import Fetched
+from langchain_selfroute.stored.stores.in_memory import InMemory
+from selfroute.errors import ConfigurationError
+
+__all__ = ["Fetch", "Store", "store_of"]
+
+
+def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
+    """Find out how to ask a store.
+
+    Raises:
+        ConfigurationError: Nobody knows how.
+    """
+    if fetch is not None:
+        if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
+            msg = "fetch must be a sync callable that is given (source_key, source, filter) and returns Documents"
+            raise ConfigurationError(msg)
+        return Fetched(vectorstore, fetch)
+    if kind_of(vectorstore, "InMemoryVectorStore"):
+        return InMemory(vectorstore)
+    if kind_of(vectorstore, "Chroma"):
+        return Chroma(vectorstore)
+    msg = (
+        f"a {type(vectorstore).__name__} has no way to list the chunks of one document: give fetch=, a callable that "
+        "is given (source_key, source, filter) and returns all chunks whose metadata have that source, as Documents"
+    )
+    raise ConfigurationError(msg)

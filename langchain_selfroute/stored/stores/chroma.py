@@ -1,0 +1,64 @@
+"""Chroma, embedded or over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from langchain_selfroute.host import collection_id
+from langchain_selfroute.stored.stores.base import Store, kind_of, searches_as
+from selfroute.documents.stored import StoredChunk
+from selfroute.errors import ConfigurationError
+
+_PAGE = 32_000  # rows: Chroma answers at most 32,766 with their texts, and begins anew for each page
+
+
+class Chroma(Store):
+    """Of `langchain_chroma`, embedded or over HTTP. Filters are dicts, Chroma's `where`."""
+
+    def __init__(self, vectorstore: Any) -> None:
+        self._vectorstore, self._get = vectorstore, vectorstore.get
+        self._kind = kind_of(vectorstore, "Chroma")
+
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        if vectorstore is self._vectorstore:
+            return True
+        theirs = collection_id(vectorstore)
+        return theirs is not None and theirs == collection_id(self._vectorstore)
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return searches_as(vectorstore, self._kind)
+
+    @override
+    def check(self, condition: Any) -> None:
+        if not isinstance(condition, Mapping):
+            msg = f"Chroma's filters are dicts; this is a {type(condition).__name__}"
+            raise ConfigurationError(msg)
+
+    @override
+    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        where, at, size = _where(key, source, conditions), 0, _PAGE
+        while size == _PAGE:
+            found = self._get(where=where, limit=_PAGE, offset=at, include=["documents", "metadatas"])
+            at, size = at + _PAGE, len(found["ids"])
+            for id_, text, about in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
+                yield StoredChunk(id_, text or "", about or {})
+
+    @override
+    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
+        ids: list[str] = self._get(where=_where(key, source, conditions), include=[])["ids"]
+        return ids
+
+    @override
+    def cache_key(self, conditions: Sequence[Any]) -> str | None:
+        known = collection_id(self._vectorstore)  # two objects may be one store, and one may become another
+        return None if known is None else repr((known, conditions))
+
+
+def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any]:
+    own = {key: source}
+    return {"$and": [own, *conditions]} if conditions else own

@@ -1,0 +1,58 @@
+"""Any other store, through the user's own `fetch`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.vectorstores import VectorStore
+from typing_extensions import override
+
+from langchain_selfroute.documents import documents_of
+from langchain_selfroute.stored.stores.base import Fetch, Store
+from selfroute.documents.stored import StoredChunk
+from selfroute.errors import ConfigurationError, ReplyError
+
+
+class Fetched(Store):
+    """Any other store, through the user's own callable."""
+
+    in_threads = False
+
+    def __init__(self, vectorstore: VectorStore, fetch: Fetch) -> None:
+        self._vectorstore, self._fetch = vectorstore, fetch
+
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        return vectorstore is self._vectorstore
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return True  # how it searches is its own business
+
+    @override
+    def check(self, condition: Any) -> None:
+        pass  # whatever that callable makes of it
+
+    @override
+    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        if len(conditions) > 1:
+            msg = "fetch takes one filter: give the retriever and StoredDocuments the same, or only one of them"
+            raise ConfigurationError(msg)
+        found: Any = self._fetch(key, source, conditions[0] if conditions else None)
+        if inspect.iscoroutine(found):
+            found.close()  # it is refused below
+        for document in documents_of(found, "fetch"):
+            if document.metadata.get(key, source) != source:
+                msg = f"fetch was asked for {source!r} and returned a chunk of {document.metadata[key]!r}"
+                raise ReplyError(msg)
+            yield StoredChunk(document.id or "", document.page_content, document.metadata)
+
+    @override
+    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
+        return [chunk.id for chunk in self.chunks(key, source, conditions)]
+
+    @override
+    def cache_key(self, conditions: Sequence[Any]) -> str | None:
+        return None

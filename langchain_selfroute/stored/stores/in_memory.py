@@ -1,0 +1,52 @@
+"""LangChain's own `InMemoryVectorStore`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from typing_extensions import override
+
+from langchain_selfroute.stored.stores.base import Store, kind_of, searches_as
+from selfroute.documents.stored import StoredChunk
+from selfroute.errors import ConfigurationError
+
+
+class InMemory(Store):
+    """LangChain's own `InMemoryVectorStore`. Filters are callables that are given a Document."""
+
+    def __init__(self, vectorstore: Any) -> None:
+        self._vectorstore, self._kind = vectorstore, kind_of(vectorstore, "InMemoryVectorStore")
+
+    @override
+    def is_of(self, vectorstore: Any) -> bool:
+        return vectorstore is self._vectorstore
+
+    @override
+    def is_plain(self, vectorstore: Any) -> bool:
+        return searches_as(vectorstore, self._kind)
+
+    @override
+    def check(self, condition: Any) -> None:
+        if not callable(condition):
+            msg = f"InMemoryVectorStore's filters are callables over a Document; this is a {type(condition).__name__}"
+            raise ConfigurationError(msg)
+
+    @override
+    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        for entry in list(self._vectorstore.store.values()):
+            metadata = entry["metadata"] or {}
+            if metadata.get(key) != source:
+                continue
+            # Each condition is given a Document of its own, as in a search.
+            if all(condition(Document(entry["text"], id=entry["id"], metadata=metadata)) for condition in conditions):
+                yield StoredChunk(entry["id"], entry["text"], metadata)
+
+    @override
+    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
+        return [chunk.id for chunk in self.chunks(key, source, conditions)]
+
+    @override
+    def cache_key(self, conditions: Sequence[Any]) -> str | None:
+        return None

@@ -1,0 +1,106 @@
+"""What we use of LlamaIndex that is not public: all of it, in one place.
+
+Nothing here can fail at import. Where LlamaIndex has changed, a `ConfigurationError` names the versions that are
+supported; what limits a retriever's access is reported as unknown, and then nothing unverified is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.indices.vector_store import VectorIndexRetriever
+from llama_index.core.llms import LLM, ChatMessage
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.vector_stores import MetadataFilters, simple
+
+from selfroute.errors import ConfigurationError
+
+_SUPPORTED = "llama-index-core 0.12.52 to 0.14"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a `VectorIndexRetriever` searches.
+
+    Attributes:
+        filters: What the metadata of nodes have to meet.
+        documents: The only documents that are searched, None for all.
+        nodes: The only nodes that are searched, None for all.
+        indexed: The ids of all nodes that the index knows by name.
+        options: The names of further arguments for the vector store.
+    """
+
+    filters: MetadataFilters | None
+    documents: Collection[str] | None
+    nodes: Collection[str] | None
+    indexed: Collection[str]
+    options: Collection[str]
+
+
+def search_of(retriever: BaseRetriever) -> Search | None:
+    """Return how a retriever searches; None if that cannot be seen."""
+    if type(retriever) is not VectorIndexRetriever:  # a subclass may search in a way of its own
+        return None
+    try:
+        return Search(
+            filters=retriever._filters,  # noqa: SLF001
+            documents=retriever._doc_ids,  # noqa: SLF001
+            nodes=retriever._node_ids,  # noqa: SLF001
+            indexed=retriever._index.index_struct.nodes_dict.values(),  # noqa: SLF001
+            options=retriever._kwargs.keys(),  # noqa: SLF001
+        )
+    except AttributeError:
+        return None
+
+
+def index_of(retriever: Any) -> Any:
+    """Return the index that a retriever searches, None if that cannot be seen."""
+    return getattr(retriever, "_index", None)
+
+
+def vector_store_of(retriever: Any) -> Any:
+    """Return the vector store that a retriever searches, None if that cannot be seen."""
+    return getattr(retriever, "_vector_store", None)
+
+
+def metadata_test(filters: MetadataFilters) -> Callable[[Mapping[str, Any]], bool]:
+    """Return LlamaIndex's own test of metadata against one filter.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex has no such test.
+    """
+    make = getattr(simple, "build_metadata_filter_fn", None) or getattr(simple, "_build_metadata_filter_fn", None)
+    if make is None:
+        _refuse("the test of metadata filters in llama_index.core.vector_stores.simple")
+    test: Callable[[Mapping[str, Any]], bool] = make(lambda metadata: metadata, filters)
+    return test
+
+
+def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) -> list[ChatMessage] | str:
+    """Fill a template in as `llm.predict` does, with the model's system prompt and its wrappers.
+
+    `predict` itself returns only text, without token counts.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex does not format prompts in a known way.
+    """
+    chat = llm.metadata.is_chat_model
+    form = getattr(llm, "_get_messages" if chat else "_get_prompt", None)
+    if form is None:
+        _refuse("how a model formats its prompts (LLM._get_messages, LLM._get_prompt)")
+    prompt: list[ChatMessage] | str = form(template, **words)
+    return prompt
+
+
+def report_options(llm: Any, report: type) -> dict[str, Any]:
+    """Return the options by which a model of OpenAI's kind keeps to a schema; empty if it cannot, or will not say."""
+    wanted, prepare = (getattr(llm, name, None) for name in ("_should_use_structure_outputs", "_prepare_schema"))
+    return dict(prepare({}, report)) if wanted and prepare and wanted() else {}
+
+
+def _refuse(what: str) -> NoReturn:
+    msg = f"LlamaIndex has changed {what}; this version of selfroute supports {_SUPPORTED}"
+    raise ConfigurationError(msg)

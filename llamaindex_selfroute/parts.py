@@ -1,0 +1,45 @@
+"""What a query works with: a snapshot, so that a synthesizer that is changed meanwhile does not change the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from llama_index.core.llms import LLM
+from llama_index.core.prompts import BasePromptTemplate
+
+from llamaindex_selfroute.documents import Source
+from selfroute.flow import Route
+from selfroute.settings import Settings
+from selfroute.usage.prices import ModelNames
+from selfroute.usage.savings import LongContextEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a synthesizer.
+
+    Attributes:
+        models: The model of each step.
+        prompts: The prompt of each step.
+        documents: What the whole documents are read from.
+        document_prompt: Formats each node and document, None for how the node itself shows to a model.
+        streaming: Whether to answer in pieces. Chat engines switch it back before a stream is read.
+        settings: The options.
+        names: What the models are called where they are paid for.
+        estimate: What was learned about reading documents.
+    """
+
+    models: Mapping[Route, LLM]
+    prompts: Mapping[Route, BasePromptTemplate]
+    documents: Source
+    document_prompt: BasePromptTemplate | None
+    streaming: bool
+    settings: Settings
+    names: ModelNames
+    estimate: LongContextEstimate
+
+    @property
+    def one_model(self) -> bool:
+        """Whether one model performs both steps."""
+        return self.models["rag"] is self.models["long_context"]

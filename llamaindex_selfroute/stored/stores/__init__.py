@@ -1,0 +1,45 @@
+"""Where the nodes of one document are found, and nothing that filters hide: one module per kind of store."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from llama_index.core.indices.base import BaseIndex
+from llama_index.core.indices.vector_store import VectorStoreIndex
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
+
+from llamaindex_selfroute.stored.stores.base import Fetch, Store, listing_class
+from llamaindex_selfroute.stored.stores.chroma import Chroma
+from llamaindex_selfroute.stored.stores.docstore import Docstore
+from llamaindex_selfroute.stored.stores.fetched import Fetched
+from llamaindex_selfroute.stored.stores.listed import Listed
+from selfroute.errors import ConfigurationError
+
+__all__ = ["Fetch", "Store", "store_of"]
+
+
+def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
+    """Find out where the nodes of an index are.
+
+    Raises:
+        ConfigurationError: Nobody knows.
+    """
+    if fetch is not None:
+        if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
+            msg = "fetch must be a sync callable that is given (ref_doc_id, filters) and returns nodes"
+            raise ConfigurationError(msg)
+        return Fetched(index, fetch)
+    if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
+        return Docstore(index)
+    kind = listing_class(index.vector_store)
+    if kind.__name__ == "ChromaVectorStore":
+        return Chroma(index.vector_store)
+    if kind is not BasePydanticVectorStore:
+        return Listed(index.vector_store)
+    msg = (
+        f"a {type(index.vector_store).__name__} has no way to list the nodes of one document: give "
+        "StoredDocuments(fetch=...), a callable that is given (ref_doc_id, filters) and returns all of its nodes, or "
+        "give the engine documents="
+    )
+    raise ConfigurationError(msg)

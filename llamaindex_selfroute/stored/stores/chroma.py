@@ -1,0 +1,62 @@
+"""Chroma, embedded or over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
+from typing_extensions import override
+
+from llamaindex_selfroute import host
+from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, chroma_where
+from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
+
+_LEAST, _MOST = 2_000, 20_000  # rows in a page: Chroma answers at most 32,766, and begins anew for each
+_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # what is kept there beside a node's metadata
+
+
+class Chroma(Store):
+    """`ChromaVectorStore`, embedded or over HTTP."""
+
+    lists_ids = True
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    @override
+    def is_searched_by(self, retriever: Any) -> bool:
+        store = host.vector_store_of(retriever)
+        same = store is self._store or getattr(getattr(store, "client", None), "id", None) == self._store.client.id
+        return same and searches_as(store, listing_class(self._store))
+
+    @override
+    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        where, at, size, limit = _where(document, filters), 0, 0, 0
+        while size == limit:
+            limit = min(max(_LEAST, at), _MOST)
+            found = self._store.client.get(where=where, limit=limit, offset=at, include=["documents", "metadatas"])
+            at, size = at + limit, len(found["ids"])
+            for text, metadata in zip(found["documents"], found["metadatas"], strict=True):
+                yield _node(metadata, text)
+
+    @override
+    def ids(self, document: str, filters: Filters) -> list[str]:
+        ids: list[str] = self._store.client.get(where=_where(document, filters), include=[])["ids"]
+        return ids
+
+
+def _where(document: str, filters: Filters) -> Mapping[str, Any]:
+    own: dict[str, Any] = {"ref_doc_id": document}
+    return {"$and": [own, *map(chroma_where, filters)]} if filters else own
+
+
+def _node(row: Mapping[str, Any], text: str | None) -> BaseNode:
+    """A node out of Chroma, where somebody may have changed its metadata, by which it is found or hidden, since."""
+    node = metadata_dict_to_node({**row}, text=text)
+    held = {key: value for key, value in row.items() if key not in _OWN}
+    known = {key: "" if value is None else value for key, value in node.metadata.items() if key not in _OWN}
+    if held != known:
+        node.metadata = {**held, **{key: value for key, value in node.metadata.items() if key in _OWN}}
+    return node

@@ -1,0 +1,121 @@
+"""The command with LangChain."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from chromadb.api import ClientAPI
+from langchain.chat_models import init_chat_model
+from langchain_chroma import Chroma
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.models import no_provider, unusable
+from selfroute.command.texts import IndexedPassage, Text
+from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+
+__all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index"]
+
+NAME = "LangChain"
+
+
+def load_model(provider: str, model: str, *, base_url: str | None) -> BaseChatModel:
+    """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows.
+
+    Raises:
+        ConfigurationError: The provider is unknown, or a key is missing.
+        ImportError: The provider's package is not installed.
+    """
+    fields: dict[str, Any] = {}
+    if base_url:
+        fields["base_url"] = base_url
+    if provider == "openai" and (base_url or any(map(os.environ.get, ("OPENAI_BASE_URL", "OPENAI_API_BASE")))):
+        fields["stream_usage"] = True  # off by default with another server
+        if base_url and not os.environ.get("OPENAI_API_KEY"):
+            fields["api_key"] = "none"
+    try:
+        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
+    except ImportError:
+        raise
+    except Exception as error:  # each provider's client has errors of its own
+        if "Unsupported provider" in str(error):
+            raise no_provider(provider, model, known=str(error).rpartition("are: ")[2]) from error
+        raise unusable(provider, model, error=error) from error
+    return made
+
+
+def extractive_reader(embeddings: Embeddings) -> ExtractiveReader:
+    """Return the model that answers if the user names none."""
+    return ExtractiveReader(embeddings=embeddings)
+
+
+def open_index(client: ClientAPI, collection: str, embeddings: Embeddings) -> LangChainIndex:
+    """Open the index in an existing collection."""
+    store = Chroma(collection, embeddings, client=client, create_collection_if_not_exists=False)
+    return LangChainIndex(store)
+
+
+class LangChainIndex:
+    """Passages in LangChain's Chroma."""
+
+    def __init__(self, store: Chroma) -> None:
+        """Take the store."""
+        self._store = store
+
+    def add(self, passages: Sequence[IndexedPassage]) -> None:
+        """Embed passages and add them."""
+        self._store.add_documents(
+            [Document(passage.text, metadata=passage.metadata, id=passage.id) for passage in passages]
+        )
+
+    @contextmanager
+    def open_session(
+        self, texts: Sequence[Text], *, llm: BaseChatModel, long_context_llm: BaseChatModel | None, k: int
+    ) -> Iterator[LangChainSession]:
+        """Build the chain; a chain of your own needs no more than this."""
+        own = {"text_key": {"$in": [text.key for text in texts]}}
+        chain = SelfRouteChain.from_vectorstore(
+            self._store, llm, k=k, filter=own, long_context_llm=long_context_llm, measure_savings=MEASURE_SAVINGS
+        )
+        yield LangChainSession(chain)
+
+
+class LangChainSession:
+    """Answers questions by a chain."""
+
+    def __init__(self, chain: SelfRouteChain) -> None:
+        """Take the chain."""
+        self.ledger = SelfRouteLedger()
+        self._chain = chain.with_config(callbacks=[self.ledger])
+
+    def ask(self, question: str) -> Output:
+        """Answer a question."""
+        return _output(self._chain.invoke(question))
+
+    def stream(self, question: str, show: Show) -> Output:
+        """Answer a question piece by piece."""
+        output: Any = None
+        for chunk in self._chain.stream(question):
+            output = chunk if output is None else output + chunk
+            show(output["route"], chunk.get("answer", ""))
+        return _output(output)
+
+
+def _output(output: Mapping[str, Any]) -> Output:
+    read = output["context"] if output["route"] == "long_context" else []
+    return Output(
+        question=output["input"],
+        answer=output["answer"],
+        route=output["route"],
+        answerable=output["answerable"],
+        decision=output["decision"],
+        usage=output["usage"],
+        retrieved=[str(passage.id) for passage in output["retrieved"]],
+        read=[Read.of(document.metadata) for document in read],
+    )

@@ -1,0 +1,139 @@
+"""The plain data of an evaluation: one `Result` for each question and strategy, and all of them as a `Record`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from selfroute.evaluation.questions import Question
+from selfroute.flow import Route
+
+Strategy = Literal["rag", "long_context", "self_route", "closed_book"]
+STRATEGIES: tuple[Strategy, ...] = ("rag", "long_context", "self_route")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved passage.
+
+    Attributes:
+        text: Its text, as the model read it.
+        score: How near it is to the question, by the retriever's own measure; None if the retriever gives none.
+    """
+
+    text: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer of one strategy to one question.
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id in the data set.
+        strategy: `"rag"` is the first step alone, with a decline as its final answer; `"long_context"` reads the
+            documents at once; `"self_route"` is both, as the chain decides; `"closed_book"` reads no text at all.
+        k: How many passages were retrieved; None if no number was set, or no passages are read.
+        based_only_on: Whether the prompt said "based only on the provided passage" (Table 4).
+        answer: The final answer; the refusal word if there is none.
+        route: The step that produced it; None for closed book.
+        answerable: Whether the model answered.
+        decision: The chain's decision: why it took that route.
+        usage: The chain's usage: tokens and cost. Kept replies count as if they were asked for again.
+        draft: The model's reply in the first step; None if that did not run.
+        passages: The retrieved passages.
+        cut: Whether the model read only a part of the document, because it was longer than the model's window.
+        seconds: The model's time for all steps that ran; for a kept reply, when it was asked for.
+        score: By the question's own metric, from 0 to 1.
+        exact: The loose exact match of Li et al. (2025), 0 or 1; for SQuAD its own, for choices and keys the score.
+        set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; with the same exceptions.
+    """
+
+    dataset: str
+    id: str
+    strategy: Strategy
+    k: int | None
+    based_only_on: bool
+    answer: str
+    route: Route | None
+    answerable: bool
+    decision: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    draft: str | None
+    passages: Sequence[Passage]
+    cut: bool
+    seconds: float = field(compare=False)
+    score: float
+    exact: float
+    set_f1: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The question's key."""
+        return self.dataset, self.id
+
+    @property
+    def input_tokens(self) -> int:
+        """The input tokens of all steps that ran."""
+        steps = (self.usage.get("rag"), self.usage.get("long_context"))
+        return sum(step["input_tokens"] for step in steps if step)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A question that a strategy could not finish; it is not scored.
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id in the data set.
+        strategy: The strategy; `"reason"` if the model was asked why it declined.
+        k: How many passages were to be retrieved.
+        based_only_on: As in `Result`.
+        error: The error, in one line and without keys.
+    """
+
+    dataset: str
+    id: str
+    strategy: Strategy | Literal["reason"]
+    k: int | None
+    based_only_on: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why the passages were not enough, according to the model (section 5.2 of the paper).
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id in the data set.
+        k: How many passages were retrieved.
+        letter: "A" multi-step, "B" general, "C" long and complex, "D" implicit, "E" other; "answerable" if the model,
+            when asked for a reason, answered after all; "?" if its reply cannot be read.
+        reply: The model's reply.
+    """
+
+    dataset: str
+    id: str
+    k: int | None
+    letter: str
+    reply: str
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """All that an evaluation found out, as plain data; `Evaluation` describes the attributes."""
+
+    questions: Sequence[Question]
+    results: Sequence[Result]
+    failures: Sequence[Failure] = ()
+    reasons: Sequence[Reason] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    stopped: str | None = None
+
+    def __repr__(self) -> str:
+        """Return how much there is: all of it would fill the screen."""
+        counts = {"questions": self.questions, "results": self.results, "failures": self.failures}
+        return f"{type(self).__name__}({', '.join(f'{len(found):,} {what}' for what, found in counts.items())})"

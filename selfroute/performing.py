@@ -1,0 +1,219 @@
+"""What every adapter does around the effects: fit documents, read less, price calls, complete the usage.
+
+An adapter's steps are a `BaseSteps` that speaks its framework's language: how it retrieves, asks a model, reads
+documents, and how these look. The rest stands here, once for all frameworks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from selfroute.documents.overflow import is_too_long, read_less
+from selfroute.documents.sizes import Lengths, Size
+from selfroute.documents.stored import ScopedDocuments
+from selfroute.documents.window import fit_documents
+from selfroute.drivers import Flow
+from selfroute.errors import ReplyError
+from selfroute.flow import Answer, ReadDocuments, Route, self_route
+from selfroute.settings import Settings
+from selfroute.usage.account import Account
+from selfroute.usage.entry import Entry
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
+from selfroute.usage.tally import Tally
+
+Document = TypeVar("Document")
+
+
+class BaseSteps(ABC, Generic[Document]):
+    """Performs the effects of one question: the part that does not depend on the framework.
+
+    Attributes:
+        settings: The options of the chain or engine.
+        refusal: The word that declines.
+        account: What the question takes.
+        passages: What was retrieved, best first.
+        read: The whole documents, before they were fitted to the window.
+        context: What the model is given in the step that runs.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        estimate: LongContextEstimate,
+        record: Callable[[Entry], None] | None,
+        retrieves: bool = True,
+    ) -> None:
+        """Start.
+
+        Args:
+            settings: The options of the chain or engine.
+            estimate: What it has learned about reading documents.
+            record: Is given the closed account, if anybody wants it.
+            retrieves: Whether retrieval is part of the question.
+        """
+        self.settings, self.refusal = settings, settings.refusal
+        self.account = Account(record, retrieves=retrieves)
+        self.passages: Sequence[Document] = ()
+        self.read: Sequence[Document] = ()
+        self.context: Sequence[Document] = ()
+        self._estimate = estimate
+        self._prompt_size = PromptSize(0, 0)  # of the last prompt
+        self._answered_by = PricedModel()  # the last model
+
+    @property
+    @abstractmethod
+    def question(self) -> str:
+        """The question."""
+
+    @abstractmethod
+    def _model_name(self, step: Route) -> PricedModel:
+        """Return what the model of a step is called where it is paid for, as far as it says so."""
+
+    @property
+    @abstractmethod
+    def _one_model(self) -> bool:
+        """Whether one model performs both steps."""
+
+    @abstractmethod
+    def _window(self) -> int | None:
+        """Return the window of the second step's model in tokens, None if it does not say."""
+
+    @abstractmethod
+    def _source(self) -> Any:
+        """Return what the documents are read from: `ScopedDocuments`, a list, or what is called for them."""
+
+    @abstractmethod
+    def _text_of(self, document: Document) -> str:
+        """Return a document's text."""
+
+    @abstractmethod
+    def _trimmed(self, document: Document, text: str) -> Document:
+        """Return a copy of a document with less text, marked as trimmed."""
+
+    @abstractmethod
+    def _is_trimmed(self, document: Document) -> bool:
+        """Return whether a document is only a part."""
+
+    def _log_missing_usage(self, step: Route) -> None:
+        """Say how to have the model of a step report its token counts, if it could."""
+
+    def flow(self) -> Flow:
+        """Return a fresh flow for the question."""
+        return self_route(self.question, refusal=self.refusal)
+
+    def is_too_long(self, error: Exception) -> bool:
+        """Return whether the model refused its prompt as too long for its window."""
+        return is_too_long(error)
+
+    def complete_usage(self, answer: Answer) -> None:
+        """Complete the usage with what the long context alone would have taken."""
+        if not self.settings.measure_savings:
+            return
+        lengths, model = self._lengths(), self._priced("long_context")
+        if answer.route == "rag":
+            window = Window(self._budget(), roughly=self.settings.token_counter is None)
+            priced = self._answered_by if self._one_model else model
+            size = self._prompt_size
+            self._estimate.answered(self.account, lengths, asked=size, window=window, model=model, priced=priced)
+        else:
+            whole = len(self.read) == len(self.context) and not any(map(self._is_trimmed, self.context))
+            sizes = lengths() if lengths and whole else None
+            usage = self._estimate.read(self.account.usage, sizes, asked=self._prompt_size, model=model)
+            self.account.usage = usage
+
+    def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
+        """Keep the size of a prompt, in characters, if it is needed."""
+        if self.settings.measure_savings:
+            self._prompt_size = PromptSize(characters(), context)
+
+    def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
+        """Add a call of a model to the account.
+
+        Args:
+            step: The step that called it.
+            tally: What came.
+            prompt: Returns the prompt's text.
+        """
+        counts = tally.usage(prompt, count=self.settings.count_tokens)
+        if counts is None:
+            return
+        self._answered_by = self._priced(step, tally)
+        self.account.add_call(step, counts, self._answered_by)
+        if counts.estimated and tally.whole and not tally.left:
+            self._log_missing_usage(step)
+
+    def _priced(self, step: Route, tally: Tally | None = None) -> PricedModel:
+        """Return what the model of a step, or the one that answered, is called where it is paid for."""
+        declared = self.settings.declared_model(step, shared=self._one_model)
+        if declared:
+            return declared
+        name = self._model_name(step)
+        return tally.model(name) if tally else name
+
+    def _lengths(self) -> Lengths | None:
+        """Return what says how long the documents are, None if nothing does."""
+        try:
+            source = self._source()
+            if isinstance(source, ScopedDocuments):
+                return source.lengths(self.passages, count=self.settings.measure_savings == "background")
+        except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
+            return None
+        if not isinstance(source, list | tuple):
+            return None
+        size = Size(None, sum([len(self._text_of(document)) for document in source]))
+        return lambda: [size]
+
+    def _budget(self) -> int | None:
+        """Return how many tokens of documents the second step may be given, None for no limit."""
+        return self.settings.document_budget(self._window())
+
+    def _fits(self) -> bool:
+        """Return whether the documents fit as they are, as far as that can be seen without counting tokens."""
+        budget = self._budget()
+        if budget is None:
+            return True
+        rough = self.settings.token_counter is None
+        return rough and sum(len(self._text_of(document)) for document in self.read) < 4 * budget
+
+    def _fit(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Fit what was read to the window, or to less of it if the model refused that; it becomes the context."""
+        count = self.settings.count_tokens
+        if effect.too_long is None:
+            budget = self._budget()
+        else:
+            budget = read_less(effect.too_long, sent=sum(count(self._text_of(document)) for document in self.context))
+        self.context = fit_documents(
+            self.read,
+            passages=[self._text_of(passage) for passage in self.passages],
+            budget=budget,
+            count=count,
+            text_of=self._text_of,
+            trimmed=self._trimmed,
+        )
+        return self.context
+
+
+def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:
+    """Check that a part which the user supplied returned items of the right kinds.
+
+    Args:
+        found: What it returned.
+        kinds: The classes that are right.
+        what: The sentence's beginning, such as "documents must return a list of Documents".
+
+    Raises:
+        ReplyError: It returned something else.
+    """
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, (str, Mapping, *kinds))):
+        items = list(found)
+        strangers = [item for item in items if type(item) is not kinds[0] and not isinstance(item, kinds)]
+        if not strangers:
+            return items
+        found = strangers[0]
+    msg = f"{what}; got {type(found).__name__}"
+    raise ReplyError(msg)
