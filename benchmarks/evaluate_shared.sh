@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Evaluate all three strategies on real documents and questions, and on recorded replies of real models.
+# Evaluate all three strategies on real documents and questions, with recorded replies of real models.
 #
 #   benchmarks/evaluate_shared.sh [SHARED] [WORK]
 #
-# SHARED holds the documents and the recordings, which are not part of this project: if they are missing, the script says
-# so and ends. WORK keeps questions, vectors and replies, so that a second run is fast and an interrupted one continues.
-# The tables go to benchmarks/results. Nothing leaves the machine, and no key is needed.
+# SHARED holds the documents and the recordings, which are not part of this project; without them, this says so and
+# ends. WORK keeps questions, vectors and replies, so that a second run is fast and an interrupted one can go on. The
+# tables go to benchmarks/results. Nothing leaves the machine, and no key is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shared=${1:-../shared}
@@ -31,18 +31,18 @@ evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
   echo "$name: exit code $status, tables in $results/$name.txt"
 }
 
-# The extractive reader is not an LLM: this shows that retrieval, routing, metrics and tables work on real documents, not
-# what a model makes of them.
+# The extractive reader is not a language model: this shows retrieval, routing, metrics and tables at work on real
+# documents, but not how well a model would answer.
 evaluate extractive quality qmsum squad2_article natural_question hotpotqa_pool passkey -- --k 1,5,20
 evaluate extractive-document-order hotpotqa_pool qmsum -- --order document
 
-# Real replies of real models, given to another retriever's passages and to whole filings: real routing and cost.
+# Replies that real models gave to another retriever's passages and to whole filings: real routing and cost.
 port=${PORT:-8377}
 "$bin/python" "$shared/tools/replay_server.py" --port "$port" --recorded "$shared/recorded" > "$work/server.txt" &
 server=$!
 trap 'kill "$server" 2> /dev/null' EXIT
 for _ in $(seq 100); do grep -q replaying "$work/server.txt" && break; sleep 0.1; done
-# The open weights are priced as at one of their hosts.
+# The open model is priced as at one of its hosts.
 for pair in claude-3-5-haiku-20241022=anthropic:claude-3-5-haiku-20241022 gpt-4o-mini=openai:gpt-4o-mini \
   llama-3.1-8b=groq:llama-3.1-8b-instant; do
   model=${pair%%=*}

@@ -47,6 +47,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.manager: Manager = manager
         self.config = _for_children(config) if config else RunnableConfig()
         self.given = given
+        self.passages: Sequence[Document] = ()
         self.inputs: dict[str, Any] = {}
 
     @override
@@ -71,10 +72,6 @@ class Call(BaseSteps[Document], Generic[Manager]):
     @override
     def _trimmed(self, document: Document, text: str) -> Document:
         return documents.trimmed(document, text)
-
-    @override
-    def _is_trimmed(self, document: Document) -> bool:
-        return bool(documents.label_of(document).get("trimmed"))
 
     @property
     @override

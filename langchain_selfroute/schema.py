@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
+from selfroute.settings import MeasureSavings
 
 
 class SelfRouteInput(TypedDict):
@@ -86,7 +87,7 @@ class Fields(TypedDict, total=False):
     answerability: Answerability
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
-    measure_savings: bool
+    measure_savings: MeasureSavings
     priced_as: str | None
     long_context_priced_as: str | None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Any
 
@@ -36,19 +35,17 @@ class Steps(Call[CallbackManagerForChainRun]):
         """Ask the step's model; closing this hangs up."""
         model, prompt, config = self._prompt(effect)
         tally = MessageTally(whole=not self.streaming)
-        messages: Any = None
-        try:
+        with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
             if self.streaming:
                 messages = model.stream(prompt, config, **self.kwargs)
-                for message in messages:
-                    yield tally.add(message)
-                tally.whole = True
+                try:
+                    for message in messages:
+                        yield tally.add(message)
+                finally:
+                    if hasattr(messages, "close"):
+                        messages.close()  # hangs up
             else:
                 yield self._tallied(model.invoke(prompt, config, **self.kwargs), tally)
-        finally:
-            if hasattr(messages, "close"):
-                messages.close()  # hangs up
-            self._add_call(effect.step, tally, lambda: text_of_prompt(prompt))
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text."""
@@ -82,10 +79,10 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
         """As `Steps.generate`."""
         model, prompt, config = self._prompt(effect)
         tally = MessageTally(whole=not self.streaming)
-        messages: Any = None
-        try:
+        with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
             if self.streaming:
-                messages, waiting = model.astream(prompt, config, **self.kwargs), LoopTurned()
+                messages: Any = model.astream(prompt, config, **self.kwargs)
+                waiting = LoopTurned()
                 try:
                     async for message in messages:
                         yield tally.add(message)
@@ -93,16 +90,11 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     leaving, messages = messages, None  # closed there alone, though whoever waits be cancelled
                     await ahang_up(leaving, waited=waiting.done)
                     raise
-                tally.whole = True
+                finally:
+                    if hasattr(messages, "aclose"):
+                        await messages.aclose()
             else:
                 yield self._tallied(await model.ainvoke(prompt, config, **self.kwargs), tally)
-        except asyncio.CancelledError:
-            tally.left = True
-            raise
-        finally:
-            if hasattr(messages, "aclose"):
-                await messages.aclose()
-            self._add_call(effect.step, tally, lambda: text_of_prompt(prompt))
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """As `Steps.read_documents`."""

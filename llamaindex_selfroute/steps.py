@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -66,10 +65,6 @@ class Steps(BaseSteps[NodeWithScore]):
     def _trimmed(self, document: NodeWithScore, text: str) -> NodeWithScore:
         return documents.trimmed(document, text)
 
-    @override
-    def _is_trimmed(self, document: NodeWithScore) -> bool:
-        return documents.is_trimmed(document)
-
     @property
     @override
     def _one_model(self) -> bool:
@@ -132,7 +127,7 @@ class Steps(BaseSteps[NodeWithScore]):
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Ask the step's model; closing this hangs up, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
-        try:
+        with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
                 yield structured.text_of(llm, structured.ask(llm, prompt), tally, refusal=self.refusal)
             elif self.streaming:
@@ -143,16 +138,13 @@ class Steps(BaseSteps[NodeWithScore]):
                 except GeneratorExit:
                     hang_up(chunks)
                     raise
-                tally.whole = True
             else:
                 yield tally.add(models.ask(llm, prompt))
-        finally:
-            self._add_call(effect.step, tally, partial(convert.text_of, prompt))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """As `generate`; closing this stops the model."""
         llm, prompt, tally = self._prompt(effect)
-        try:
+        with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
                 yield structured.text_of(llm, await structured.aask(llm, prompt), tally, refusal=self.refusal)
             elif self.streaming:
@@ -164,14 +156,8 @@ class Steps(BaseSteps[NodeWithScore]):
                 except GeneratorExit:
                     await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex closes no request
                     raise
-                tally.whole = True
             else:
                 yield tally.add(await models.aask(llm, prompt))
-        except asyncio.CancelledError:
-            tally.left = True
-            raise
-        finally:
-            self._add_call(effect.step, tally, partial(convert.text_of, prompt))
 
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, ResponseTally]:
         self.context, step = effect.context, effect.step

@@ -33,7 +33,7 @@ Model = Annotated[
     str | None,
     typer.Option(
         metavar="PROVIDER:NAME",
-        help="The model, such as openai:gpt-4o-mini [default: an extractive reader, no language model]",
+        help="The model, such as openai:gpt-4o-mini [default: no language model]",
     ),
 ]
 LongContextModel = Annotated[

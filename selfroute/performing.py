@@ -7,7 +7,10 @@ documents, and how these look. The rest stands here, once for all frameworks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import is_
 from typing import Any, Generic, TypeVar
 
 from selfroute.documents.overflow import is_too_long, read_less
@@ -34,9 +37,8 @@ class BaseSteps(ABC, Generic[Document]):
         settings: The options of the chain or engine.
         refusal: The word that declines.
         account: What the question takes.
-        passages: What was retrieved, best first.
         read: The whole documents, before they were fitted to the window.
-        context: What the model is given in the step that runs.
+        context: The documents as they were fitted to the window.
     """
 
     def __init__(
@@ -57,7 +59,6 @@ class BaseSteps(ABC, Generic[Document]):
         """
         self.settings, self.refusal = settings, settings.refusal
         self.account = Account(record, retrieves=retrieves)
-        self.passages: Sequence[Document] = ()
         self.read: Sequence[Document] = ()
         self.context: Sequence[Document] = ()
         self._estimate = estimate
@@ -69,18 +70,10 @@ class BaseSteps(ABC, Generic[Document]):
     def question(self) -> str:
         """The question."""
 
-    @abstractmethod
-    def _model_name(self, step: Route) -> PricedModel:
-        """Return what the model of a step is called where it is paid for, as far as it says so."""
-
     @property
     @abstractmethod
     def _one_model(self) -> bool:
         """Whether one model performs both steps."""
-
-    @abstractmethod
-    def _window(self) -> int | None:
-        """Return the window of the second step's model in tokens, None if it does not say."""
 
     @abstractmethod
     def _source(self) -> Any:
@@ -94,9 +87,13 @@ class BaseSteps(ABC, Generic[Document]):
     def _trimmed(self, document: Document, text: str) -> Document:
         """Return a copy of a document with less text, marked as trimmed."""
 
-    @abstractmethod
-    def _is_trimmed(self, document: Document) -> bool:
-        """Return whether a document is only a part."""
+    def _window(self) -> int | None:
+        """Return the window of the second step's model in tokens, None if it does not say."""
+        return None
+
+    def _model_name(self, step: Route) -> PricedModel:  # noqa: ARG002
+        """Return what the model of a step is called where it is paid for, as far as it says so."""
+        return PricedModel()
 
     def _log_missing_usage(self, step: Route) -> None:
         """Say how to have the model of a step report its token counts, if it could."""
@@ -113,14 +110,14 @@ class BaseSteps(ABC, Generic[Document]):
         """Complete the usage with what the long context alone would have taken."""
         if not self.settings.measure_savings:
             return
-        lengths, model = self._lengths(), self._priced("long_context")
+        lengths, model = self._lengths(answer.passages), self._priced("long_context")
         if answer.route == "rag":
             window = Window(self._budget(), roughly=self.settings.token_counter is None)
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
             self._estimate.answered(self.account, lengths, asked=size, window=window, model=model, priced=priced)
         else:
-            whole = len(self.read) == len(self.context) and not any(map(self._is_trimmed, self.context))
+            whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, asked=self._prompt_size, model=model)
             self.account.usage = usage
@@ -130,14 +127,25 @@ class BaseSteps(ABC, Generic[Document]):
         if self.settings.measure_savings:
             self._prompt_size = PromptSize(characters(), context)
 
-    def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
-        """Add a call of a model to the account.
+    @contextmanager
+    def _counted(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> Iterator[None]:
+        """Add a call of a model to the account, however it ends; the code within makes the call.
 
         Args:
             step: The step that called it.
             tally: What came.
             prompt: Returns the prompt's text.
         """
+        try:
+            yield
+            tally.whole = True
+        except CancelledError:
+            tally.left = True
+            raise
+        finally:
+            self._add_call(step, tally, prompt)
+
+    def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
         counts = tally.usage(prompt, count=self.settings.count_tokens)
         if counts is None:
             return
@@ -154,12 +162,12 @@ class BaseSteps(ABC, Generic[Document]):
         name = self._model_name(step)
         return tally.model(name) if tally else name
 
-    def _lengths(self) -> Lengths | None:
+    def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
         """Return what says how long the documents are, None if nothing does."""
         try:
             source = self._source()
             if isinstance(source, ScopedDocuments):
-                return source.lengths(self.passages, count=self.settings.measure_savings == "background")
+                return source.lengths(passages, count=self.settings.measure_savings == "background")
         except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
             return None
         if not isinstance(source, list | tuple):
@@ -188,7 +196,7 @@ class BaseSteps(ABC, Generic[Document]):
             budget = read_less(effect.too_long, sent=sum(count(self._text_of(document)) for document in self.context))
         self.context = fit_documents(
             self.read,
-            passages=[self._text_of(passage) for passage in self.passages],
+            passages=[self._text_of(passage) for passage in effect.passages],
             budget=budget,
             count=count,
             text_of=self._text_of,

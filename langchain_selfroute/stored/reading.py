@@ -16,14 +16,12 @@ from typing_extensions import override
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.stored.filters import RetrieverScope, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
-from selfroute.documents.chunks import Chunk, chunks_of
-from selfroute.documents.metadata import PLACE_KEYS
+from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
 from selfroute.documents.vouching import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
-_START = "start_index"
 _SOURCES = (str, int, float)  # what names a document
 _ADVICE = "pass StoredDocuments(filter=...), which every chunk has to meet; filter={} if nothing is hidden"
 
@@ -64,7 +62,6 @@ class StoredDocuments(StoredReader[Document, Document]):
         ```
     """
 
-    place_keys = PLACE_KEYS | {_START}
     advice = _ADVICE
     by_id = True
 
@@ -174,10 +171,6 @@ class StoredDocuments(StoredReader[Document, Document]):
         return None if found is None else _labelled(documents_of([found], "docstore")[0], original_label())
 
     @override
-    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
-        return rebuild(chunks_of(((chunk.text, chunk.metadata) for chunk in chunks), start_key=_START)), {}
-
-    @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:
         return Document(rebuilt.text, metadata={**fields["metadata"], "selfroute": rebuilt.label()})
 
@@ -186,8 +179,8 @@ class StoredDocuments(StoredReader[Document, Document]):
         return _labelled(passage, rebuild([Chunk(passage.page_content)]).label())
 
     @override
-    def _length_of(self, document: Document) -> int:
-        return len(document.page_content)
+    def _text_of(self, document: Document) -> str:
+        return document.page_content
 
     @override
     def _missing(self, source: Any, *, limited: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.base import BaseIndex
@@ -142,10 +142,6 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, told=not unknown)
 
     @override
-    def _passages_in(self, *given: Any) -> Sequence[NodeWithScore]:
-        return cast("Sequence[NodeWithScore]", given[0])
-
-    @override
     def _source_of(self, passage: NodeWithScore) -> Hashable | None:
         return passage.node.ref_doc_id or None
 
@@ -213,8 +209,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return labelled(node, **rebuild([Chunk(node.get_content())]).label()).node
 
     @override
-    def _length_of(self, document: BaseNode) -> int:
-        return len(document.get_content())
+    def _text_of(self, document: BaseNode) -> str:
+        return document.get_content()
 
     @override
     def _missing(self, source: Any, *, limited: bool) -> str:

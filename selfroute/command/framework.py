@@ -1,4 +1,4 @@
-"""What the command needs of a framework: `with_langchain` and `with_llamaindex` have it, and only one is imported."""
+"""The protocols that a framework's part of the command follows; `loading.py` imports one of them."""
 
 from __future__ import annotations
 

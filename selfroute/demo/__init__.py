@@ -1,1 +1,1 @@
-"""What the package brings for trying it out: documents with questions, and a reader that needs no key."""
+"""Documents with questions, and a reader that needs no key, to try the package out."""

@@ -15,7 +15,7 @@ THRESHOLD = 0.57
 
 @dataclass(frozen=True, slots=True)
 class ReaderReply:
-    """What the reader writes, with its tokens: a quarter of the characters, as there is no tokenizer."""
+    """A reply of the reader, with its tokens: a quarter of the characters, as there is no tokenizer."""
 
     text: str
     input_tokens: int

@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
-from selfroute.documents.metadata import common, without
-from selfroute.documents.rebuild import RebuiltDocument
+from selfroute.documents.chunks import chunks_of
+from selfroute.documents.metadata import PLACE_KEYS, common, without
+from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.sizes import Lengths, Size, Sizes
 from selfroute.documents.vouching import RetrievedChunk, VisibilityCheck
 from selfroute.errors import DocumentNotFoundError
@@ -66,13 +67,15 @@ class StoredReader(ABC, Generic[Passage, Document]):
     """Reads the documents that passages came from, best first, each once.
 
     Attributes:
+        start_key: The key of the metadata that holds a chunk's offset in its document.
         place_keys: Keys of the metadata that say where in its document a chunk stands; nothing is hidden by them.
         advice: What to do if a chunk may be hidden.
         by_id: Whether a passage that has an id has to be among the chunks by its id, and not by its text alone.
     """
 
-    place_keys: AbstractSet[str]
-    advice: str
+    start_key: str = "start_index"
+    place_keys: AbstractSet[str] = PLACE_KEYS | {start_key}
+    advice: str = "say what is hidden"
     by_id: bool = False
 
     def __init__(self) -> None:
@@ -83,16 +86,8 @@ class StoredReader(ABC, Generic[Passage, Document]):
         """Return what may be read on behalf of a retriever; `scope` is None if nothing is known of it."""
 
     @abstractmethod
-    def _passages_in(self, *given: Any) -> Sequence[Passage]:
-        """Return the passages from what the framework calls a source of documents with."""
-
-    @abstractmethod
     def _source_of(self, passage: Passage) -> Hashable | None:
         """Return which document a passage is from, None if it does not say."""
-
-    @abstractmethod
-    def _refuse_unnamed(self, passages: Sequence[Passage]) -> None:
-        """Raise a `DocumentNotFoundError` if passages that name no document leave nothing to read."""
 
     @abstractmethod
     def _retrieved(self, passage: Passage) -> RetrievedChunk:
@@ -103,37 +98,46 @@ class StoredReader(ABC, Generic[Passage, Document]):
         """Yield all chunks of a document that meet the limits; None for no limits."""
 
     @abstractmethod
-    def _ids(self, source: Any, limits: Any) -> list[str]:
-        """Return the ids of these chunks."""
-
-    @abstractmethod
-    def _original(self, source: Any, passages: Sequence[Passage]) -> Document | None:
-        """Return the document itself from a document store, if there is one and the passages are from it."""
-
-    @abstractmethod
-    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
-        """Join chunks; return the document, and what else the framework's document is made of."""
-
-    @abstractmethod
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:
         """Make the framework's document; `fields` holds `metadata` and what `_assemble` returned."""
 
     @abstractmethod
-    def _alone(self, passage: Passage) -> Document:
+    def _text_of(self, document: Document) -> str:
+        """Return a document's text."""
+
+    def _passages_in(self, *given: Any) -> Sequence[Passage]:
+        """Return the passages from what the framework calls a source of documents with."""
+        return given[0]  # type: ignore[no-any-return]
+
+    def _refuse_unnamed(self, passages: Sequence[Passage]) -> None:
+        """Raise a `DocumentNotFoundError` if passages that name no document leave nothing to read."""
+
+    def _alone(self, passage: Passage) -> Document:  # noqa: ARG002
         """Make a document of a passage that names none."""
+        msg = "a retrieved passage does not name its document"
+        raise DocumentNotFoundError(msg)
 
-    @abstractmethod
-    def _length_of(self, document: Document) -> int:
-        """Return how many characters a document has."""
+    def _ids(self, source: Any, limits: Any) -> list[str]:
+        """Return the ids of the chunks that meet the limits; override it where that costs less than the chunks."""
+        return [chunk.id for chunk in self._chunks(source, limits)]
 
-    @abstractmethod
+    def _original(self, source: Any, passages: Sequence[Passage]) -> Document | None:  # noqa: ARG002
+        """Return the document itself from a document store, if there is one and the passages are from it."""
+        return None
+
+    def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
+        """Join chunks; return the document, and what else the framework's document is made of."""
+        return rebuild(chunks_of(((chunk.text, chunk.metadata) for chunk in chunks), start_key=self.start_key)), {}
+
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""
+        visible = " that may be read" if limited else ""
+        return f"the store holds no chunk of {source!r}{visible}"
 
     @property
-    @abstractmethod
     def _in_threads(self) -> bool:
-        """Whether the store may be asked in several threads at once."""
+        """Whether the store may be asked in several threads at once; if so, documents are counted in the background."""
+        return False
 
     def forget(self, source: Any = None) -> None:
         """Read a document anew when it is asked for next, or all of them."""
@@ -148,7 +152,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
             document = self._read_one(source, found, access)
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
-                self._sizes.put((source, access.key), self._length_of(document))
+                self._sizes.put((source, access.key), len(self._text_of(document)))
         return documents
 
     def _lengths(self, passages: Sequence[Passage], scope: Any, *, count: bool) -> Lengths | None:
@@ -159,7 +163,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         known, keys = [], []
         for source, found in groups:
             if source is None:
-                known.append(Size(None, self._length_of(self._alone(found[0]))))
+                known.append(Size(None, len(self._text_of(self._alone(found[0])))))
                 continue
             keys.append((source, access.key))
             if count and self._in_threads:
@@ -167,7 +171,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         return self._sizes.lengths(known, keys)
 
     def _count(self, source: Any, passages: Sequence[Passage], access: Access) -> int:
-        return self._length_of(self._read_one(source, passages, access, keep=False))
+        return len(self._text_of(self._read_one(source, passages, access, keep=False)))
 
     def _grouped(self, passages: Sequence[Passage]) -> list[tuple[Any, list[Passage]]]:
         """Return the documents that the passages are from, best first; a passage that names none stands for itself."""

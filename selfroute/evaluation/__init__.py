@@ -1,4 +1,4 @@
-"""Evaluation: does Self-Route reproduce the paper's tables, and does it pay on one's own documents?"""
+"""Evaluation: does Self-Route reproduce the paper's tables, and does it pay on your documents?"""
 
 from selfroute.evaluation.evaluating import evaluate
 from selfroute.evaluation.questions import Question, load_questions

@@ -106,6 +106,7 @@ def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
     monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords(words))
     monkeypatch.setattr(with_llamaindex, "load_embeddings", lambda _name: LlamaIndexWords(words=words))
+    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
@@ -202,7 +203,7 @@ def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: Loopbac
     shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
     tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", shown, re.MULTILINE)]
     assert re.search(rf"^tokens +{sum(tokens)} ", shown, re.MULTILINE), shown
-    assert re.search(r"^tokens read +\d+% of the long context alone", shown, re.MULTILINE)
+    assert re.search(r"^input tokens +\d+% of always reading the whole documents", shown, re.MULTILINE)
     costs = [Decimal(cost) for cost in re.findall(r"^Cost +\$([\d.]+)", shown, re.MULTILINE)]
     total = re.search(r"^cost +\$([\d.]+)", shown, re.MULTILINE)
     assert total

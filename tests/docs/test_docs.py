@@ -20,6 +20,7 @@ import yaml
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import VectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
+from openai import OpenAI
 
 import langchain_selfroute
 import llamaindex_selfroute
@@ -29,9 +30,12 @@ from loopback import LoopbackServer, Reply, Request
 from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.cli import app
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.drivers import astream
 from selfroute.evaluation import load_questions
 from selfroute.flow import Decided
+from selfroute.settings import Settings
+from selfroute.usage import count_tokens
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -154,6 +158,7 @@ def test_the_python_blocks_of_a_page_run_and_print_what_it_shows(ran: Ran) -> No
 
 # What pages print and do not show.
 SHOWN = {
+    "docs/adapter.md": [r"queries +1 +1 +2\n", r"\ntokens read: \d+% of the long context alone"],
     "README.md": ["Ms Okafor long_context\n", "Ms Okafor rag\n"],
     "docs/cost.md": [r"queries +0 +1 +1\n"],
     "docs/evaluating.md": [r"\bself_route +Ms Okafor +long_context +1\.0\n"],
@@ -183,8 +188,14 @@ def test_the_readme_shows_a_newcomer_both_frameworks_by_line_40() -> None:
     assert lines.index('response = engine.query("Who chaired the meeting in April?")') < 40
 
 
-def parts_of(scenario: Scenario, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What the third adapter is given for a scenario, in both worlds."""
+def answer_of(adapter: Any, question: str) -> Any:
+    """Ask the third adapter."""
+    *_, answer = adapter.stream(question)
+    return answer
+
+
+def adapters_of(scenario: Scenario, names: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
+    """The third adapter as a scenario wants it: over a list and over a store, and whether it is awaited."""
 
     def ask(prompt: str) -> Generator[str, None, None]:
         pieces = scenario.final if WHOLE in prompt else scenario.draft
@@ -198,9 +209,14 @@ def parts_of(scenario: Scenario, names: dict[str, Any]) -> dict[str, dict[str, A
                 yield piece
 
     passages = [] if scenario.draft is None else [names["Text"]("minutes", text) for text in PASSAGE_TEXTS]
-    documents = dict(zip(("minutes", "more minutes"), DOCUMENT_TEXTS, strict=True))
-    given = {"documents": documents, "refusal": scenario.refusal, "retrieve": lambda _: passages}
-    return {"sync": {**given, "ask": ask}, "async": {**given, "ask": aask}}
+    document = names["Text"]("minutes", DOCUMENT_TEXTS[0])
+    rows = [(str(at), "minutes", at, "north", document.text[at : at + 20]) for at in range(0, len(document.text), 15)]
+    stored = ScopedDocuments(names["StoredTexts"](rows), "north")
+    settings = Settings(refusal=scenario.refusal)
+    # A list is read whatever was retrieved; out of a store, nothing is where nothing was.
+    for documents in ([document], stored) if passages else ([document],):
+        for reply, awaited in ((ask, False), (aask, True)):
+            yield names["SelfRoute"](lambda _: passages, reply, documents, settings), awaited
 
 
 async def collected(items: AsyncGenerator[Any, None]) -> list[Any]:
@@ -212,13 +228,12 @@ async def collected(items: AsyncGenerator[Any, None]) -> list[Any]:
 def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
     names = ran.names
     for scenario in SCENARIOS:
-        for mode in ("sync", "async"):
-            adapter = names["SelfRoute"](**parts_of(scenario, names)[mode])
-            if mode == "sync":
-                items = list(adapter.stream(QUESTION))
-            else:
+        for adapter, awaited in adapters_of(scenario, names):
+            if awaited:
                 steps = names["AsyncSteps"](adapter, QUESTION)
                 items = asyncio.run(collected(astream(steps.flow(), steps)))
+            else:
+                items = list(adapter.stream(QUESTION))
             decided, *pieces, answer = items
             assert isinstance(decided, Decided)
             assert "".join(pieces) == answer.text == scenario.answer, scenario
@@ -228,21 +243,53 @@ def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
 
 
 @pages(DOCS / "adapter.md")
+def test_the_usage_of_the_third_adapter_adds_up_in_its_ledger(ran: Ran) -> None:
+    names, prompts = ran.names, list[str]()
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        prompts.append(prompt)
+        yield from names["ask"](prompt)
+
+    minutes = [names["Text"]("minutes", names["MINUTES"])]
+    adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, minutes)
+    answer_of(adapter, "When does the ferry leave?")
+    answer_of(adapter, "Who took the chair?")
+    first, declined, second = map(count_tokens, prompts)
+    figures = adapter.ledger.to_dict()
+    assert figures["tokens"]["rag"]["input_tokens"] == first + declined
+    assert figures["tokens"]["long_context"]["input_tokens"] == second
+    # For the first question it is an estimate: its prompt, with the whole document in place of the passages.
+    alone = figures["savings"]["long_context_only"]
+    assert alone == pytest.approx(2 * second, rel=0.01)
+    assert f"({first + declined + second:,} of {alone:,}; queries: 2)" in str(adapter.ledger)
+
+
+@pages(DOCS / "adapter.md")
 def test_the_third_adapter_hangs_up_on_a_declined_draft_and_when_its_reader_leaves(ran: Ran) -> None:
     names, server = ran.names, ran.server
+    client = OpenAI(base_url=server.openai_url, api_key="none")
+
+    def ask(prompt: str) -> Generator[str, None, None]:
+        messages: Any = [{"role": "user", "content": prompt}]
+        with client.chat.completions.create(model="any", messages=messages, stream=True) as chunks:
+            for chunk in chunks:
+                yield chunk.choices[0].delta.content or ""
+
     talk = ["Unanswerable.", " The", " passages", *(" tell" for _ in range(20))]
     server.answer = lambda request: Reply(pieces=talk, hold_after=3)
-    with closing(names["app"].stream("Who took the chair?")) as items:
+    minutes = [names["Text"]("minutes", names["MINUTES"])]
+    adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, minutes)
+    with client, closing(adapter.stream("Who took the chair?")) as items:
         next(items)
-    server.settle()
-    assert (server.book[-1].left, server.book[-1].sent) == (True, 3)
-    server.answer = lambda request: Reply(pieces=["Ms", " Okafor", " did", " it."], hold_after=2)
-    with closing(names["app"].stream("Who took the chair?")) as items:
-        shown = [next(items) for _ in range(2)]
-    server.settle()
-    assert isinstance(shown[0], Decided)
-    assert shown[1].startswith("Ms")
-    assert server.book[-1].left
+        server.settle()
+        assert (server.book[-1].left, server.book[-1].sent) == (True, 3)
+        server.answer = lambda request: Reply(pieces=["Ms", " Okafor", " did", " it."], hold_after=2)
+        assert next(items).startswith("Ms")
+        items.close()
+        server.settle()
+        assert server.book[-1].left
+    assert adapter.ledger.to_dict()["left"] == 1
+    assert adapter.ledger.to_dict()["tokens"]["long_context"]["output_tokens"] > 0  # it was paid for all the same
 
 
 @pages(DOCS / "adapter.md")
@@ -255,28 +302,46 @@ def test_the_third_adapter_reads_less_where_the_model_refuses_its_prompt_as_too_
             raise ValueError(msg)
         yield "Ms Okafor did." if prompt.startswith("Read the following") else "unanswerable"
 
-    adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, names["DOCUMENTS"])
-    answer = adapter.answer("Who took the chair?")
-    assert (answer.route, answer.text) == ("long_context", "Ms Okafor did.")
-    assert 0 < len(answer.context[0].text) < len(names["MINUTES"])
-    assert adapter.ledger.to_dict()["failed"] == 0
+    minutes = [names["Text"]("minutes", names["MINUTES"])]
+    for documents in (minutes, ScopedDocuments(names["StoredTexts"](names["ROWS"]), "north")):
+        adapter = names["SelfRoute"](lambda _: names["PASSAGES"], ask, documents)
+        answer = answer_of(adapter, "Who took the chair?")
+        assert (answer.route, answer.text) == ("long_context", "Ms Okafor did.")
+        assert 0 < len(answer.context[0].text) < len(names["MINUTES"])
+        assert answer.context[0].trimmed
+        assert adapter.ledger.to_dict()["failed"] == 0
 
 
 @pages(DOCS / "adapter.md")
 def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_a_document_that_is_not_there(
     ran: Ran,
 ) -> None:
-    names = ran.names
+    names, asked = ran.names, list[str]()
 
     def ask(prompt: str) -> Generator[str, None, None]:
         asked.append(prompt)
         yield "unanswerable"
 
-    asked: list[str] = []
-    answer = names["SelfRoute"](lambda _: [], ask, {}).answer("Who took {the} chair?")
-    assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", "long_context", False, [])
+    nothing = ScopedDocuments(names["StoredTexts"]([]), "north")
+    for documents in ([], nothing):
+        answer = answer_of(names["SelfRoute"](lambda _: [], ask, documents), "Who took {the} chair?")
+        assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", "long_context", False, [])
     with pytest.raises(LookupError, match="'minutes'"):
-        names["SelfRoute"](lambda _: names["PASSAGES"], ask, {}).answer("Who took {the} chair?")
+        answer_of(names["SelfRoute"](lambda _: names["PASSAGES"], ask, nothing), "Who took {the} chair?")
+
+
+@pages(DOCS / "adapter.md")
+def test_the_third_adapter_reads_what_its_team_may_read_and_reads_it_anew_when_the_store_has_changed(ran: Ran) -> None:
+    names = ran.names
+    store = names["StoredTexts"]([*names["ROWS"]])
+    documents = {team: ScopedDocuments(store, team) for team in ("north", "south")}
+    for _ in range(2):  # the second time out of the cache
+        assert [document.text for document in documents["north"].read(names["PASSAGES"])] == [names["MINUTES"]]
+        (south,) = documents["south"].read([names["Text"]("minutes", "Mr Lin")])
+        assert south.text == "Mr Lin took the chair."
+    store.rows.append(("y", "minutes", 23, "south", "Tea was served."))
+    (south,) = documents["south"].read([names["Text"]("minutes", "Mr Lin")])
+    assert south.text == "Mr Lin took the chair.\nTea was served."
 
 
 def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:

@@ -1,1 +1,1 @@
-"""Asks the questions of an evaluation, through real chains and engines, and keeps every reply."""
+"""Asks the questions of an evaluation through real chains and engines, and keeps every reply."""

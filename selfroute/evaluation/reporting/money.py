@@ -57,7 +57,7 @@ def _notes(compared: ComparedResults) -> Iterator[str]:
     if len(compared.datasets) > 1:
         yield "Tokens here are sums over all questions; token % in the first table is a mean over the data sets."
     at_once = compared.record.settings.get("concurrency")
-    asked = f" with {at_once} questions asked at a time" if at_once else ""
+    asked = f" with {at_once} questions asked at a time" if at_once and at_once > 1 else ""
     yield f"seconds is the model's time for a question{asked}: the median, and the time within which 95 % end."
     yield "A kept reply counts with the time that it took when it was asked for; retrieval is not counted."
 

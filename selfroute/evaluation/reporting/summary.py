@@ -27,13 +27,13 @@ def _scores(compared: ComparedResults) -> Iterator[str]:
     first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
     where = [f"on average over {len(by_dataset)} data sets"] if len(by_dataset) > 1 else []
     where += [f"with k={k}"] if len(compared.ks) > 1 else []
-    said = f"{', '.join([*where, _NAMES[first]])} scores {average[first]:.2f}"
+    text = f"{', '.join([*where, _NAMES[first]])} scores {average[first]:.2f}"
     reader = compared.compare(first, "long_context") if first != "long_context" else None
     if reader:
-        said += f", the long context {average['long_context']:.2f}: {_difference(reader)}"
+        text += f", the long context {average['long_context']:.2f}: {_difference(reader)}"
     if price := _price(compared, first, whole="its" if reader else "the long context's"):
-        said += f" for {price}" if reader else f" for an estimated {price}"
-    yield f"{said[0].upper()}{said[1:]}."
+        text += f" for {price}" if reader else f" for an estimated {price}"
+    yield f"{text[0].upper()}{text[1:]}."
     if first == "self_route" and (found := compared.compare("self_route", "rag")):
         yield f"RAG alone scores {average['rag']:.2f}: {_difference(found, than='Self-Route')}."
 
@@ -42,15 +42,15 @@ def _difference(found: Comparison, *, than: str = "") -> str:
     """Return the difference of two strategies in words: the first against the second, or with `than` the reverse."""
     sign = -100 if than else 100
     if found.verdict == SAME:
-        said = f"no difference{than and f' from {than}'} shown"
+        text = f"no difference{than and f' from {than}'} shown"
     else:
-        said = f"{_more(sign * found.difference)}{than and f' than {than}'}"
+        text = f"{_more(sign * found.difference)}{than and f' than {than}'}"
     if not found.interval:
-        return said
+        return text
     low, high = sorted((sign * end for end in found.interval), key=abs)
     if low * high >= 0:
-        return f"{said} (95 %: {abs(low):.2f} to {_more(high or low)})"
-    return f"{said} (95 %: {_more(min(low, high))} to {_more(max(low, high))})"
+        return f"{text} (95 %: {abs(low):.2f} to {_more(high or low)})"
+    return f"{text} (95 %: {_more(min(low, high))} to {_more(max(low, high))})"
 
 
 def _more(points: float) -> str:

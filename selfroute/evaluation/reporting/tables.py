@@ -117,7 +117,7 @@ def _compared(compared: ComparedResults) -> Iterator[tuple[str, tuple[Cell, ...]
 def _about_compared(compared: ComparedResults) -> tuple[str, ...]:
     return (
         "The first is called better or worse if the interval excludes 0 and p is at most 0.05.",
-        "About one comparison in twenty is a false alarm.",
+        "About one comparison in twenty of equally good strategies is a false alarm.",
         *about_intervals(compared),
         *compared.about_k,
     )
