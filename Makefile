@@ -8,8 +8,8 @@ VENV_OLDEST ?= .venv-oldest
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
-# In as many processes as there are processors; `-p xdist -n 0 -p no:randomly` runs them in one, in their order.
-PARALLEL := --numprocesses auto --dist loadscope
+# In as many processes as there are processors, in an order that is drawn anew; the first lines say how to draw it again.
+PARALLEL := --numprocesses auto --dist worksteal
 # Every example of each property.
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.

@@ -347,7 +347,7 @@ def imported(*statements: str) -> list[set[str]]:
     """Return the top-level modules that a fresh interpreter holds after each of some statements."""
     show = "\nprint(*{name.split('.')[0] for name in sys.modules})\n"
     code = "import sys\n" + show.join([*statements, ""])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)  # noqa: S603
     return [set(line.split()) for line in done.stdout.splitlines()]
 
 
@@ -417,5 +417,5 @@ def test_the_llamaindex_package_imports_no_provider_and_nothing_beside_its_frame
 )
 def test_a_missing_framework_is_named_with_what_to_install(package: str, framework: str, name: str, extra: str) -> None:
     code = f"import sys\nsys.modules[{framework!r}] = None\nimport {package}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100)  # noqa: S603
     assert f'ImportError: {package} needs {name}: pip install "selfroute[{extra}]"' in done.stderr

@@ -23,6 +23,8 @@ from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, s
 from langchain_selfroute import SelfRouteChain
 from loopback import LoopbackServer, Reply, Request
 
+pytestmark = pytest.mark.timeout(300)  # some start many processes
+
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 ANSWER = "Osric Pellan brought it up"
 WORDS = ANSWER.split()

@@ -39,7 +39,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_parts import FAR_APART, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored.stores import chroma as stores
+from langchain_selfroute.stored.stores import chroma
 from langchain_stores import (
     EMBEDDING,
     KINDS,
@@ -606,7 +606,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
 
 @both_modes
 async def test_what_may_be_hidden_is_not_read_to_its_end(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_PAGE", 2)
+    monkeypatch.setattr(chroma, "_PAGE", 2)
     seen: list[Any] = []
     house = House("chroma", store_with("chroma", _shared(), of=watched(seen)))
     await refuses(chain_on(house.store, StoredDocuments(house.store), house.hidden()), mode, "in tenant")
@@ -654,7 +654,7 @@ async def test_search_arguments_that_may_hide_something_are_refused_at_once(sear
     store.add_documents(_chunks(MINE) + _chunks(OTHER), ids=[f"c{n}" for n in range(18)])
     (name,) = search
     for retriever in (store.as_retriever(search_kwargs=search), store.as_retriever().bind(**search)):
-        with pytest.raises(ConfigurationError, match=rf"search_kwargs hold {name}.*filter="):
+        with pytest.raises(ConfigurationError, match=rf"search_kwargs have {name}.*filter="):
             chain_on(store, StoredDocuments(store), retriever)
     configurable = store.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search"))
     chain = chain_on(store, StoredDocuments(store), configurable)

@@ -550,7 +550,7 @@ def test_the_leaves_of_a_tree_lead_to_their_documents() -> None:
 
 @pytest.mark.parametrize("kind", [SummaryIndex, KeywordTableIndex])
 def test_filters_that_the_retriever_of_an_index_passes_over_are_refused_at_once(kind: Any) -> None:
-    with pytest.raises(ConfigurationError, match="passes over filters"):
+    with pytest.raises(ConfigurationError, match="ignores filters"):
         SelfRouteQueryEngine.from_index(kind(NODES, llm=KEYWORDS), filters=only("shelf", "north"), llm=declining())
     empty = MetadataFilters(filters=[])
     assert (

@@ -331,5 +331,5 @@ def test_any_other_answerability_is_refused(wrong: Any, way: Callable[..., Any])
 
 def test_it_is_not_given_beside_a_synthesizer() -> None:
     synthesizer = SelfRouteSynthesizer(documents=DOCUMENTS, llm=ScriptedLLM())
-    with pytest.raises(ConfigurationError, match="give answerability to the response_synthesizer"):
+    with pytest.raises(ConfigurationError, match="pass answerability to the response_synthesizer"):
         SelfRouteQueryEngine(ListRetriever(), synthesizer, answerability="structured")

@@ -248,7 +248,12 @@ TEXT = text_of("North", 12)
 
 def chain_over(store: Any, stored: Any, draft: Any = ("The crane lifts 4 crates.",), **fields: Any) -> SelfRouteChain:
     retriever = store.as_retriever(search_kwargs={"k": 2})
-    return SelfRouteChain(retriever=retriever, llm=a_model(draft=draft, usage=True), documents=stored, **fields)
+    return SelfRouteChain(
+        retriever=retriever,
+        llm=a_model(draft=draft, usage=True),
+        documents=stored,
+        **{"measure_savings": "background", **fields},
+    )
 
 
 def decline_or_answer(prompt: str) -> tuple[str, ...]:
@@ -390,7 +395,11 @@ async def test_an_engine_tells_the_same(mode: str) -> None:
     stored = StoredNodes(index)
     llm = llamaindex_parts.ScriptedLLM(draft=decline_or_answer, final=FINAL, usage=True, marker=LONG)
     engine = SelfRouteQueryEngine(
-        index.as_retriever(), documents=stored, llm=llm, streaming=mode in llamaindex_parts.STREAMS
+        index.as_retriever(),
+        documents=stored,
+        llm=llm,
+        streaming=mode in llamaindex_parts.STREAMS,
+        measure_savings="background",
     )
     first = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
     finish_counting()

@@ -448,7 +448,7 @@ async def test_no_text_is_recorded(seen: Seen, draft: Any, mode: str) -> None:
 
 
 def _run(code: str) -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)  # noqa: S603
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=100)  # noqa: S603
 
 
 @pytest.mark.matrix
