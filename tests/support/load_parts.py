@@ -252,6 +252,7 @@ class Chains(_Crowd):
                 k=2,
                 long_context_llm=self._models[retries] if two else None,
                 token_counter=count,
+                measure_savings="background",
                 answerability="structured" if structured else "text",
             )
             for retries in (0, 1)
@@ -323,6 +324,7 @@ class Engines(_Crowd):
                 llm=self._models[retries],
                 long_context_llm=self._models[retries] if two else None,
                 token_counter=count,
+                measure_savings="background",
                 answerability="structured" if structured else "text",
                 streaming=True,
             )

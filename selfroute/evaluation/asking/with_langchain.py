@@ -113,7 +113,7 @@ class _Declines(Runnable[Any, AIMessage]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         return AIMessage("")
 
-    def with_structured_output(self, _: Any) -> Runnable[Any, Any]:
+    def with_structured_output(self, _: Any, **__: Any) -> Runnable[Any, Any]:
         """Decline in structured form, too."""
         return self
 
