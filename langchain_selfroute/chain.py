@@ -119,9 +119,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
 
     if not TYPE_CHECKING:  # checkers see the fields
 
@@ -168,7 +166,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
     @model_validator(mode="after")
     def _load_prices(self) -> Self:
-        prices.price_lists()
+        prices.load_price_lists()
         return self
 
     @model_validator(mode="after")

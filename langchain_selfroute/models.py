@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
 from langchain_selfroute.host import tracing_params
-from selfroute.usage.counts import StepUsage, reported
+from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
@@ -49,9 +49,9 @@ class MessageTally(Tally):
         if about and isinstance(about, Mapping):
             self.name = about.get("model_name") or self.name
             self.provider = about.get("model_provider") or self.provider
-        told = getattr(message, "usage_metadata", None)
-        if told and isinstance(told, Mapping):
-            counts = _counts(told)
+        reported = getattr(message, "usage_metadata", None)
+        if reported and isinstance(reported, Mapping):
+            counts = _counts(reported)
             self.counts = self.counts + counts if self.counts else counts
         return text
 
@@ -68,18 +68,18 @@ class MessageTally(Tally):
         return answered
 
 
-def _counts(told: Mapping[str, Any]) -> StepUsage:
-    about = told.get("input_token_details")
+def _counts(reported: Mapping[str, Any]) -> StepUsage:
+    about = reported.get("input_token_details")
     about = about if isinstance(about, Mapping) else {}
     written = sum(
         # "cache_creation" does not hold the others, which Anthropic's models have in place of it
-        reported(about.get(key))
+        as_count(about.get(key))
         for key in ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
     )
     return StepUsage(
-        reported(told.get("input_tokens")),
-        reported(told.get("output_tokens")),
-        reported(about.get("cache_read")),
+        as_count(reported.get("input_tokens")),
+        as_count(reported.get("output_tokens")),
+        as_count(about.get("cache_read")),
         cache_write_tokens=written,
     )
 

@@ -12,7 +12,7 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
-from selfroute.usage.counts import StepUsage, reported
+from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
@@ -121,23 +121,23 @@ def _say(kind: str) -> None:
 
 
 def _counts(reply: Response) -> StepUsage | None:
-    told = reply.additional_kwargs
-    read, written = told.get(_PROMPT), told.get("completion_tokens")
+    reported = reply.additional_kwargs
+    read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
         try:
             read, written = get_tokens_from_response(reply)
         except (TypeError, ValueError):  # it wants a mapping for `raw`
             return None
-    if not reported(read):
+    if not as_count(read):
         return None
     usage, gemini = _look(reply.raw, "usage"), _look(reply.raw, "usage_metadata")
-    cached = reported(_look(usage, "prompt_tokens_details", "cached_tokens"))
+    cached = as_count(_look(usage, "prompt_tokens_details", "cached_tokens"))
     # Anthropic does not count these among the others.
-    from_cache, to_cache = (reported(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
+    from_cache, to_cache = (as_count(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
     return StepUsage(
-        reported(read) + from_cache + to_cache,
-        reported(written) + reported(_look(gemini, "thoughts_token_count")),
-        cached or from_cache or reported(_look(gemini, "cached_content_token_count")),
+        as_count(read) + from_cache + to_cache,
+        as_count(written) + as_count(_look(gemini, "thoughts_token_count")),
+        cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
         cache_write_tokens=to_cache,
     )
 

@@ -158,7 +158,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self.priced_as: str | None = checked("priced_as", priced_as)
         self.long_context_priced_as: str | None = checked("long_context_priced_as", long_context_priced_as)
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
-        prices.price_lists()
+        prices.load_price_lists()
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(

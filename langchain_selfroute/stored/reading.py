@@ -20,7 +20,7 @@ from selfroute.documents.chunks import Chunk, chunks_of
 from selfroute.documents.metadata import PLACE_KEYS
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
-from selfroute.documents.vouching import RetrievedChunk
+from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _START = "start_index"
@@ -66,7 +66,7 @@ class StoredDocuments(StoredReader[Document, Document]):
 
     place_keys = PLACE_KEYS | {_START}
     advice = _ADVICE
-    by_id = True
+    match_ids = True
 
     def __init__(
         self,
@@ -131,11 +131,11 @@ class StoredDocuments(StoredReader[Document, Document]):
             self._store.check(scope.filter)
             conditions.append(scope.filter)
         elsewhere = scope is not None and not self._store.is_of(scope.vectorstore)
-        told = self.filter is not None
-        known = told or (scope is not None and self._store.is_plain(scope.vectorstore))
+        declared = self.filter is not None
+        known = declared or (scope is not None and self._store.is_plain(scope.vectorstore))
         cache_key = self._store.cache_key(conditions)
         key = _plain_key(conditions) if cache_key is None else cache_key
-        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, told=told)
+        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, declared=declared)
 
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:

@@ -26,10 +26,10 @@ from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.metadata import PLACE_KEYS, without
+from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
-from selfroute.documents.vouching import RetrievedChunk
+from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
@@ -139,7 +139,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         unknown = self.filters is None and (seen is None or elsewhere)
         limits = (seen or AccessLimits()).within(self.filters)
         cached = self._store.lists_ids
-        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, told=not unknown)
+        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, declared=not unknown)
 
     @override
     def _passages_in(self, *given: Any) -> Sequence[NodeWithScore]:
@@ -231,7 +231,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     def _is_source(self, original: BaseNode, nodes: Sequence[BaseNode]) -> bool:
         """Return whether some nodes were cut from this document, and not from another version or somebody else's."""
-        version, metadata = original.hash, without(original.metadata, self.place_keys)
+        version, metadata = original.hash, without_keys(original.metadata, self.place_keys)
         for node in nodes:
             source = node.relationships.get(NodeRelationship.SOURCE)
             known = source.hash if isinstance(source, RelatedNodeInfo) else None

@@ -89,7 +89,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         )
         counts = tally.usage(prompt, count=self.chain.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
-        return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
 
     def _told(self, reply: Reply) -> Any:
         """The reply as the model would give it."""

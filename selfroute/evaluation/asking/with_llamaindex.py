@@ -130,7 +130,7 @@ class KeptLLM(CustomLLM):
             text = tally.add(_ask(self.inner, prompt, options))
         counts = tally.usage(prompt, count=self.synthesizer.count_tokens) or StepUsage(0, 0)
         model = tally.model(name_of(self.inner))
-        return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
 
 
 def _ask(llm: LLM, prompt: Prompt, options: Mapping[str, Any]) -> Response:
