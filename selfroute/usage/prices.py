@@ -15,7 +15,7 @@ from selfroute.flow import Route
 from selfroute.usage.counts import Cost, StepUsage
 
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-_NAMELESS = Cost(None, "the model does not report its name: pass priced_as='provider:name'")
+_NAMELESS = Cost(None, "the model does not say what it is: pass priced_as='provider:name'")
 _HOUR = 3_600.0  # seconds
 
 
@@ -141,7 +141,7 @@ def _provider_of(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noq
             except Exception:  # noqa: BLE001, S112 - mostly a LookupError
                 continue
             return cast("dict[str, str]", provider)
-    reason = f"genai-prices has no price for {model.name!r}: pass priced_as='provider:name', one of its models"
+    reason = f"genai-prices knows no price of {model.name!r}; priced_as='provider:name' says which of its models it is"
     return Cost(None, reason)
 
 
