@@ -303,7 +303,7 @@ async def test_it_can_be_switched_off(mode: str) -> None:
     usage = (await ask(chain_over(shelf, stored, measure_savings=False), QUESTION, mode))["usage"]
     wait_for(stored._sizes)
     assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
-    assert not stored._sizes._known._kept
+    assert not stored._sizes._known._values
     declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
     assert (declined["long_context_only"], declined["cost_long_context_only"]) == (None, None)
 
