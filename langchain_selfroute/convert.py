@@ -39,7 +39,7 @@ def text_of(message: Any) -> str:
     """Return the text of what a model returned: a message, a chunk of a message, or a string.
 
     Raises:
-        ReplyError: It is none of these.
+        ReplyError: It is something else.
     """
     if isinstance(message, BaseMessage):
         content = message.content

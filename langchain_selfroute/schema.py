@@ -60,7 +60,7 @@ class SelfRouteOutput(TypedDict):
         retrieved: The retrieved passages, on either route.
         context: What the model answered from: the passages, or the whole documents.
         route: The step that produced the answer.
-        answer: The text of the answer; the refusal word if there is none.
+        answer: The text of the answer; the refusal word if no step answered.
         answerable: False if every step that ran declined.
         decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`.
         usage: The usage of both steps, as plain JSON: tokens, costs and savings.

@@ -61,17 +61,17 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
     try:
-        asked = ask and ask(Report)
+        reporting = ask and ask(Report)
     except NotImplementedError:
-        asked = None
-    if asked is None:
+        reporting = None
+    if reporting is None:
         msg = (
             f"answerability='structured' needs a chat model with with_structured_output, alone or within bindings, "
             f"retries or fallbacks; {name} is a {type(model).__name__}, which lacks it: use answerability='text'"
         )
         raise ConfigurationError(msg)
-    if isinstance(asked, RunnableSequence) and isinstance(_inside(asked.first), BaseLanguageModel):
-        return _Unparsed(_unread(asked.first), reduce(or_, asked.steps[1:]))
+    if isinstance(reporting, RunnableSequence) and isinstance(_inside(reporting.first), BaseLanguageModel):
+        return _Unparsed(_unread(reporting.first), reduce(or_, reporting.steps[1:]))
     return cast("Runnable[Any, Any]", ask(Report, include_raw=True))
 
 

@@ -72,7 +72,7 @@ class Answer:
     """The answer to one question. The drivers yield it last, with its whole text.
 
     Attributes:
-        text: The answer, or the refusal word if there is none.
+        text: The answer, or the refusal word if every step declined.
         route: The step that produced the answer.
         answerable: False if every step that ran declined.
         decision: Why this route: the verdict on the first step.

@@ -23,7 +23,7 @@ class RetrieverScope:
 
     Attributes:
         vectorstore: The store.
-        filter: The filter; None if there is none.
+        filter: The filter; None if it has no filter.
         others: The names of other search arguments that may hide chunks.
     """
 

@@ -32,7 +32,7 @@ class StoredChunk:
         id: Its id; empty if it has none.
         text: Its text.
         metadata: Its metadata.
-        parent: The id of the larger chunk that it was cut from; None if there is none.
+        parent: The id of the larger chunk that it was cut from, if any.
         host: The framework's own object, if it is needed to assemble the document.
     """
 
