@@ -66,7 +66,7 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         reporting = None
     if reporting is None:
         msg = (
-            f"answerability='structured' needs a chat model with with_structured_output, alone or within bindings, "
+            f"answerability='structured' needs a chat model that has with_structured_output, alone or within bindings, "
             f"retries or fallbacks; {name} is a {type(model).__name__}, which lacks it: use answerability='text'"
         )
         raise ConfigurationError(msg)
