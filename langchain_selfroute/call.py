@@ -1,4 +1,4 @@
-"""One call of a chain: what performing its effects takes, whether awaited or not."""
+"""One call of a chain: what the sync and the async steps have in common."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerFor
 
 
 class Call(BaseSteps[Document], Generic[Manager]):
-    """One call of a chain: what both ways of performing it share."""
+    """One call of a chain: what `Steps` and `AsyncSteps` have in common."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -52,7 +52,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def flow(self) -> Flow:
-        """Start: look at the inputs (here, within the run, so that it records what is wrong with them)."""
+        """Check the inputs and return a fresh flow; called within the chain's run, which records their errors."""
         self.inputs = inputs_of(self.given)
         return super().flow()
 
@@ -90,19 +90,19 @@ class Call(BaseSteps[Document], Generic[Manager]):
     @override
     def _model_name(self, step: Route) -> PricedModel:
         model = self.parts.models[step]
-        if self.kwargs or self.config.get("configurable"):  # they may choose another model for each call
+        if self.kwargs or self.config.get("configurable"):  # these may select another model for each call
             return models.name_of(model, self.config, self.kwargs)
         return self.parts.names.of(step, model)
 
     @override
     def _log_missing_usage(self, step: Route) -> None:
-        models.say_why_estimated(self.parts.models[step], self.config)
+        models.log_missing_usage(self.parts.models[step], self.config)
 
     def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
-        """Return the config of a child run; who runs it merges it with the context's, so it holds only what differs."""
+        """Return the config of a child run; LangChain merges it with the context's, so it holds only differences."""
         manager = self.manager.get_child()
         if tag:
-            manager.add_tags([tag])  # inherited: the model may sit inside a retry or a fallback
+            manager.add_tags([tag])  # inherited: the model may be within a retry or a fallback
         return {**self.config, "callbacks": manager, "run_name": name}
 
     def _query(self, effect: Retrieve) -> Any:
@@ -143,7 +143,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return document.metadata.get(key)
 
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
-        """Return what the run of `read_documents` records as its inputs: no text."""
+        """Return what the run of `read_documents` records as its inputs, which includes no text of passages."""
         inputs = {"input": self.question, "retrieved": len(effect.passages)}
         return inputs if effect.too_long is None else {**inputs, "too_long": str(effect.too_long)[:500]}
 
@@ -151,7 +151,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return {**self.inputs, "retrieved": list(self.passages)}
 
     def _summary(self) -> dict[str, Any]:
-        """Return what the run of `read_documents` records as its outputs: no text."""
+        """Return what the run of `read_documents` records as its outputs, which includes no text."""
         return {
             "documents": [
                 {
@@ -164,7 +164,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         }
 
     def head(self, decided: Decided | Answer, text: str) -> dict[str, Any]:
-        """Return the first chunk of a stream: all that is known when the first text comes."""
+        """Return the first chunk of a stream: everything that is known when the first text comes."""
         return {
             **self.inputs,
             "retrieved": list(self.passages),
@@ -182,21 +182,21 @@ class Call(BaseSteps[Document], Generic[Manager]):
         }
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """Return the output of a call that does not stream: the sum of the chunks."""
+        """Return the output of a call that does not stream, which equals the sum of a stream's chunks."""
         return {**self.head(answer, answer.text), **self.rest(answer)}
 
 
 def _for_children(config: RunnableConfig) -> RunnableConfig:
-    """Return the config without what the chain's own run took of it."""
+    """Return the config without the keys that belong to the chain's own run."""
     rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
     return cast("RunnableConfig", rest)
 
 
 def takes_string(retriever: Runnable[Any, Any]) -> bool:
-    """Return whether a retriever is asked with the bare question; any other runnable gets all inputs."""
+    """Return whether a retriever takes the question as a string; other runnables get all inputs."""
     if isinstance(retriever, BaseRetriever):
         return True
     try:
-        return retriever.InputType in (str, "str")  # a name where annotations are postponed
-    except (TypeError, AttributeError):  # a runnable that does not say
+        return retriever.InputType in (str, "str")  # a name, if annotations are postponed
+    except (TypeError, AttributeError):  # the runnable does not declare its input
         return False

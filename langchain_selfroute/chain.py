@@ -1,4 +1,4 @@
-"""`SelfRouteChain`: its configuration and its entry points."""
+"""The `SelfRouteChain`: its configuration and its entry points."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def _prompt(template: str) -> ChatPromptTemplate:
 class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
-    A drop-in for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024): the model
-    answers from the passages or writes the refusal word; only then is it given the documents.
+    A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
+    the model answers from the passages, or writes the refusal word if they do not hold the answer. Only if it declines
+    is it given the whole documents, in a second step. `SelfRouteOutput` describes what a call returns.
 
     Example:
         ```python
@@ -72,35 +73,37 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         ```
 
     Attributes:
-        retriever: A retriever, or any runnable that returns documents. If its `InputType` is `str` it is
-            given the question, else all inputs.
-        llm: A chat model or any runnable over one that returns a message or a string. Give the model
-            itself rather than `model | parser`: only then does closing a sync stream stop it.
-        documents: The whole documents: `StoredDocuments`, which finds those that were hit in the vector store;
-            a list, read in order; or a runnable or callable (sync or async) that is given
+        retriever: A retriever, or any runnable that returns documents. It is given the question if its `InputType` is
+            `str`, and all inputs otherwise.
+        llm: A chat model, or a runnable around one that returns a message or a string. Pass the model itself rather
+            than `model | parser`: only then does closing a sync stream stop it.
+        documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from
+            the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
             `{**inputs, "retrieved": [...]}` and returns a list of Documents.
         long_context_llm: The model of the second step; `llm` if None.
-        rag_prompt: Prompt of the first step, over `context`, `input` and optionally `chat_history` and
-            `refusal`.
-        long_context_prompt: Prompt of the second step, likewise.
-        document_prompt: Formats each passage and document in the context. None: only their text, and where
-            several documents are read, above each its number and its `title` or source.
+        rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
+            `chat_history` and `refusal`.
+        long_context_prompt: The prompt of the second step, with the same variables.
+        document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
+            are several documents, each is preceded by its number and its `title` or source.
         refusal: The word by which the model declines; `"unanswerable"` by default.
-        answerability: How the model tells whether it can answer: `"text"`, it writes the answer or the refusal, as in
-            the paper; or `"structured"`, it fills `answerable` and `answer` in through `with_structured_output`, which
-            it must have. Structured replies do not stream: each step's comes in one piece.
-        max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
-            `profile` says that it takes, less some room for prompt and answer; no bound if it says nothing.
-        token_counter: Counts the tokens of a text; a quarter of its characters if None.
-        measure_savings: Whether `usage` tells what always reading the documents would have taken, as it does by
-            default. A stored document that was not read yet is counted in the background for it, once.
-        priced_as: `provider:name` of the model, for the prices, where it can not be found from the model itself.
-        long_context_priced_as: The same for `long_context_llm`.
+        answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
+            as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
+            `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
+        max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it follows
+            from the window in the model's `profile`, with some room for the prompt and the answer; without a profile
+            there is no limit.
+        token_counter: Returns the number of tokens of a text. If None, a quarter of its characters is taken.
+        measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
+            their length is known: because they were given as a list, or were read before. `"background"` also has
+            stored documents counted in a background thread, each once. `False` measures nothing.
+        priced_as: The model to look up in the price lists, as `provider:name`, if `llm` does not report its name.
+        long_context_priced_as: Likewise for `long_context_llm`.
 
     Raises:
-        ConfigurationError: The parts can not work together (in the constructor; a `ValueError`).
-        ValidationError: A field is unknown or of the wrong type (in the constructor; pydantic's, a `ValueError`).
-        InputError: A call was given no question.
+        ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
+        ValidationError: A field is unknown or of the wrong type (raised by the constructor; pydantic's own).
+        InputError: The input of a call is not a question.
         ReplyError: The retriever, the documents or the model returned something of the wrong type.
     """
 
@@ -121,7 +124,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
     model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=True, extra="forbid", hide_input_in_errors=True)
 
-    if not TYPE_CHECKING:  # checkers see the fields
+    if not TYPE_CHECKING:  # type checkers take the signature from the fields
 
         def __init__(self, **fields: Any) -> None:
             try:
@@ -145,7 +148,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         elif isinstance(value, Runnable) or callable(value):
             return value
         msg = (
-            "documents must be a list of Documents, or a runnable or callable that is given "
+            "documents must be a list of Documents, or a runnable or callable that takes "
             "{**inputs, 'retrieved': [...]} and returns one"
         )
         raise ConfigurationError(msg)
@@ -159,14 +162,14 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         return value
 
     @model_validator(mode="after")
-    def _check_wall(self) -> Self:
+    def _check_scope(self) -> Self:
         if isinstance(self.documents, StoredDocuments):
             self.documents.behind(self.retriever, {})
         return self
 
     @model_validator(mode="after")
     def _load_prices(self) -> Self:
-        prices.price_lists()
+        prices.load_price_lists()
         return self
 
     @model_validator(mode="after")
@@ -189,25 +192,25 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         *,
         k: int = 5,
         source_key: str = "source",
-        filter: Any = None,  # noqa: A002 - the stores' own word
+        filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
         fetch: Fetch | None = None,
         **fields: Unpack[Fields],
     ) -> Self:
-        """Put a chain on a vector store: its chunks are retrieved, and put together to whole documents.
+        """Build a chain on a vector store: retrieve its chunks, and rebuild whole documents from them when needed.
 
         Args:
-            vectorstore: Holds the chunks.
+            vectorstore: The store that holds the chunks.
             llm: The model.
-            k: How many passages are retrieved.
-            source_key: As in `StoredDocuments`.
-            filter: What retriever and documents are limited to, as the store itself takes it.
-            docstore: As in `StoredDocuments`.
-            fetch: As in `StoredDocuments`.
+            k: The number of passages to retrieve.
+            source_key: The key of the metadata that names a chunk's document.
+            filter: Limits both the retriever and the documents, in the form that the store itself takes.
+            docstore: Holds original documents, as in `StoredDocuments`.
+            fetch: Lists the chunks of a document, as in `StoredDocuments`.
             **fields: More fields of the chain.
 
         Raises:
-            ConfigurationError: The parts can not work together.
+            ConfigurationError: The parts cannot work together.
         """
         search = {"k": k} if is_empty(filter) else {"k": k, "filter": filter}
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
@@ -216,7 +219,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @property
     @override
     def InputType(self) -> Any:
-        # The dict form alone: a union has no schema that `as_tool` accepts.
+        # Only the dict: `as_tool` accepts no schema of a union.
         return SelfRouteInput
 
     @property
@@ -251,7 +254,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
     @cached_property
     def names(self) -> ModelNames:
-        """What the models are called where they are paid for."""
+        """The names by which the models are priced."""
         return ModelNames(name_of)
 
     @property
@@ -275,7 +278,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def invoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
-        """Answer a question; `kwargs` go to the models of both steps."""
+        """Answer a question; `kwargs` are passed to the models of both steps."""
         config = ensure_config(config)
         manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
         try:
@@ -291,7 +294,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
-        """As `invoke`."""
+        """Do as `invoke` does, asynchronously."""
         config = ensure_config(config)
         fields = _run_fields(self, config)
         manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
@@ -308,9 +311,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def stream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
-        """Answer a question in chunks that add up to the output of `invoke`; closing it stops the model.
+        """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model.
 
-        Structured replies do not stream: with `answerability="structured"` the answer is one piece.
+        With `answerability="structured"` the answer comes in one piece.
         """
         inner: list[Generator[AddableDict, None, None]] = []
 
@@ -322,10 +325,10 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         outer: Any = self._transform_stream_with_config(iter([input]), transform, config, **kwargs)
         try:
-            for chunk in outer:  # noqa: UP028 - `yield from` would close the outer one first
+            for chunk in outer:  # noqa: UP028 - `yield from` would close `outer` first
                 yield chunk
         finally:
-            for chunks in inner:  # the model's run has to end before the chain's
+            for chunks in inner:  # the model's run has to end before that of the chain
                 chunks.close()
             outer.close()
 
@@ -333,7 +336,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     async def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
-        """As `stream`."""
+        """Do as `stream` does, asynchronously."""
         inner: list[AsyncGenerator[AddableDict, None]] = []
 
         async def once() -> AsyncIterator[Any]:
@@ -360,5 +363,5 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
 
 def _run_fields(chain: SelfRouteChain, config: RunnableConfig) -> dict[str, Any]:
-    """Take what names the chain's own run out of a config."""
+    """Return the name and id of the chain's own run, and remove the id from the config."""
     return {"name": config.get("run_name") or chain.get_name(), "run_id": config.pop("run_id", None)}

@@ -1,4 +1,4 @@
-"""LangChain's words <-> the core's: inputs, messages, errors."""
+"""Convert between LangChain and the core: inputs, messages, errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OUTPUT_KEYS = frozenset({"retrieved", "context", "answer", "route", "answerable"
 
 
 def inputs_of(given: Any) -> dict[str, Any]:
-    """Make the input of a chain a dict with the question under `input`.
+    """Return the input of a chain as a dict with the question under `input`.
 
-    Keys that the output has too are left out: they come back when a LangGraph state is fed in again.
+    Keys of the output are left out: they are there if the state of a LangGraph graph is passed in again.
 
     Raises:
-        InputError: It is no question.
+        InputError: The input is not a question.
     """
     if isinstance(given, str):
         return {"input": given}
@@ -36,10 +36,10 @@ def inputs_of(given: Any) -> dict[str, Any]:
 
 
 def text_of(message: Any) -> str:
-    """The text of what a model returned: a message, a chunk of one, or a string.
+    """Return the text of what a model returned: a message, a chunk of a message, or a string.
 
     Raises:
-        ReplyError: It is neither.
+        ReplyError: It is something else.
     """
     if isinstance(message, BaseMessage):
         content = message.content
@@ -51,5 +51,5 @@ def text_of(message: Any) -> str:
 
 
 def is_too_long(error: Exception) -> bool:
-    """Whether a model refused its prompt as too long, typed or in words."""
+    """Return whether an error means that a prompt was too long, by its type or by its message."""
     return isinstance(error, ContextOverflowError) or overflow.is_too_long(error)

@@ -1,4 +1,4 @@
-"""Reads the documents of the second step from whatever the chain was given."""
+"""Read the documents of the second step from whatever the chain was given as `documents`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]
     """Read the documents.
 
     Args:
-        source: A list of documents, or a runnable or callable that is given `given`.
+        source: A list of documents, or a runnable or callable that takes `given`.
         given: The chain's inputs and the `retrieved` passages.
-        config: The config of the run that reads; what the source runs becomes its child.
+        config: The config of the run that reads the documents; the source's own runs become its children.
 
     Returns:
         The documents, best first.
 
     Raises:
-        ReplyError: The source returned something else, or has to be awaited.
+        ReplyError: The source returned something else, or must be awaited.
     """
     if isinstance(source, list):
         return source
@@ -42,13 +42,13 @@ def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]
     if inspect.isawaitable(found):
         if inspect.iscoroutine(found):
             found.close()
-        msg = "documents is async: call ainvoke or astream, or give the chain a sync callable"
+        msg = "documents is async: call ainvoke or astream, or pass a sync callable"
         raise ReplyError(msg)
     return documents_of(found, "documents")
 
 
 async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Document]:
-    """As `read`; a sync callable runs in a thread, so that the event loop goes on."""
+    """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
     if isinstance(source, list):
         return source
     if isinstance(source, Runnable):
@@ -68,27 +68,31 @@ def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:
 
 
 def _within(config: RunnableConfig, call: Callable[[Given], Any], given: Given) -> Any:
-    """Call with the config in the context, where runnables inside look for their parent run."""
+    """Call with the config in the context, where runnables within look for their parent run."""
     with set_config_context(config) as context:
         return context.run(call, given)
 
 
 def documents_of(found: Any, what: str) -> list[Document]:
-    """Check that a part which the user supplied returned documents.
+    """Return what a component supplied by the user returned, as a list of documents.
+
+    Args:
+        found: What it returned.
+        what: The name of the component, for the error message.
 
     Raises:
-        ReplyError: It did not; the message names the part.
+        ReplyError: It returned something else.
     """
     return items_of(found, Document, what=f"{what} must return a list of Documents")
 
 
 def trimmed(document: Document, text: str) -> Document:
-    """Return a copy of a document with less text, marked so in `metadata["selfroute"]`."""
+    """Return a copy of a document with less text, marked as trimmed in `metadata["selfroute"]`."""
     label = {**original_label(), **label_of(document), "trimmed": True}
     return Document(page_content=text, metadata={**document.metadata, "selfroute": label}, id=document.id)
 
 
 def label_of(document: Document) -> Mapping[str, Any]:
-    """Return how a document was assembled, from `metadata["selfroute"]`; empty if somebody else uses that key."""
+    """Return how a document was assembled, from `metadata["selfroute"]`; empty if that is missing or not ours."""
     label = document.metadata.get("selfroute")
     return label if isinstance(label, Mapping) else {}

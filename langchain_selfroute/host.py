@@ -1,6 +1,6 @@
-"""What we use of LangChain and its integrations that is not public: all of it, in one place.
+"""Use those parts of LangChain and its integrations that are not public. All such uses are in this module.
 
-Where a package has changed, the answer is None: a model has no name, a store cannot be recognised.
+If a package has changed, nothing fails: a model has no known name, and a store is not recognised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 
 
 def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what LangChain's traces call a model when it is called with these options; empty if nobody knows."""
+    """Return the parameters by which LangChain's traces name a model called with these options; empty if unknown."""
     try:
         params: Mapping[str, Any] = model._get_ls_params(**options)  # noqa: SLF001
     except Exception:  # noqa: BLE001 - not every model has this, and some fail
@@ -52,5 +52,5 @@ def address_of(model: Any, names: Sequence[str]) -> str | None:
 
 
 def collection_id(vectorstore: Any) -> Any:
-    """Return the id of a Chroma store's collection, None if that cannot be seen."""
+    """Return the id of a Chroma store's collection; None if it cannot be found."""
     return getattr(getattr(vectorstore, "_collection", None), "id", None)

@@ -1,4 +1,4 @@
-"""`SelfRouteLedger`: adds up what the questions of chains took."""
+"""The `SelfRouteLedger`, which adds up the usage of chains."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from selfroute.usage.ledger import Ledger
 
 
 class SelfRouteLedger(Ledger, BaseCallbackHandler):
-    """Adds up what the questions of chains took, and what that saved: a callback handler.
+    """A callback handler that adds up the tokens, costs and times of questions, and what Self-Route saved.
 
-    Give it to a chain, or to whatever the chain is part of, as one of the `callbacks`: bound, with each call, or both.
-    It hears of a question once, when it is over, and takes no part in anything else.
+    Pass it in the `callbacks` of a chain, or of anything that the chain is part of: bound with `with_config`, with each
+    call, or both. Each question is counted once, when it is over. The ledger ignores all other events.
 
     Example:
         ```python
@@ -36,7 +36,7 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
         ```
     """
 
-    run_inline = True  # where the others run: it has nothing to do that would block
+    run_inline = True  # it never blocks, so it needs no thread of its own
 
     @property
     @override
@@ -75,12 +75,12 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
 
 
 def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
-    """What adds an entry to the ledgers among the handlers of a run, once to each; None if there is none."""
-    # Callbacks may hold one twice: bound, and given with the call.
+    """Return a function that adds an entry to each ledger among the handlers of a run; None if there is no ledger."""
+    # A ledger may be among them twice: bound to the chain, and passed with the call.
     ledgers = {handler for handler in handlers if isinstance(handler, SelfRouteLedger)}
 
-    def book(entry: Entry) -> None:
+    def record(entry: Entry) -> None:
         for ledger in ledgers:
             ledger.add(entry)
 
-    return book if ledgers else None
+    return record if ledgers else None

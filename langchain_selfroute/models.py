@@ -1,4 +1,4 @@
-"""What LangChain's models tell of themselves and of their calls: their names, their windows, what a call took."""
+"""Read what LangChain's models report: their names, their windows, and the usage of a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from langchain_selfroute.convert import text_of
 from langchain_selfroute.host import address_of, chosen_model, tracing_params
-from selfroute.usage.counts import StepUsage, reported
+from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
@@ -28,8 +28,8 @@ class MessageTally(Tally):
     """Collect the text and the token counts of one model call from its messages.
 
     Attributes:
-        name: The model's name, as the messages report it.
-        provider: The model's provider, likewise.
+        name: The name of the model, as the messages report it.
+        provider: The provider of the model, as the messages report it.
     """
 
     __slots__ = ("name", "provider")
@@ -40,7 +40,7 @@ class MessageTally(Tally):
         self.provider: Any = None
 
     def add(self, message: Any) -> str:
-        """Take a message or a chunk and return its text."""
+        """Add a message, or a chunk of one, and return its text."""
         text = text_of(message)
         self.text.append(text)
         if type(message) is str:
@@ -49,9 +49,9 @@ class MessageTally(Tally):
         if about and isinstance(about, Mapping):
             self.name = about.get("model_name") or self.name
             self.provider = about.get("model_provider") or self.provider
-        told = getattr(message, "usage_metadata", None)
-        if told and isinstance(told, Mapping):
-            counts = _counts(told)
+        reported = getattr(message, "usage_metadata", None)
+        if reported and isinstance(reported, Mapping):
+            counts = _counts(reported)
             self.counts = self.counts + counts if self.counts else counts
         return text
 
@@ -59,7 +59,7 @@ class MessageTally(Tally):
     def model(self, configured: PricedModel) -> PricedModel:
         answered = PricedModel.from_reported(self.name, self.provider)
         if answered.name is None or answered.name.startswith(configured.name or "\0"):
-            # Clients that build on another's report that one's provider.
+            # A client that builds on another client may report the other's provider.
             return PricedModel(
                 answered.name or configured.name, configured.provider or answered.provider, configured.url
             )
@@ -68,29 +68,29 @@ class MessageTally(Tally):
         return answered
 
 
-def _counts(told: Mapping[str, Any]) -> StepUsage:
-    about = told.get("input_token_details")
+def _counts(reported: Mapping[str, Any]) -> StepUsage:
+    about = reported.get("input_token_details")
     about = about if isinstance(about, Mapping) else {}
     written = sum(
-        # "cache_creation" does not hold the others, which Anthropic's models have in place of it
-        reported(about.get(key))
+        # Anthropic's models may report the others instead of "cache_creation"
+        as_count(about.get(key))
         for key in ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
     )
     return StepUsage(
-        reported(told.get("input_tokens")),
-        reported(told.get("output_tokens")),
-        reported(about.get("cache_read")),
+        as_count(reported.get("input_tokens")),
+        as_count(reported.get("output_tokens")),
+        as_count(about.get("cache_read")),
         cache_write_tokens=written,
     )
 
 
 def text_of_prompt(prompt: PromptValue) -> str:
-    """The text of a prompt."""
+    """Return the text of a prompt."""
     return "\n".join(_texts(prompt))
 
 
 def length_of(prompt: PromptValue) -> int:
-    """How many characters a prompt has."""
+    """Return the length of a prompt in characters."""
     return sum(map(len, _texts(prompt)))
 
 
@@ -100,7 +100,10 @@ def _texts(prompt: PromptValue) -> list[str]:
 
 
 def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple[Any, dict[str, Any]]:
-    """The model itself, within bindings, retries, fallbacks (the first), configurables and sequences; what is bound."""
+    """Return the model within bindings, retries, fallbacks, configurable fields and sequences, and the bound options.
+
+    Of several models with fallbacks it is the first.
+    """
     bound: dict[str, Any] = {}
     while True:
         if isinstance(model, RunnableBindingBase):
@@ -122,7 +125,7 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
 def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
 ) -> PricedModel:
-    """What a model is called, as far as it says so, when it is called with these options."""
+    """Return the name by which a model is priced if it is called with these options, as far as it reports one."""
     inside, bound = inside_of(model, config)
     params = tracing_params(inside, {**bound, **(options or {})})
     if not params:
@@ -143,8 +146,8 @@ def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -
     return window if isinstance(window, int) else None
 
 
-def say_why_estimated(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:
-    """Log how to have a model report what it took, if it is one that would, asked otherwise."""
+def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:
+    """Log how to make a model report its token counts, if it can."""
     inside, _ = inside_of(model, config)
     if getattr(inside, "stream_usage", True) in {None, False}:
         _say(type(inside).__name__)
@@ -153,8 +156,8 @@ def say_why_estimated(model: Runnable[Any, Any], config: RunnableConfig | None) 
 @cache
 def _say(kind: str) -> None:
     _logger.warning(
-        "%s reported no usage, so that it is estimated: of streamed replies %s(stream_usage=True) does, which is not "
-        "the default where a base_url is set",
+        "%s reported no token counts for a streamed reply, so they are estimated; use %s(stream_usage=True) to have "
+        "them reported, which is not the default if a base_url is set",
         kind,
         kind,
     )

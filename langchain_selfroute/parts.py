@@ -1,4 +1,4 @@
-"""What a call of a chain works with: a snapshot, so that a chain that is changed meanwhile does not change the call."""
+"""The parts of a chain that one call works with: a snapshot, so that changing the chain does not affect the call."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Parts:
         retriever: Finds the passages.
         models: The model of each step.
         prompts: The prompt of each step.
-        documents: What the whole documents are read from.
-        document_prompt: Formats each passage and document, None for only its text.
+        documents: Where the whole documents come from.
+        document_prompt: Formats each passage and document; None to use its text.
         settings: The options.
-        names: What the models are called where they are paid for.
-        estimate: What was learned about reading documents.
+        names: The names by which the models are priced.
+        estimate: What the chain has learned about the cost of reading documents.
     """
 
     retriever: Runnable[Any, Any]

@@ -1,4 +1,4 @@
-"""What a chain looks like from outside: the types of its input and output, and its graph."""
+"""The types of a chain's input and output, and the graph that LangChain draws of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from selfroute.settings import MeasureSavings
 
 
 class SelfRouteInput(TypedDict):
-    """What a chain takes; a bare string stands for `{"input": string}`, other keys pass through."""
+    """The input of a chain. A string stands for `{"input": string}`; other keys are passed through."""
 
     input: str
 
@@ -31,7 +31,7 @@ class Decision(TypedDict):
 
 
 class StepTokens(TypedDict):
-    """The tokens of one step, as the provider counted them."""
+    """The tokens of one step: the provider's counts, or estimates."""
 
     input_tokens: int
     output_tokens: int
@@ -39,7 +39,7 @@ class StepTokens(TypedDict):
 
 
 class Usage(TypedDict):
-    """What a question took. Money is US dollars as a decimal string."""
+    """The usage of a question. Amounts of money are decimal strings in US dollars."""
 
     rag: StepTokens | None
     long_context: StepTokens | None
@@ -53,17 +53,17 @@ class Usage(TypedDict):
 
 
 class SelfRouteOutput(TypedDict):
-    """What a chain returns, beside whatever else was passed in.
+    """The output of a chain, which also has the other keys of its input.
 
     Attributes:
         input: The question.
-        retrieved: The passages, on either route.
-        context: What the answer was read from: the passages, or the whole documents.
+        retrieved: The retrieved passages, on either route.
+        context: What the model answered from: the passages, or the whole documents.
         route: The step that produced the answer.
-        answer: The text; the refusal word if nothing held the answer.
+        answer: The text of the answer; the refusal word if no step answered.
         answerable: False if every step that ran declined.
         decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`.
-        usage: What both steps took, as plain JSON: tokens, money, savings.
+        usage: The usage of both steps, as plain JSON: tokens, costs and savings.
     """
 
     input: str
@@ -77,7 +77,7 @@ class SelfRouteOutput(TypedDict):
 
 
 class Fields(TypedDict, total=False):
-    """More fields of `SelfRouteChain`; see there."""
+    """The optional fields of `SelfRouteChain`, which documents them."""
 
     long_context_llm: Runnable[Any, Any] | None
     rag_prompt: BasePromptTemplate  # type: ignore[type-arg]
@@ -93,10 +93,10 @@ class Fields(TypedDict, total=False):
 
 
 def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any]) -> Graph:
-    """Draw the two steps and the way between them.
+    """Return a graph of the steps and the way between them.
 
     Args:
-        steps: What performs `retrieve`, `rag`, `read_documents` and `long_context`.
+        steps: The runnables that perform `retrieve`, `rag`, `read_documents` and `long_context`.
         start: The schema of the input.
         end: The schema of the output.
     """

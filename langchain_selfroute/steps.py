@@ -1,4 +1,4 @@
-"""Performs the flow's effects for one call of a chain, as runs of LangChain."""
+"""Perform the flow's effects for one call of a chain, as LangChain runs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Steps(Call[CallbackManagerForChainRun]):
     """Performs the effects for `invoke` and `stream`."""
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
-        """Ask the retriever, in a run of its own."""
+        """Call the retriever, in a child run."""
         return self._retrieved(self.parts.retriever.invoke(self._query(effect), self._child("retrieve")))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
-        """Ask the step's model; closing this hangs up."""
+        """Call the step's model; closing the generator stops the model."""
         model, prompt, config = self._prompt(effect)
         tally = MessageTally(whole=not self.streaming)
         with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
@@ -54,12 +54,12 @@ class Steps(Call[CallbackManagerForChainRun]):
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = documents.read(self._source(), self._given(), config)
-            taken = self._fit(effect)
+            context = self._fit(effect)
         except BaseException as error:
             run.on_chain_error(error)
             raise
         run.on_chain_end(self._summary())
-        return taken
+        return context
 
     def decided(self, effect: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
@@ -72,11 +72,11 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     """Performs the effects for `ainvoke` and `astream`."""
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
-        """As `Steps.retrieve`."""
+        """Do as `Steps.retrieve` does, asynchronously."""
         return self._retrieved(await self.parts.retriever.ainvoke(self._query(effect), self._child("retrieve")))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
-        """As `Steps.generate`."""
+        """Do as `Steps.generate` does, asynchronously."""
         model, prompt, config = self._prompt(effect)
         tally = MessageTally(whole=not self.streaming)
         with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
@@ -87,7 +87,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     async for message in messages:
                         yield tally.add(message)
                 except GeneratorExit:
-                    leaving, messages = messages, None  # closed there alone, though whoever waits be cancelled
+                    leaving, messages = messages, None  # `ahang_up` closes it, even if this task is cancelled
                     await ahang_up(leaving, waited=waiting.done)
                     raise
                 finally:
@@ -97,24 +97,24 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                 yield self._tallied(await model.ainvoke(prompt, config, **self.kwargs), tally)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
-        """As `Steps.read_documents`."""
+        """Do as `Steps.read_documents` does, asynchronously."""
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.too_long is None:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = await documents.aread(self._source(), self._given(), config)
             if effect.too_long is None and self._fits():
-                taken = self._fit(effect)
-            else:  # counting and trimming a long text may take a while: off the event loop
-                taken = await run_in_executor(None, self._fit, effect)
+                context = self._fit(effect)
+            else:  # counting and trimming a long text may block the event loop
+                context = await run_in_executor(None, self._fit, effect)
         except BaseException as error:
             await run.on_chain_error(error)
             raise
         await run.on_chain_end(self._summary())
-        return taken
+        return context
 
     async def adecided(self, effect: Decided) -> None:
-        """As `Steps.decided`."""
+        """Do as `Steps.decided` does, asynchronously."""
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

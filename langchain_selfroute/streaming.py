@@ -1,4 +1,4 @@
-"""What a chain streams: chunks that add up to its output."""
+"""Stream the output of a chain as chunks that add up to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfroute.flow import Decided
 
 
 def chunks_of(steps: Steps) -> Generator[AddableDict, None, None]:
-    """Run the flow and hand over its output: nothing before the route is known; closing this stops the model."""
+    """Run the flow and yield its output in chunks, the first when there is text; closing this stops the model."""
     decided: Decided | None = None
     with closing(stream(steps.flow(), steps)) as items:
         for item in items:
@@ -29,7 +29,7 @@ def chunks_of(steps: Steps) -> Generator[AddableDict, None, None]:
 
 
 async def achunks_of(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
-    """As `chunks_of`."""
+    """Do as `chunks_of` does, asynchronously."""
     decided: Decided | None = None
     async with aclosing(astream(steps.flow(), steps)) as items:
         async for item in items:

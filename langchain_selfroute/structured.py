@@ -1,4 +1,4 @@
-"""Asks LangChain's models for a structured report, and reads it as the text that a model would have written."""
+"""Ask LangChain's models for a structured report, and turn it into the text that a model would have written."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class Report(BaseModel):
 
 @cache
 def schema_length() -> int:
-    """Return by how many characters the schema makes a prompt longer, roughly: each provider words it differently."""
+    """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
     return len(json.dumps(Report.model_json_schema()))
 
 
 def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Runnable[Any, Any]:
-    """Return a model that is asked for the report, with what is bound around it still around it.
+    """Return a model that is asked for the report, within the same bindings, retries and fallbacks.
 
-    LangChain's bindings pass `with_structured_output` on to the model inside, and drop what they bind.
+    LangChain's own bindings would pass `with_structured_output` on to the model within, and drop what they bind.
 
     Args:
-        name: What the model is called.
+        name: The name of the chain's field, for error messages.
         model: A chat model, or bindings, retries, fallbacks or configurable fields around one.
-        config: The config of the call, for what is configurable.
+        config: The config of the call, which sets configurable fields.
 
     Returns:
-        A runnable whose replies `text_of` reads: dicts with `raw`, the message, and `parsed`, the report.
+        A runnable that returns dicts with `raw`, the message, and `parsed`, the report; `text_of` reads them.
 
     Raises:
         ConfigurationError: The model cannot be asked for a report.
@@ -64,24 +64,24 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
     try:
-        asked = ask and ask(Report)
+        reporting = ask and ask(Report)
     except NotImplementedError:
-        asked = None
-    if asked is None:
+        reporting = None
+    if reporting is None:
         msg = (
             f"answerability='structured' needs a chat model that has with_structured_output, alone or within bindings, "
-            f"retries or fallbacks; {name} is a {type(model).__name__}, which has none: use answerability='text'"
+            f"retries or fallbacks; {name} is a {type(model).__name__}, which lacks it: use answerability='text'"
         )
         raise ConfigurationError(msg)
-    if isinstance(asked, RunnableSequence) and isinstance(_inside(asked.first), BaseLanguageModel):
-        return _Unparsed(_unread(asked.first), reduce(or_, asked.steps[1:]))
+    if isinstance(reporting, RunnableSequence) and isinstance(_inside(reporting.first), BaseLanguageModel):
+        return _Unparsed(_unread(reporting.first), reduce(or_, reporting.steps[1:]))
     return cast("Runnable[Any, Any]", ask(Report, include_raw=True))
 
 
 class _Unparsed(Runnable[Any, Any]):
-    """A model without the parser of its replies, which is asked only where a reply cannot be read without it.
+    """A model that is run without the parser of its replies. The parser is used only if a reply cannot be read without.
 
-    It adds no run of its own: wrappers and tracers see the model, as they do where it writes text.
+    No run is added: wrappers and tracers see only the model, as they do when it writes text.
     """
 
     def __init__(self, model: Runnable[Any, Any], parser: Runnable[Any, Any]) -> None:
@@ -91,7 +91,7 @@ class _Unparsed(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         message, parsed = self.model.invoke(input, config, **kwargs), None
         if structured.report_in(_candidates(message)) is None:
-            with suppress(Exception):  # each provider's parser has errors of its own
+            with suppress(Exception):  # parsers of different providers raise different errors
                 parsed = self.parser.invoke(message, _unnamed(config))
         return {"raw": message, "parsed": parsed}
 
@@ -115,9 +115,9 @@ def _inside(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
 
 
 def _unread(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """Return the same model, without OpenAI's client reading the reply within the call, where an error costs the reply.
+    """Return the same model, but keep OpenAI's client from parsing the reply: an error there would lose it.
 
-    It reads only what it is given a class for, and sends the same either way.
+    The client parses replies only if it is given a class; a schema makes it send the same request.
     """
     if not isinstance(model, RunnableBindingBase) or model.kwargs.get("response_format") is not Report:
         return model
@@ -138,12 +138,12 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str) -> str:
         return raw
     text = structured.as_text(report, refusal=refusal)
     if not raw:
-        tally.text.append(text)  # so that it is counted where the model does not count
+        tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text
 
 
 def _candidates(message: Any, parsed: Any = None) -> list[Any]:
-    """Return where a report may be: in what was parsed, in the arguments of a tool call, in the text."""
+    """Return what may be a report: the parsed reply, the arguments of tool calls, and JSON in the text."""
     found = [parsed.model_dump() if isinstance(parsed, BaseModel) else parsed]
     if isinstance(message, AIMessage):
         found += [call["args"] for call in message.tool_calls]

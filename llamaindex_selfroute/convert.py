@@ -1,4 +1,4 @@
-"""LlamaIndex's words <-> the core's: models, prompts and nodes."""
+"""Convert between LlamaIndex and the core: models, prompts and nodes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import documents_in
 
-LABEL = "selfroute"  # the key in a document's metadata that says how it was come by
+LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
 
 Prompt: TypeAlias = "list[ChatMessage] | str"
 
 
 def checked_model(name: str, model: Any) -> None:
-    """Check a model.
+    """Check that a model can be used.
+
+    Args:
+        name: The name of the field, for error messages.
+        model: The model.
 
     Raises:
-        ConfigurationError: It is none of LlamaIndex's, or one that can only fill in a form.
+        ConfigurationError: It is not a LlamaIndex LLM, or it is a StructuredLLM.
     """
     if isinstance(model, StructuredLLM):
-        msg = f"{name} is a StructuredLLM, which can not write the refusal: give the model itself"
+        msg = f"{name} is a StructuredLLM, which cannot write the refusal: pass the LLM itself"
         raise ConfigurationError(msg)
     if not isinstance(model, LLM):
         msg = f"{name} must be a LlamaIndex LLM, not {type(model).__name__}"
@@ -37,15 +41,15 @@ def checked_model(name: str, model: Any) -> None:
 def checked_prompt(
     name: str, prompt: Any, *, variables: AbstractSet[str] = frozenset({"context_str", "query_str"})
 ) -> BasePromptTemplate:
-    """Check a prompt of the user's.
+    """Return a prompt that the user passed, checked.
 
     Args:
-        name: What it is called.
+        name: The name of the prompt, for error messages.
         prompt: The prompt.
-        variables: What has to be in it.
+        variables: The variables that it must have.
 
     Raises:
-        ConfigurationError: It is no prompt template, or lacks a variable.
+        ConfigurationError: It is not a prompt template, or lacks a variable.
     """
     if not isinstance(prompt, BasePromptTemplate):
         msg = f"{name} must be a PromptTemplate, not {type(prompt).__name__}"
@@ -65,7 +69,13 @@ def checked_prompt(
 
 
 def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | None, *, whole: bool) -> str:
-    """The nodes as a model reads them, with the metadata that they show to it; whole documents under their numbers."""
+    """Return the text of nodes as the model reads it, with the metadata that the nodes show to models.
+
+    Args:
+        nodes: The nodes.
+        template: Formats each node; None to use its own format.
+        whole: Whether the nodes are whole documents; several of them are numbered.
+    """
     if template is None:
         texts = [item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes]
         return documents_in(texts, [_name(item.node) for item in nodes]) if whole else "\n\n".join(texts)
@@ -82,7 +92,7 @@ def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | No
 
 
 def _name(node: BaseNode) -> str | None:
-    """A document's id, if somebody chose it: LlamaIndex makes UUIDs."""
+    """Return the id of a document if the user chose it; None for a UUID, which LlamaIndex generates."""
     try:
         UUID(node.node_id)
     except ValueError:
@@ -96,5 +106,5 @@ def _visible(item: NodeWithScore) -> dict[str, Any]:
 
 
 def text_of(prompt: Prompt) -> str:
-    """The text of a prompt."""
+    """Return the text of a prompt."""
     return prompt if isinstance(prompt, str) else "\n".join([message.content or "" for message in prompt])

@@ -1,4 +1,4 @@
-"""Reads the documents of the second step from whatever the engine was given."""
+"""Read the documents of the second step from whatever the engine was given as `documents`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Source: TypeAlias = "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBu
 
 
 def checked_documents(documents: Any) -> Source:
-    """Check the documents that an engine is given.
+    """Return the `documents` that an engine is given, checked.
 
     Raises:
         ConfigurationError: They are neither a list of Documents nor a callable, or the list is empty.
@@ -36,7 +36,7 @@ def checked_documents(documents: Any) -> Source:
         msg = "documents is empty: the second step would have nothing to read"
         raise ConfigurationError(msg)
     msg = (
-        "documents must be a list of Documents, or a callable, sync or async, that is given (nodes, query_bundle) and "
+        "documents must be a list of Documents, or a callable, sync or async, that takes (nodes, query_bundle) and "
         f"returns them; it is {type(documents).__name__}"
     )
     raise ConfigurationError(msg)
@@ -46,12 +46,12 @@ def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> 
     """Read the documents.
 
     Args:
-        source: A list of documents, or a callable that is given the nodes and the query.
-        nodes: What was retrieved, best first.
+        source: A list of documents, or a callable that takes the nodes and the query.
+        nodes: The retrieved nodes, best first.
         query: The query.
 
     Returns:
-        Copies of the documents, best first, each labelled with how it was come by.
+        Copies of the documents, best first, each labelled with how it was assembled.
 
     Raises:
         ReplyError: The source returned something else.
@@ -60,13 +60,13 @@ def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> 
         return _copies(source)
     found: Any = source(list(nodes), query)
     if inspect.isawaitable(found):
-        with ThreadPoolExecutor(1) as thread:  # there may be a loop running in this one
+        with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this thread
             found = thread.submit(copy_context().run, asyncio.run, _await(found)).result()
     return _copies(found)
 
 
 async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
-    """As `read`; a sync callable runs in a thread, so that the event loop goes on."""
+    """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
     if not callable(source):
         return _copies(source)
     if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
@@ -77,7 +77,7 @@ async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBund
 
 
 async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
-    """Call in a thread; a `StopIteration`, which no future can carry, is a `RuntimeError` there as in a generator."""
+    """Call a function in a thread; turn a `StopIteration`, which a future cannot carry, into a `RuntimeError`."""
 
     def guarded() -> Result:
         try:
@@ -99,12 +99,12 @@ def _copies(found: Any) -> list[NodeWithScore]:
 
 
 class WholeDocument(NodeWithScore):
-    """A document that was read whole, or as much of it as fits, among a response's `source_nodes`."""
+    """A document in the `source_nodes` of a response: the whole of it, or as much as fits the window."""
 
     @property
     @override
     def text(self) -> str:
-        """Its text; the host's own refuses a node that is no TextNode, which an answer from passages never has."""
+        """The text of the document. LlamaIndex's own property raises for nodes other than TextNodes."""
         return self.node.get_content()
 
     @override
@@ -113,7 +113,7 @@ class WholeDocument(NodeWithScore):
 
 
 def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
-    """A copy that says how the document was come by, out of the sight of models and embeddings."""
+    """Return a copy whose metadata says how the document was assembled, hidden from models and embeddings."""
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
     known = node.metadata.get(LABEL)
     how = {**original_label(), **(known if isinstance(known, Mapping) else {}), **label}
@@ -128,13 +128,13 @@ def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
 
 
 def is_trimmed(item: NodeWithScore) -> bool:
-    """Whether this is only a part of a document."""
+    """Return whether a document is only a part, since it was trimmed."""
     label = item.node.metadata.get(LABEL)
     return isinstance(label, Mapping) and bool(label.get("trimmed"))
 
 
 def trimmed(item: NodeWithScore, text: str) -> NodeWithScore:
-    """Return a copy of a document with less text, marked so in `metadata["selfroute"]`."""
+    """Return a copy of a document with less text, marked as trimmed in `metadata["selfroute"]`."""
     copy = labelled(item, trimmed=True)
     copy.node.set_content(text)
     return copy

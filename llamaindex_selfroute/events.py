@@ -1,4 +1,4 @@
-"""The events by which an engine tells its route and what a query took, and how events are sent."""
+"""The events that announce the route of a query, and its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfroute.usage.entry import Entry
 
 
 class SelfRouteDecisionEvent(BaseEvent):
-    """The route of a query is decided; nothing of the documents is read yet, and no text shown.
+    """The event that the route of a query is decided, sent before documents are read or text is shown.
 
     Example:
         ```python
@@ -30,7 +30,7 @@ class SelfRouteDecisionEvent(BaseEvent):
 
     Attributes:
         route: `"rag"` or `"long_context"`.
-        decision: Why, as in the response's metadata: `declined`, `signal`, `evidence`.
+        decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`.
     """
 
     route: str
@@ -38,12 +38,12 @@ class SelfRouteDecisionEvent(BaseEvent):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name by which handlers know the event."""
+        """Return the name by which handlers know the event."""
         return "SelfRouteDecisionEvent"
 
 
 class SelfRouteQueryEvent(BaseEvent):
-    """A query is over, however it ended; `SelfRouteLedger` adds these up.
+    """The event that a query is over, whatever its outcome. `SelfRouteLedger` adds these events up.
 
     Example:
         ```python
@@ -60,28 +60,28 @@ class SelfRouteQueryEvent(BaseEvent):
         ```
 
     Attributes:
-        entry: What it took, and how it ended: `outcome`, `usage`, `seconds`, `route` and so on, and no text.
+        entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route` and more.
     """
 
     entry: Entry
 
     @classmethod
     def class_name(cls) -> str:
-        """The name by which handlers know the event."""
+        """Return the name by which handlers know the event."""
         return "SelfRouteQueryEvent"
 
 
-def is_heard(dispatcher: Dispatcher) -> bool:
-    """Whether somebody listens."""
-    at: Dispatcher | None = dispatcher
-    while at:
-        if any(type(handler) is not NullEventHandler for handler in at.event_handlers):
+def has_listener(dispatcher: Dispatcher) -> bool:
+    """Return whether anybody handles the events of a dispatcher."""
+    current: Dispatcher | None = dispatcher
+    while current:
+        if any(type(handler) is not NullEventHandler for handler in current.event_handlers):
             return True
-        at = at.parent if at.propagate else None
+        current = current.parent if current.propagate else None
     return False
 
 
 def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:
-    """Send an event, which is made only if somebody listens."""
-    if is_heard(dispatcher):
+    """Send an event; it is created only if anybody handles it."""
+    if has_listener(dispatcher):
         dispatcher.event(event(**fields))

@@ -1,7 +1,7 @@
-"""What we use of LlamaIndex that is not public: all of it, in one place.
+"""Use those parts of LlamaIndex that are not public. All such uses are in this module.
 
-Nothing here can fail at import. Where LlamaIndex has changed, a `ConfigurationError` names the versions that are
-supported; what limits a retriever's access is reported as unknown, and then nothing unverified is read.
+Nothing here can fail at import. If LlamaIndex has changed, a `ConfigurationError` names the supported versions, or the
+filter of a retriever is reported as unknown, so that nothing unverified is read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Search:
     """How a `VectorIndexRetriever` searches.
 
     Attributes:
-        filters: What the metadata of nodes have to meet.
-        documents: The only documents that are searched, None for all.
-        nodes: The only nodes that are searched, None for all.
-        indexed: The ids of all nodes that the index knows by name.
-        options: The names of further arguments for the vector store.
+        filters: The filters that nodes have to meet.
+        documents: The ids of the only documents that are searched; None for all.
+        nodes: The ids of the only nodes that are searched; None for all.
+        indexed: The ids of all nodes that the index knows.
+        options: The names of other arguments for the vector store.
     """
 
     filters: MetadataFilters | None
@@ -41,8 +41,8 @@ class Search:
 
 
 def search_of(retriever: BaseRetriever) -> Search | None:
-    """Return how a retriever searches; None if that cannot be seen."""
-    if type(retriever) is not VectorIndexRetriever:  # a subclass may search in a way of its own
+    """Return how a retriever searches; None if that is unknown."""
+    if type(retriever) is not VectorIndexRetriever:  # a subclass may have a search of its own
         return None
     try:
         return Search(
@@ -57,20 +57,20 @@ def search_of(retriever: BaseRetriever) -> Search | None:
 
 
 def index_of(retriever: Any) -> Any:
-    """Return the index that a retriever searches, None if that cannot be seen."""
+    """Return the index that a retriever searches; None if that is unknown."""
     return getattr(retriever, "_index", None)
 
 
 def vector_store_of(retriever: Any) -> Any:
-    """Return the vector store that a retriever searches, None if that cannot be seen."""
+    """Return the vector store that a retriever searches; None if that is unknown."""
     return getattr(retriever, "_vector_store", None)
 
 
 def metadata_test(filters: MetadataFilters) -> Callable[[Mapping[str, Any]], bool]:
-    """Return LlamaIndex's own test of metadata against one filter.
+    """Return LlamaIndex's own function that tests metadata against filters.
 
     Raises:
-        ConfigurationError: This version of LlamaIndex has no such test.
+        ConfigurationError: This version of LlamaIndex does not have it.
     """
     make = getattr(simple, "build_metadata_filter_fn", None) or getattr(simple, "_build_metadata_filter_fn", None)
     if make is None:
@@ -80,12 +80,12 @@ def metadata_test(filters: MetadataFilters) -> Callable[[Mapping[str, Any]], boo
 
 
 def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) -> list[ChatMessage] | str:
-    """Fill a template in as `llm.predict` does, with the model's system prompt and its wrappers.
+    """Return the prompt that `llm.predict` would send, with the model's system prompt and its wrappers.
 
     `predict` itself returns only text, without token counts.
 
     Raises:
-        ConfigurationError: This version of LlamaIndex does not format prompts in a known way.
+        ConfigurationError: This version of LlamaIndex formats prompts in an unknown way.
     """
     chat = llm.metadata.is_chat_model
     form = getattr(llm, "_get_messages" if chat else "_get_prompt", None)
@@ -96,11 +96,11 @@ def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) 
 
 
 def report_options(llm: Any, report: type) -> dict[str, Any]:
-    """Return the options by which a model of OpenAI's kind keeps to a schema; empty if it cannot, or will not say."""
+    """Return the options that make an OpenAI-like model keep to a schema; empty if it has none."""
     wanted, prepare = (getattr(llm, name, None) for name in ("_should_use_structure_outputs", "_prepare_schema"))
     return dict(prepare({}, report)) if wanted and prepare and wanted() else {}
 
 
 def _refuse(what: str) -> NoReturn:
-    msg = f"LlamaIndex has changed {what}; this version of selfroute supports {_SUPPORTED}"
+    msg = f"LlamaIndex has changed {what}; use {_SUPPORTED}, which this version of selfroute supports"
     raise ConfigurationError(msg)

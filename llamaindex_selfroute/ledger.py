@@ -1,4 +1,4 @@
-"""`SelfRouteLedger`: adds up what the queries of engines took."""
+"""The `SelfRouteLedger`, which adds up the usage of engines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from selfroute.usage.ledger import Ledger
 
 
 class SelfRouteLedger(Ledger, BaseEventHandler):
-    """Adds up what the queries of engines took, and what that saved: an event handler.
+    """An event handler that adds up the tokens, costs and times of queries, and what Self-Route saved.
 
-    Add it to the root dispatcher, and it hears of all engines and synthesizers.
+    Add it to LlamaIndex's root dispatcher to count the queries of all engines and synthesizers. Each query is counted
+    once, when it is over. The ledger ignores all other events.
 
     Example:
         ```python
@@ -46,12 +47,12 @@ class SelfRouteLedger(Ledger, BaseEventHandler):
     @classmethod
     @override
     def class_name(cls) -> str:
-        """The name by which dispatchers know the handler."""
+        """Return the name by which dispatchers know the handler."""
         return "SelfRouteLedger"
 
     @override
     def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        """Add a query that is over; each event once, though the ledger was added twice, as a notebook's cell does."""
+        """Add a query that is over; only once if the ledger was added twice, as by running a notebook's cell again."""
         if isinstance(event, SelfRouteQueryEvent) and event.id_ != getattr(self._last, "id", None):
-            self._last.id = event.id_  # a dispatcher tells its handlers one after the other, in one thread
+            self._last.id = event.id_  # a dispatcher calls its handlers one after the other, in one thread
             self.add(event.entry)

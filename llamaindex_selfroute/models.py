@@ -1,4 +1,4 @@
-"""Asks LlamaIndex's models, and counts what they took."""
+"""Call LlamaIndex's models, and read what they report: their names and the usage of a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
-from selfroute.usage.counts import StepUsage, reported
+from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
@@ -24,22 +24,22 @@ _logger = logging.getLogger(__name__)
 
 
 def ask(llm: LLM, prompt: Prompt) -> Response:
-    """Ask for a whole reply."""
+    """Return the reply of a model as a whole."""
     return llm.complete(prompt, formatted=True) if isinstance(prompt, str) else llm.chat(prompt)
 
 
 async def aask(llm: LLM, prompt: Prompt) -> Response:
-    """As `ask`."""
+    """Do as `ask` does, asynchronously."""
     return await llm.acomplete(prompt, formatted=True) if isinstance(prompt, str) else await llm.achat(prompt)
 
 
 def ask_stream(llm: LLM, prompt: Prompt) -> Generator[Response, None, None]:
-    """Ask for a reply in pieces."""
+    """Return the reply of a model as a stream of pieces."""
     return llm.stream_complete(prompt, formatted=True) if isinstance(prompt, str) else llm.stream_chat(prompt)
 
 
 async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Response, None]:
-    """As `ask_stream`."""
+    """Do as `ask_stream` does, asynchronously."""
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
     return await llm.astream_chat(prompt)
@@ -49,7 +49,7 @@ class ResponseTally(Tally):
     """Collect the text and the token counts of one model call from its responses.
 
     Attributes:
-        last: The last response that has counts, or else the last one.
+        last: The last response that has token counts; if none has any, the last response.
     """
 
     __slots__ = ("last",)
@@ -59,15 +59,15 @@ class ResponseTally(Tally):
         self.last: Response | None = None
 
     def add(self, reply: Response) -> str:
-        """Take a whole reply and return its text."""
+        """Add a whole reply and return its text."""
         self.last = reply
         text = (reply.message.content if isinstance(reply, ChatResponse) else reply.text) or ""
         self.text.append(text)
         return text
 
     def add_piece(self, chunk: Response) -> str:
-        """Take a piece of a reply and return its text."""
-        # Providers count up to here in every piece, or once near the end.
+        """Add a piece of a reply and return its text."""
+        # Providers report the counts so far with every piece, or the total once near the end.
         if self.last is None or _PROMPT in chunk.additional_kwargs or _PROMPT not in self.last.additional_kwargs:
             self.last = chunk
         text = chunk.delta or ""
@@ -90,10 +90,10 @@ class ResponseTally(Tally):
 
 
 def name_of(llm: LLM) -> PricedModel:
-    """What a model is called, as far as it says so; its provider goes by the package that it is of."""
+    """Return the name by which a model is priced, as far as it reports one; its package names the provider."""
     try:
         name: Any = llm.metadata.model_name
-    except Exception:  # noqa: BLE001 - some fail if they do not know a name
+    except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
         name = getattr(llm, "model", None)
     return PricedModel.from_reported(name, _package(type(llm)), getattr(llm, "api_base", None))
 
@@ -102,11 +102,11 @@ def name_of(llm: LLM) -> PricedModel:
 def _package(kind: type[LLM]) -> str | None:
     modules = (base.__module__ for base in kind.__mro__)
     packages = [name.removeprefix(_PACKAGES).split(".")[0] for name in modules if name.startswith(_PACKAGES)]
-    return next((name for name in packages if name != "openai_like"), None)  # that is anybody's who speaks as OpenAI
+    return next((name for name in packages if name != "openai_like"), None)  # any provider with OpenAI's protocol
 
 
-def say_why_estimated(llm: LLM) -> None:
-    """Log how to have a model report what it took, if it is one that would, asked otherwise."""
+def log_missing_usage(llm: LLM) -> None:
+    """Log how to make a model report its token counts, if it can."""
     if "openai" in (_package(type(llm)) or ""):
         _say(type(llm).__name__)
 
@@ -114,36 +114,36 @@ def say_why_estimated(llm: LLM) -> None:
 @cache
 def _say(kind: str) -> None:
     _logger.warning(
-        "%s reported no usage, so that it is estimated: of streamed replies it does with "
-        'additional_kwargs={"stream_options": {"include_usage": True}}',
+        "%s reported no token counts for a streamed reply, so they are estimated; use "
+        'additional_kwargs={"stream_options": {"include_usage": True}} to have them reported',
         kind,
     )
 
 
 def _counts(reply: Response) -> StepUsage | None:
-    told = reply.additional_kwargs
-    read, written = told.get(_PROMPT), told.get("completion_tokens")
+    reported = reply.additional_kwargs
+    read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
         try:
             read, written = get_tokens_from_response(reply)
-        except (TypeError, ValueError):  # it wants a mapping for `raw`
+        except (TypeError, ValueError):  # it accepts only a mapping as `raw`
             return None
-    if not reported(read):
+    if not as_count(read):
         return None
     usage, gemini = _look(reply.raw, "usage"), _look(reply.raw, "usage_metadata")
-    cached = reported(_look(usage, "prompt_tokens_details", "cached_tokens"))
-    # Anthropic does not count these among the others.
-    from_cache, to_cache = (reported(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
+    cached = as_count(_look(usage, "prompt_tokens_details", "cached_tokens"))
+    # Anthropic does not include these in the input tokens.
+    from_cache, to_cache = (as_count(_look(usage, f"cache_{kind}_input_tokens")) for kind in ("read", "creation"))
     return StepUsage(
-        reported(read) + from_cache + to_cache,
-        reported(written) + reported(_look(gemini, "thoughts_token_count")),
-        cached or from_cache or reported(_look(gemini, "cached_content_token_count")),
+        as_count(read) + from_cache + to_cache,
+        as_count(written) + as_count(_look(gemini, "thoughts_token_count")),
+        cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
         cache_write_tokens=to_cache,
     )
 
 
 def _cut_short(reply: Response) -> bool:
-    """Whether Gemini went on counting: LlamaIndex drops a last chunk that has no text."""
+    """Return whether Gemini's final counts are missing: LlamaIndex drops a last chunk without text."""
     raw = reply.raw
     return isinstance(raw, dict) and "finish_reason" in raw and raw["finish_reason"] is None
 

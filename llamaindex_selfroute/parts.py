@@ -1,4 +1,4 @@
-"""What a query works with: a snapshot, so that a synthesizer that is changed meanwhile does not change the query."""
+"""The parts of a synthesizer that one query works with: a snapshot, so that later changes do not affect the query."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Parts:
     Attributes:
         models: The model of each step.
         prompts: The prompt of each step.
-        documents: What the whole documents are read from.
-        document_prompt: Formats each node and document, None for how the node itself shows to a model.
-        streaming: Whether to answer in pieces. Chat engines switch it back before a stream is read.
+        documents: Where the whole documents come from.
+        document_prompt: Formats each node and document; None to use the node's own format.
+        streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
         settings: The options.
-        names: What the models are called where they are paid for.
-        estimate: What was learned about reading documents.
+        names: The names by which the models are priced.
+        estimate: What the synthesizer has learned about the cost of reading documents.
     """
 
     models: Mapping[Route, LLM]

@@ -1,4 +1,4 @@
-"""`SelfRouteQueryEngine`: a `RetrieverQueryEngine` around the synthesizer."""
+"""The `SelfRouteQueryEngine`: a `RetrieverQueryEngine` around the synthesizer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ _CHOOSING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
-_DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {"streaming": False}  # all others are None
+_DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
+    "streaming": False
+}  # the default of all other fields is None
 
 
 class Fields(SynthesizerFields, total=False):
-    """More keyword arguments of `SelfRouteQueryEngine`; see there."""
+    """The optional keyword arguments of `SelfRouteQueryEngine`, which documents them."""
 
     node_postprocessors: list[BaseNodePostprocessor] | None
     callback_manager: CallbackManager | None
@@ -41,7 +43,9 @@ class Fields(SynthesizerFields, total=False):
 class SelfRouteQueryEngine(RetrieverQueryEngine):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
-    A `RetrieverQueryEngine` around a `SelfRouteSynthesizer`, which see for what a response holds and for the fields.
+    It is a `RetrieverQueryEngine` with a `SelfRouteSynthesizer`: the model answers from the retrieved nodes, or writes
+    the refusal word if they do not hold the answer. Only if it declines is it given the whole documents, in a second
+    step. `SelfRouteSynthesizer` describes the response and the fields.
 
     Example:
         ```python
@@ -59,7 +63,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         ```
     """
 
-    def __init__(  # noqa: PLR0913 - the host's, and the two parts that are always given
+    def __init__(  # noqa: PLR0913 - LlamaIndex's arguments, documents and llm
         self,
         retriever: BaseRetriever,
         response_synthesizer: SelfRouteSynthesizer | None = None,
@@ -70,16 +74,17 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         llm: LLM | None = None,
         **fields: Unpack[SynthesizerFields],
     ) -> None:
-        """Configure.
+        """Build an engine from its parts.
 
         Args:
-            retriever: Finds the nodes of the first step.
-            response_synthesizer: Holds the documents, the models and all other fields, in place of those below.
-            node_postprocessors: Applied to what was retrieved.
-            callback_manager: Set on both models too, unless a synthesizer is given.
-            documents: As in `SelfRouteSynthesizer`.
+            retriever: Retrieves the nodes of the first step.
+            response_synthesizer: A synthesizer that holds the documents, the models and all other fields, instead of
+                those below.
+            node_postprocessors: Applied to the retrieved nodes.
+            callback_manager: The callback manager of the engine. Unless a synthesizer is passed, both models get it.
+            documents: Where the whole documents come from, as in `SelfRouteSynthesizer`.
             llm: The model; `Settings.llm` if None.
-            **fields: More fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
+            **fields: Other fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
                 `document_prompt`, `refusal`, `answerability`, `max_context_tokens`, `token_counter`,
                 `measure_savings`, `priced_as`, `long_context_priced_as`, `streaming`.
 
@@ -93,7 +98,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         else:
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
-        synthesizer = self._behind(synthesizer, retriever, node_postprocessors or ())
+        synthesizer = self._scoped(synthesizer, retriever, node_postprocessors or ())
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
     @classmethod
@@ -121,19 +126,20 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         llm: LLM | None = None,
         **fields: Unpack[Fields],
     ) -> Self:
-        """Put an engine on an index, in place of `index.as_query_engine()`.
+        """Build an engine on an index, instead of `index.as_query_engine()`.
 
         Args:
             index: The index.
-            similarity_top_k: How many nodes are retrieved.
-            filters: What retriever and documents are limited to.
-            documents: As in the constructor; `StoredDocuments(index)` if None: those that were hit, out of the index.
+            similarity_top_k: The number of nodes to retrieve.
+            filters: Limits both the retriever and the documents.
+            documents: Where the whole documents come from. If None, `StoredDocuments(index)` reads those behind the
+                retrieved nodes from the index.
             llm: The model; `Settings.llm` if None.
-            **fields: As in the constructor.
+            **fields: Other fields, as in the constructor.
 
         Raises:
-            ConfigurationError: The index's vector store keeps the text and can not list nodes: give `documents`. Or
-                its retriever does not mind filters, and there are some.
+            ConfigurationError: The index keeps its nodes in a vector store that cannot list them, so `documents` must
+                be passed; or there are filters, and the index's retriever ignores filters.
         """
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
@@ -146,25 +152,25 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
         """Return the same engine over another retriever."""
-        engine = copy(self)  # not a call of the class: a subclass may be made of other parts
+        engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
         synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
-        engine._response_synthesizer = self._behind(synthesizer, retriever, self._node_postprocessors)  # noqa: SLF001
+        engine._response_synthesizer = self._scoped(synthesizer, retriever, self._node_postprocessors)  # noqa: SLF001
         return engine
 
-    def _behind(
+    def _scoped(
         self,
         synthesizer: SelfRouteSynthesizer,
         retriever: BaseRetriever,
         postprocessors: Sequence[BaseNodePostprocessor],
     ) -> SelfRouteSynthesizer:
-        # A subclass that chooses nodes in a way of its own may hide some.
+        # A subclass that selects nodes itself may hide some.
         own, host = ([unwrap(getattr(kind, name)) for name in _CHOOSING] for kind in (type(self), RetrieverQueryEngine))
         return synthesizer.behind(retriever if own == host else None, postprocessors)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return self._response_synthesizer._get_prompts()  # noqa: SLF001 - the host's way
+        return self._response_synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex's own engine does
 
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
@@ -172,12 +178,12 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
-    """Check that a synthesizer is one of ours, and is not given fields beside it that it holds itself."""
+    """Check the type of a synthesizer, and that no field that it holds is passed beside it."""
     if not isinstance(synthesizer, SelfRouteSynthesizer):
         msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
         raise ConfigurationError(msg)
     if fields["llm"] is synthesizer.llm:
-        del fields["llm"]  # the host's own engines are given it as well
+        del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
     twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
     if twice:
         msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"

@@ -1,4 +1,4 @@
-"""What an engine returns: whole, streamed, streamed and awaited."""
+"""Build the responses of an engine: whole, streamed, or streamed asynchronously."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ More = Iterable[NodeWithScore]
 
 
 def whole(steps: Steps, more: More) -> Response:
-    """Answer at once.
+    """Return the whole answer.
 
     Args:
-        steps: Who performs the effects of the query.
-        more: Nodes to be listed as sources too.
+        steps: Performs the effects of the query.
+        more: Other nodes to list as sources.
     """
     return _response(run(steps.flow(), steps), steps, more)
 
 
 async def awhole(steps: Steps, more: More) -> Response:
-    """As `whole`."""
+    """Do as `whole` does, asynchronously."""
     return _response(await arun(steps.flow(), steps), steps, more)
 
 
@@ -37,14 +37,14 @@ def _response(answer: Answer, steps: Steps, more: More) -> Response:
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
-    """Answer in pieces. Route and sources are known when this returns; what goes wrong until then is raised here."""
+    """Return a stream of the answer. Its first text, and so its route and sources, are known when this returns."""
     items = stream(steps.flow(), steps)
     decided, first = cast("Decided", next(items)), cast("str", next(items))
-    metadata = _opening(decided, first, steps)
-    return StreamingResponse(_poured(first, items, steps, metadata), [*steps.context, *more], metadata)
+    metadata = _first_metadata(decided, first, steps)
+    return StreamingResponse(_text_stream(first, items, steps, metadata), [*steps.context, *more], metadata)
 
 
-def _poured(
+def _text_stream(
     first: str, items: Generator[Item, None, None], steps: Steps, metadata: dict[str, Any]
 ) -> Generator[str, None, None]:
     try:
@@ -58,9 +58,10 @@ def _poured(
 
 
 def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
-    """Answer in pieces, and ask only when the first is asked for: tools drain a stream in another event loop.
+    """Return an async stream of the answer. The model is called only when the first piece is requested.
 
-    Until then the metadata holds `retrieved` alone and the sources are empty; both are filled in place.
+    LlamaIndex's tools read a stream in another event loop than the one it was created in. Until the first piece, the
+    metadata has only `retrieved` and there are no sources; then both are filled in place.
     """
     sources: list[NodeWithScore] = []
     metadata: dict[str, Any] = {"retrieved": _retrieved(steps)}
@@ -69,7 +70,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
         items = astream(steps.flow(), steps)
         try:
             decided, first = cast("Decided", await anext(items)), cast("str", await anext(items))
-            metadata.update(_opening(decided, first, steps))
+            metadata.update(_first_metadata(decided, first, steps))
             sources[:] = [*steps.context, *more]
             yield first
             async for item in items:
@@ -84,7 +85,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
 
 
 class ClosingStreamingResponse(AsyncStreamingResponse):
-    """An `AsyncStreamingResponse` whose reader can leave: closing `async_response_gen()` stops the model."""
+    """An `AsyncStreamingResponse` that can be stopped: closing `async_response_gen()` stops the model."""
 
     @override
     async def async_response_gen(self) -> AsyncGenerator[str, None]:
@@ -96,8 +97,8 @@ class ClosingStreamingResponse(AsyncStreamingResponse):
             await self.response_gen.aclose()
 
 
-def _opening(decided: Decided, first: str, steps: Steps) -> dict[str, Any]:
-    # The first text of an answer is never the bare refusal: that would decline.
+def _first_metadata(decided: Decided, first: str, steps: Steps) -> dict[str, Any]:
+    # The first text of an answer is never the refusal alone: that would decline.
     return _metadata(decided, steps, answerable=decided.route == "rag" or first != steps.refusal)
 
 

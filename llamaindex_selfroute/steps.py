@@ -1,4 +1,4 @@
-"""Performs the flow's effects for one query, with LlamaIndex's models and events."""
+"""Perform the flow's effects for one query, with LlamaIndex's models and events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, host, models, structured
 from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, is_heard, send
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Parts
@@ -29,23 +29,23 @@ dispatcher = get_dispatcher(__name__)
 
 
 class Steps(BaseSteps[NodeWithScore]):
-    """Performs the effects of one query, for both loops.
+    """Performs the effects of one query, for both drivers.
 
-    Retrieval has been done when a synthesizer is called: `Retrieve` is answered with the nodes it was given.
+    The nodes have been retrieved before a synthesizer is called, so `Retrieve` simply returns them.
     """
 
     def __init__(
         self, parts: Parts, query: QueryBundle, *, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]
     ) -> None:
-        """Start.
+        """Prepare to answer a query.
 
         Args:
             parts: The models, prompts, documents and options.
             query: The query.
-            nodes: What was retrieved, best first.
-            words: More variables for the prompts.
+            nodes: The retrieved nodes, best first.
+            words: Other variables of the prompts.
         """
-        record = self._record if is_heard(dispatcher) else None
+        record = self._record if has_listener(dispatcher) else None
         super().__init__(parts.settings, estimate=parts.estimate, record=record, retrieves=False)
         self.parts, self.query, self.words = parts, query, words
         self.passages: list[NodeWithScore] = list(nodes)
@@ -73,7 +73,7 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def _window(self) -> int | None:
         window = self.parts.models["long_context"].metadata.context_window
-        # The default is no evidence, nor is the -1 by which some models say that they do not know.
+        # A model that does not know its window has LlamaIndex's default, or -1.
         return None if window == DEFAULT_CONTEXT_WINDOW or window <= 0 else window
 
     @override
@@ -87,17 +87,17 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def _log_missing_usage(self, step: Route) -> None:
         if self.streaming and not self.settings.structured:
-            models.say_why_estimated(self.parts.models[step])
+            models.log_missing_usage(self.parts.models[step])
 
     def _record(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
-        """Return the nodes."""
+        """Return the nodes that were retrieved already."""
         return self.passages
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
-        """As `retrieve`."""
+        """Do as `retrieve` does, asynchronously."""
         return self.retrieve(effect)
 
     def decided(self, effect: Decided) -> None:
@@ -106,7 +106,7 @@ class Steps(BaseSteps[NodeWithScore]):
         send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self._span)
 
     async def adecided(self, effect: Decided) -> None:
-        """As `decided`."""
+        """Do as `decided` does, asynchronously."""
         self.decided(effect)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
@@ -116,16 +116,16 @@ class Steps(BaseSteps[NodeWithScore]):
         return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
-        """As `read_documents`."""
+        """Do as `read_documents` does, asynchronously."""
         if effect.too_long is None:
             self.read = await documents.aread(self.parts.documents, self.passages, self.query)
             if self._fits():
                 return self._fit(effect)
-        # Counting and trimming a long text may take a while: off the event loop.
+        # Counting and trimming a long text may block the event loop.
         return await documents.in_thread(self._fit, effect)
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
-        """Ask the step's model; closing this hangs up, as far as its package allows."""
+        """Call the step's model; closing the generator stops the model, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
@@ -142,7 +142,7 @@ class Steps(BaseSteps[NodeWithScore]):
                 yield tally.add(models.ask(llm, prompt))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
-        """As `generate`; closing this stops the model."""
+        """Do as `generate` does, asynchronously; closing the generator stops the model."""
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
@@ -154,7 +154,7 @@ class Steps(BaseSteps[NodeWithScore]):
                     async for chunk in chunks:
                         yield tally.add_piece(chunk)
                 except GeneratorExit:
-                    await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex closes no request
+                    await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex does not close requests
                     raise
             else:
                 yield tally.add(await models.aask(llm, prompt))

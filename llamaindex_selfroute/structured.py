@@ -1,6 +1,6 @@
-"""Asks LlamaIndex's models to fill a report in, and reads it as text.
+"""Ask LlamaIndex's models for a structured report, and turn it into the text that a model would have written.
 
-As `structured_predict` does, but the reply itself is kept: its token counts, and its text where it is no report.
+This works like `structured_predict`, but keeps the reply itself: its token counts, and its text if it is not a report.
 """
 
 from __future__ import annotations
@@ -33,44 +33,46 @@ class Report(BaseModel):
 
 @cache
 def schema_length() -> int:
-    """How many characters a prompt grows by, roughly: each provider words it in a way of its own."""
+    """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
     return len(json.dumps(Report.model_json_schema()))
 
 
 def ask(llm: LLM, prompt: Prompt) -> Response:
-    """Ask for a report: through the model's own format of replies, as a call of a function, or else in words."""
+    """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
     if not isinstance(prompt, str):
         if options := host.report_options(llm, Report):
             return llm.chat(prompt, **options)
-        if _calls(llm):
+        if _can_call_functions(llm):
             return llm.chat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
-    return models.ask(llm, _in_words(prompt))
+    return models.ask(llm, _with_instruction(prompt))
 
 
 async def aask(llm: LLM, prompt: Prompt) -> Response:
-    """As `ask`."""
+    """Do as `ask` does, asynchronously."""
     if not isinstance(prompt, str):
         if options := host.report_options(llm, Report):
             return await llm.achat(prompt, **options)
-        if _calls(llm):
+        if _can_call_functions(llm):
             return await llm.achat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
-    return await models.aask(llm, _in_words(prompt))
+    return await models.aask(llm, _with_instruction(prompt))
 
 
-def _calls(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
+def _can_call_functions(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
     calls = isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model
     return calls and llm.pydantic_program_mode != PydanticProgramMode.LLM
 
 
-def _in_words(prompt: Prompt) -> Prompt:
+def _with_instruction(prompt: Prompt) -> Prompt:
     words = _Words(Report)
     if isinstance(prompt, str):
         return words.format(prompt)
-    return words.format_messages([message.model_copy(deep=True) for message in prompt])  # it writes into them
+    return words.format_messages(
+        [message.model_copy(deep=True) for message in prompt]
+    )  # the parser changes the messages in place
 
 
 class _Words(PydanticOutputParser[Report]):
-    """Asks as LlamaIndex does, but of a text that is no template any more."""
+    """LlamaIndex's parser, for a prompt that is not a template any more, so that braces need no escaping."""
 
     @override
     def format(self, query: str) -> str:
@@ -78,21 +80,21 @@ class _Words(PydanticOutputParser[Report]):
 
 
 def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) -> str:
-    """The report as a model that writes text would have it; the text that a model wrote in place of one."""
+    """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
-    report = reports.report_in((*_called(llm, reply), reports.json_in(raw)))
+    report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
     if report is None:
         return raw
     text = reports.as_text(report, refusal=refusal)
     if not raw:
-        tally.text.append(text)  # so that it is counted where the model does not count
+        tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text
 
 
-def _called(llm: LLM, reply: Response) -> Iterator[Any]:
+def _arguments(llm: LLM, reply: Response) -> Iterator[Any]:
     if isinstance(llm, FunctionCallingLLM) and isinstance(reply, ChatResponse):
         try:
             calls = llm.get_tool_calls_from_response(reply, error_on_no_tool_call=False)
-        except Exception:  # noqa: BLE001 - arguments that can not be read: each package raises what it likes
+        except Exception:  # noqa: BLE001 - packages raise different errors for invalid arguments
             return
         yield from (call.tool_kwargs for call in calls)

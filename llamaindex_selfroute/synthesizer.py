@@ -1,4 +1,4 @@
-"""`SelfRouteSynthesizer`: its configuration and its entry points."""
+"""The `SelfRouteSynthesizer`: its configuration and its entry points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ dispatcher = get_dispatcher(__name__)
 
 
 class SynthesizerFields(TypedDict, total=False):
-    """More keyword arguments of `SelfRouteSynthesizer`; see there."""
+    """The optional keyword arguments of `SelfRouteSynthesizer`, which documents them."""
 
     long_context_llm: LLM | None
     rag_prompt: BasePromptTemplate | None
@@ -61,16 +61,18 @@ def _prompt(template: str) -> PromptTemplate:
 class SelfRouteSynthesizer(BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
-    A response synthesizer that follows section 4.2 of Li et al. (2024): the model answers from the nodes or writes
-    the refusal word; only then is it given the documents, whole and in one call.
+    A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
+    nodes, or writes the refusal word if they do not hold the answer. Only if it declines is it given the whole
+    documents, all in one call, in a second step.
 
-    A response's `metadata` holds `route` (`"rag"` or `"long_context"`), `answerable` (False if every step declined),
-    `decision` (`declined`, `signal`, `evidence`), `usage` (tokens of both steps) and `retrieved` (ids of the retrieved
-    nodes), its `source_nodes` what the answer was read from. A sync stream knows route and sources when it is
-    returned, an awaited one with its first text; `usage` is complete at the end of a stream.
+    The `metadata` of a response has `route` (`"rag"` or `"long_context"`), `answerable` (False if every step declined),
+    `decision` (`declined`, `signal`, `evidence`), `usage` (tokens, costs and savings) and `retrieved` (the ids of the
+    retrieved nodes). Its `source_nodes` are what the model answered from: the nodes, or the whole documents. In a sync
+    stream, route and sources are known when the response is returned; in an async stream, with its first text. `usage`
+    is complete at the end of a stream.
 
-    A reader who closes a stream (`response.response_gen`, or `async_response_gen()`) stops the model, and so does a
-    draft that goes on after it declined: awaited or not, for OpenAI-like models and Gemini.
+    Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
+    as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
 
     Example:
         ```python
@@ -87,7 +89,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         ```
     """
 
-    def __init__(  # noqa: PLR0913 - the fields of the contract
+    def __init__(  # noqa: PLR0913 - all fields
         self,
         *,
         documents: Source | None = None,
@@ -106,37 +108,39 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        """Configure.
+        """Build a synthesizer from its parts.
 
         Args:
-            documents: The whole documents: `StoredDocuments`, which finds those that were hit in the index; a list,
-                read in order; or a callable, sync or async, that is given `(nodes, query_bundle)` and returns them,
-                best first.
-            llm: The model, chat or completion; `Settings.llm` if None.
+            documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the nodes from
+                the index; a list, which is read in order; or a callable, sync or async, that takes
+                `(nodes, query_bundle)` and returns the documents, best first.
+            llm: The model, for chat or completion; `Settings.llm` if None.
             long_context_llm: The model of the second step; `llm` if None.
-            rag_prompt: Prompt of the first step, over `context_str`, `query_str` and optionally `refusal`.
-            long_context_prompt: Prompt of the second step, likewise.
-            document_prompt: Formats each node and document in the context, over `content`, `metadata_str` and the
-                keys of its metadata. None: as the node itself shows to a model, and where several documents are read,
-                above each its number and its id.
+            rag_prompt: The prompt of the first step, with the variables `context_str` and `query_str`, and optionally
+                `refusal`.
+            long_context_prompt: The prompt of the second step, with the same variables.
+            document_prompt: Formats each node and document in the context, with the variables `content`,
+                `metadata_str` and the keys of its metadata. If None, a node has its own format for models; if there
+                are several documents, each is preceded by its number and its id.
             refusal: The word by which the model declines.
-            answerability: How the model tells whether it can answer: `"text"`, it writes the answer or the refusal, as
-                in the paper; or `"structured"`, it fills `answerable` and `answer` in, through its own format of
-                replies or as a call of a function; a model that has neither is given the schema in words. Structured
-                replies do not stream: each step's comes in one piece.
-            max_context_tokens: Bounds the text of the documents in the second step. None: what the model's
-                `metadata.context_window` says that it takes, less some room for prompt and answer; no bound where
-                that is LlamaIndex's default.
-            token_counter: Counts the tokens of a text; a quarter of its characters if None.
-            measure_savings: Whether `usage` tells what always reading the documents would have taken. A stored document
-                that was not read yet is counted in the background for it, once.
-            priced_as: `provider:name` of the model, for the prices, where it can not be found from the model itself.
-            long_context_priced_as: The same for `long_context_llm`.
-            streaming: Whether to answer in pieces; a structured reply is one.
-            callback_manager: Set on both models too.
+            answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the
+                refusal, as in the paper. With `"structured"`, it fills in `answerable` and `answer`, through its
+                response format or a function call; a model that has neither is given the schema as an instruction.
+                Each step's reply then comes in one piece, even in a stream.
+            max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it
+                follows from the model's `metadata.context_window`, with some room for the prompt and the answer; if
+                that is LlamaIndex's default, there is no limit.
+            token_counter: Returns the number of tokens of a text. If None, a quarter of its characters is taken.
+            measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so
+                if their length is known: because they were given as a list, or were read before. `"background"` also
+                has stored documents counted in a background thread, each once. `False` measures nothing.
+            priced_as: The model to look up in the price lists, as `provider:name`, if `llm` does not report its name.
+            long_context_priced_as: Likewise for `long_context_llm`.
+            streaming: Whether to answer in pieces.
+            callback_manager: The callback manager; both models get it, too.
 
         Raises:
-            ConfigurationError: The parts can not work together (a `ValueError`).
+            ConfigurationError: The parts cannot work together (a `ValueError`).
         """
         llm = llm or HostSettings.llm
         self._long_context_llm = long_context_llm or llm
@@ -146,7 +150,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         if callback_manager:
             self._long_context_llm.callback_manager = callback_manager
         self.documents = checked_documents(documents)
-        self._source: Source | None = None  # the documents, as one retriever may see them
+        self._source: Source | None = None  # the documents, limited to what one retriever may see
         self.document_prompt = document_prompt and checked_prompt(
             "document_prompt", document_prompt, variables={"content"}
         )
@@ -158,7 +162,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         self.priced_as: str | None = checked("priced_as", priced_as)
         self.long_context_priced_as: str | None = checked("long_context_priced_as", long_context_priced_as)
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
-        prices.price_lists()
+        prices.load_price_lists()
         self._prompts: dict[str, BasePromptTemplate] = {
             "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
             "long_context_prompt": checked_prompt(
@@ -167,14 +171,14 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         }
 
     def behind(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Self:
-        """The same for an engine with this retriever, whose filters hold for `StoredDocuments`, too.
+        """Return this synthesizer for an engine with a retriever, whose filters then apply to `StoredDocuments`.
 
         Args:
-            retriever: The retriever; None if something else chooses the nodes as well.
-            postprocessors: What its nodes go through.
+            retriever: The retriever; None if the nodes are not selected by a retriever alone.
+            postprocessors: Applied to the retrieved nodes.
         """
         documents = self.documents
-        # A subclass that is called in a way of its own may hide documents.
+        # A subclass with a `__call__` of its own may hide documents.
         if not isinstance(documents, StoredDocuments) or type(documents).__call__ is not StoredDocuments.__call__:
             return self
         synthesizer = copy(self)
@@ -219,10 +223,12 @@ class SelfRouteSynthesizer(BaseSynthesizer):
 
     @override
     def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        own = {name: prompt for name, prompt in prompts.items() if ":" not in name}  # the others are modules'
+        own = {
+            name: prompt for name, prompt in prompts.items() if ":" not in name
+        }  # the others belong to other modules
         unknown = sorted(own.keys() - self._prompts.keys())
         if unknown:
-            msg = f"there is no prompt {', '.join(unknown)}; the prompts are {', '.join(self._prompts)}"
+            msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(self._prompts)}"
             raise ConfigurationError(msg)
         self._prompts.update({name: checked_prompt(name, prompt) for name, prompt in own.items()})
 
@@ -255,7 +261,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
-        """As `synthesize`."""
+        """Do as `synthesize` does, asynchronously."""
         send(dispatcher, SynthesizeStartEvent, query=query)
         steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
         with self._callback_manager.event(
@@ -270,7 +276,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
     ) -> str | Generator[str, None, None]:
-        """Answer a query from bare texts: the text, or a generator of it."""
+        """Answer a query from texts; return the answer, or a generator of its pieces if `streaming` is set."""
         steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
         return responses.streamed(steps, ()).response_gen if steps.streaming else str(responses.whole(steps, ()))
 
@@ -278,7 +284,7 @@ class SelfRouteSynthesizer(BaseSynthesizer):
     async def aget_response(
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
     ) -> str | AsyncGenerator[str, None]:
-        """As `get_response`."""
+        """Do as `get_response` does, asynchronously."""
         steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
         return (
             responses.astreamed(steps, ()).response_gen if steps.streaming else str(await responses.awhole(steps, ()))

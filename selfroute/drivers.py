@@ -1,7 +1,7 @@
 """The two loops over the flow, `stream` and `astream`; `run` and `arun` exhaust them.
 
-An adapter performs the effects as `Steps` or `AsyncSteps`. A model that is asked for its whole reply
-is a stream of one piece, so that every mode takes the same way.
+An adapter performs the effects as `Steps` or `AsyncSteps`. A reply that is requested as a whole is a stream of one
+piece, so that every mode runs the same code.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Item = Decided | str | Answer
 class _Common(Protocol):
     @property
     def refusal(self) -> str:
-        """The word that declines."""
+        """The word by which the model declines."""
 
     @property
     def account(self) -> Account:
-        """What the question takes; whoever asks a model adds what it took."""
+        """The account of the question; `generate` adds each call of a model to it."""
 
     def complete_usage(self, answer: Answer) -> None:
-        """Complete the account's usage with what the long context alone would have taken.
+        """Add what the long context alone would have cost to the usage of the account.
 
-        All text was shown, but that of the `answer` is only what was released with the verdict.
+        All text has been shown by then, but the text of `answer` ends where the verdict became certain.
         """
 
     def is_too_long(self, error: Exception) -> bool:
-        """Whether the model refused its prompt as too long for its window."""
+        """Return whether an error means that the prompt was too long for the model's window."""
 
 
 class Steps(_Common, Protocol):
@@ -56,26 +56,26 @@ class Steps(_Common, Protocol):
 
 
 class AsyncSteps(_Common, Protocol):
-    """Performs the effects of one question, awaiting."""
+    """Performs the effects of one question asynchronously."""
 
     async def aretrieve(self, effect: Retrieve, /) -> Sequence[Any]:
-        """As `Steps.retrieve`."""
+        """Do as `Steps.retrieve` does, asynchronously."""
 
     async def aread_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
-        """As `Steps.read_documents`."""
+        """Do as `Steps.read_documents` does, asynchronously."""
 
     def agenerate(self, effect: Generate, /) -> AsyncGenerator[str, None]:
-        """As `Steps.generate`."""
+        """Do as `Steps.generate` does, asynchronously."""
 
     async def adecided(self, effect: Decided, /) -> None:
-        """As `Steps.decided`."""
+        """Do as `Steps.decided` does, asynchronously."""
 
 
 def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
     """Resume the flow through its `send` or `throw`.
 
-    Nothing but these two may be wrapped: a `StopIteration` out of a user's code must not pass for the
-    end of the flow.
+    Only these two may be called within the `try`: a `StopIteration` from a user's code must not be taken for the end of
+    the flow.
 
     Returns:
         The next effect, or the answer.
@@ -86,20 +86,20 @@ def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
         return cast("Answer", stop.value)
 
 
-def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C901, PLR0912 - the loop, whole
+def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C901, PLR0912 - one loop, read as a whole
     """Perform the flow's effects.
 
     Args:
         flow: A fresh flow.
-        steps: Who performs its effects.
+        steps: Performs its effects.
 
     Yields:
-        `Decided`, then the answer's text in pieces that are never empty, then the whole `Answer`. Of a
-        reply that declines no piece is yielded, and it is closed as soon as that is certain. Closing
-        this generator closes the reply.
+        `Decided`, then the text of the answer in pieces that are never empty, then the whole `Answer`. No piece of a
+        reply that declines is yielded; the reply is closed as soon as that is certain. Closing this generator closes
+        the reply.
 
     Raises:
-        Exception: Whatever a step raises, unless it is a prompt that was too long and the flow reads less.
+        Exception: Any error of a step, except the first one about a prompt that was too long: then less is read.
     """
     effect = advance(flow.send, None)
     pieces: Generator[str, None, None] | None = None
@@ -137,7 +137,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                 for piece in filter(None, pieces):
                     shown.append(piece)
                     yield piece
-            with suppress(Exception):  # what can not be measured must not cost the answer
+            with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
@@ -147,7 +147,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
 
 
 async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]:  # noqa: C901, PLR0912
-    """As `stream`, awaiting the steps."""
+    """Do as `stream` does, asynchronously."""
     effect = advance(flow.send, None)
     pieces: AsyncGenerator[str, None] | None = None
     with steps.account as account:
@@ -185,7 +185,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                     if piece:
                         shown.append(piece)
                         yield piece
-            with suppress(Exception):  # what can not be measured must not cost the answer
+            with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)
             yield effect if len(shown) == 1 else replace(effect, text="".join(shown))

@@ -1,7 +1,7 @@
 """The Self-Route decision (Li et al., 2024, section 4.2) as a generator of effects; it does no I/O.
 
-The flow yields what is to be done and is sent the results; the drivers loop over it and an adapter
-performs it. Whatever a framework calls a passage or a document goes through here untouched.
+The flow yields effects and is sent their results. The drivers loop over it, and an adapter performs the effects. The
+passages and documents of a framework pass through here untouched.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Route = Literal["rag", "long_context"]
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
-    """Find the passages for a question. Result: a sequence of them, best first, maybe empty."""
+    """Find the passages for a question. Result: the passages as a sequence, best first; it may be empty."""
 
     question: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    """Read the documents behind the passages. Result: a sequence of them, maybe empty.
+    """Read the documents behind the passages. Result: the documents as a sequence; it may be empty.
 
     Attributes:
-        passages: What was retrieved.
-        too_long: The provider's error when it refused what was read before as too long: read less.
+        passages: The retrieved passages.
+        too_long: The provider's error if it refused the last prompt as too long; then read less.
     """
 
     passages: Sequence[Any]
@@ -37,7 +37,7 @@ class ReadDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask the model of one step to answer from a context. Result: a `Reply`, once its verdict stands."""
+    """Ask the model of one step to answer from a context. Result: a `Reply`, as soon as its verdict is certain."""
 
     step: Route
     context: Sequence[Any]
@@ -45,7 +45,7 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Announce the route. It comes as soon as it is known: before documents are read or text is shown."""
+    """Announce the route, as soon as it is known: before documents are read or text is shown."""
 
     route: Route
     decision: Verdict
@@ -56,11 +56,11 @@ Effect = Retrieve | ReadDocuments | Generate | Decided
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply as far as it was read when its verdict stood.
+    """A model's reply, as far as it was read when its verdict became certain.
 
     Attributes:
-        text: What may be shown; empty if the reply declines.
-        verdict: Whether it declines.
+        text: The text that may be shown; empty if the reply declines.
+        verdict: Whether the reply declines.
     """
 
     text: str
@@ -69,15 +69,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one question led to. The drivers yield it last, with its whole text.
+    """The answer to one question. The drivers yield it last, with its whole text.
 
     Attributes:
-        text: The answer, or the refusal word if there is none.
-        route: The step that produced it.
-        answerable: False when every step that ran declined.
+        text: The answer, or the refusal word if every step declined.
+        route: The step that produced the answer.
+        answerable: False if every step that ran declined.
         decision: Why this route: the verdict on the first step.
-        passages: What was retrieved, on either route.
-        context: What the answer was read from: the passages, or the documents.
+        passages: The retrieved passages, on either route.
+        context: What the model answered from: the passages, or the documents.
     """
 
     text: str
@@ -89,17 +89,17 @@ class Answer:
 
 
 def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Effect, Any, Answer]:
-    """Answer from the passages, and from whole documents only if the draft declines.
+    """Answer from the passages, and from whole documents only if the first reply declines.
 
     Args:
-        question: The question, plain text.
-        refusal: The word that stands for "no answer" when both steps declined.
+        question: The question, as plain text.
+        refusal: The word that is returned as the answer if both steps decline.
 
     Yields:
-        Effects; each expects the result that it documents.
+        Effects. Each documents the result that the flow expects to be sent.
 
     Returns:
-        The answer, whose text the driver completes while it pours the rest of the reply.
+        The answer. Its text ends where the verdict became certain; the driver adds the rest of the reply.
     """
     passages: Sequence[Any] = yield Retrieve(question)
     decision = NO_PASSAGES
@@ -115,7 +115,7 @@ def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Eff
         return Answer(refusal, "long_context", False, decision, passages, documents)
     try:
         final: Reply = yield Generate("long_context", documents)
-    except Exception as too_long:  # a driver throws in nothing else
+    except Exception as too_long:  # the drivers throw in no other error
         documents = yield ReadDocuments(passages, too_long)
         if not documents:
             raise

@@ -1,7 +1,7 @@
-"""Stops a model in the middle of its reply, so that its provider stops generating.
+"""Stop a model in the middle of its reply, so that its provider stops generating.
 
-Closing a generator is not enough. Frameworks wrap the provider's own stream and leave it open when they are closed: it
-is garbage then, often in a cycle of references, and its request goes on until a collection finds it.
+Closing a generator is not enough. Frameworks wrap the provider's own stream and leave it open when their generator is
+closed. The stream is garbage then, often in a cycle of references, and its request goes on until it is collected.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
-_TURNS = 20  # of the event loop: each generator within another takes two or three to be closed
-_YOUNG = 1  # the generation up to which is collected: a full collection takes too long
+_TURNS = 20  # of the event loop; closing takes two or three for each generator within another
+_YOUNG = 1  # the oldest generation to collect; a full collection takes too long
 
 
 async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -> None:
-    """Stop an async stream, even if whoever waits for that is cancelled meanwhile.
+    """Stop an async stream, even if the caller is cancelled meanwhile.
 
     Args:
         pieces: The stream.
-        waited: Whether it ever made the event loop wait; if not, there is no request to end.
-        most: How many pieces that have already come are read over, in search of the one that has not.
+        waited: Whether the event loop has turned since the stream was started; if not, there is no request to end.
+        most: How many pieces to read until one has to be waited for; those that have already arrived are skipped.
     """
     if getattr(asyncio.get_running_loop(), "_asyncgens_shutdown_called", False):
         return  # the loop is closing every generator itself
@@ -34,11 +34,11 @@ async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -
     await asyncio.shield(leaving)
 
 
-_LEAVING: set[asyncio.Future[None]] = set()  # a loop alone would not keep them alive
+_LEAVING: set[asyncio.Future[None]] = set()  # the event loop holds only weak references to them
 
 
 async def _leave(pieces: AsyncIterator[Any], most: int) -> None:
-    # Cancelling what waits for the next piece reaches the innermost `await`, which closing does not.
+    # Cancelling a task that waits for the next piece reaches the innermost `await`; closing the stream does not.
     for _ in range(most):
         piece = asyncio.ensure_future(anext(pieces))
         try:
@@ -50,7 +50,7 @@ async def _leave(pieces: AsyncIterator[Any], most: int) -> None:
             await _aclose(pieces)
             return
     await _aclose(pieces)
-    for _ in range(_TURNS):  # as in `hang_up`, when all of its generators are closed
+    for _ in range(_TURNS):  # until the generators within are closed
         await asyncio.sleep(0)
     gc.collect(_YOUNG)
 
@@ -61,12 +61,12 @@ async def _aclose(pieces: AsyncIterator[Any]) -> None:
 
 
 class LoopTurned:
-    """Tells whether the event loop has turned since this was made."""
+    """Notices whether the event loop has turned since this object was created."""
 
     __slots__ = ("done",)
 
     def __init__(self) -> None:
-        """Start, in a running loop."""
+        """Start to watch the running event loop."""
         self.done = False
         asyncio.get_running_loop().call_soon(self._turned)
 

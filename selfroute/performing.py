@@ -1,7 +1,7 @@
-"""What every adapter does around the effects: fit documents, read less, price calls, complete the usage.
+"""Do what every adapter does around the effects: fit documents, read less, price calls, complete the usage.
 
-An adapter's steps are a `BaseSteps` that speaks its framework's language: how it retrieves, asks a model, reads
-documents, and how these look. The rest stands here, once for all frameworks.
+The steps of an adapter are a subclass of `BaseSteps`, which knows how its framework retrieves, calls models and reads
+documents. Everything else is here, once for all frameworks.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class BaseSteps(ABC, Generic[Document]):
         record: Callable[[Entry], None] | None,
         retrieves: bool = True,
     ) -> None:
-        """Start.
+        """Start with an open account.
 
         Args:
             settings: The options of the chain or engine.
-            estimate: What it has learned about reading documents.
-            record: Is given the closed account, if anybody wants it.
+            estimate: What the chain or engine has learned about the cost of reading documents.
+            record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
         """
         self.settings, self.refusal = settings, settings.refusal
@@ -62,8 +62,8 @@ class BaseSteps(ABC, Generic[Document]):
         self.read: Sequence[Document] = ()
         self.context: Sequence[Document] = ()
         self._estimate = estimate
-        self._prompt_size = PromptSize(0, 0)  # of the last prompt
-        self._answered_by = PricedModel()  # the last model
+        self._prompt_size = PromptSize(0, 0)  # of the latest prompt
+        self._answered_by = PricedModel()  # the model that replied last
 
     @property
     @abstractmethod
@@ -77,7 +77,7 @@ class BaseSteps(ABC, Generic[Document]):
 
     @abstractmethod
     def _source(self) -> Any:
-        """Return what the documents are read from: `ScopedDocuments`, a list, or what is called for them."""
+        """Return the source of the documents: `ScopedDocuments`, a list, or a callable."""
 
     @abstractmethod
     def _text_of(self, document: Document) -> str:
@@ -96,18 +96,18 @@ class BaseSteps(ABC, Generic[Document]):
         return PricedModel()
 
     def _log_missing_usage(self, step: Route) -> None:
-        """Say how to have the model of a step report its token counts, if it could."""
+        """Log how to make the model of a step report its token counts, if it can."""
 
     def flow(self) -> Flow:
         """Return a fresh flow for the question."""
         return self_route(self.question, refusal=self.refusal)
 
     def is_too_long(self, error: Exception) -> bool:
-        """Return whether the model refused its prompt as too long for its window."""
+        """Return whether an error means that the prompt was too long for the model's window."""
         return is_too_long(error)
 
     def complete_usage(self, answer: Answer) -> None:
-        """Complete the usage with what the long context alone would have taken."""
+        """Add what the long context alone would have cost to the usage."""
         if not self.settings.measure_savings:
             return
         lengths, model = self._lengths(answer.passages), self._priced("long_context")
@@ -115,15 +115,20 @@ class BaseSteps(ABC, Generic[Document]):
             window = Window(self._budget(), roughly=self.settings.token_counter is None)
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
-            self._estimate.answered(self.account, lengths, asked=size, window=window, model=model, priced=priced)
+            self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)
         else:
             whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
-            usage = self._estimate.read(self.account.usage, sizes, asked=self._prompt_size, model=model)
+            usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
             self.account.usage = usage
 
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
-        """Keep the size of a prompt, in characters, if it is needed."""
+        """Note the size of a prompt, if savings are measured.
+
+        Args:
+            characters: Returns the length of the prompt; called only if it is needed.
+            context: The length of the passages or documents in it.
+        """
         if self.settings.measure_savings:
             self._prompt_size = PromptSize(characters(), context)
 
@@ -133,8 +138,8 @@ class BaseSteps(ABC, Generic[Document]):
 
         Args:
             step: The step that called it.
-            tally: What came.
-            prompt: Returns the prompt's text.
+            tally: The text and the counts that were received.
+            prompt: Returns the text of the prompt.
         """
         try:
             yield
@@ -155,7 +160,7 @@ class BaseSteps(ABC, Generic[Document]):
             self._log_missing_usage(step)
 
     def _priced(self, step: Route, tally: Tally | None = None) -> PricedModel:
-        """Return what the model of a step, or the one that answered, is called where it is paid for."""
+        """Return the model as which a step is priced: the declared, answering or configured one."""
         declared = self.settings.declared_model(step, shared=self._one_model)
         if declared:
             return declared
@@ -176,11 +181,11 @@ class BaseSteps(ABC, Generic[Document]):
         return lambda: [size]
 
     def _budget(self) -> int | None:
-        """Return how many tokens of documents the second step may be given, None for no limit."""
+        """Return how many tokens of documents the second step may be given; None for no limit."""
         return self.settings.document_budget(self._window())
 
     def _fits(self) -> bool:
-        """Return whether the documents fit as they are, as far as that can be seen without counting tokens."""
+        """Return whether the documents certainly fit untrimmed; False if tokens would have to be counted."""
         budget = self._budget()
         if budget is None:
             return True
@@ -188,7 +193,7 @@ class BaseSteps(ABC, Generic[Document]):
         return rough and sum(len(self._text_of(document)) for document in self.read) < 4 * budget
 
     def _fit(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Fit what was read to the window, or to less of it if the model refused that; it becomes the context."""
+        """Fit the documents to the window, or to less if the model refused them; the result becomes the context."""
         count = self.settings.count_tokens
         if effect.too_long is None:
             budget = self._budget()
@@ -206,12 +211,12 @@ class BaseSteps(ABC, Generic[Document]):
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:
-    """Check that a part which the user supplied returned items of the right kinds.
+    """Return what a component supplied by the user returned, as a list of items of the right types.
 
     Args:
         found: What it returned.
-        kinds: The classes that are right.
-        what: The sentence's beginning, such as "documents must return a list of Documents".
+        kinds: The accepted types.
+        what: The beginning of the error message, such as "documents must return a list of Documents".
 
     Raises:
         ReplyError: It returned something else.
@@ -219,9 +224,9 @@ def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str)
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if type(found) is list or (isinstance(found, Iterable) and not isinstance(found, (str, Mapping, *kinds))):
         items = list(found)
-        strangers = [item for item in items if type(item) is not kinds[0] and not isinstance(item, kinds)]
-        if not strangers:
+        others = [item for item in items if type(item) is not kinds[0] and not isinstance(item, kinds)]
+        if not others:
             return items
-        found = strangers[0]
+        found = others[0]
     msg = f"{what}; got {type(found).__name__}"
     raise ReplyError(msg)

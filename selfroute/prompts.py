@@ -1,7 +1,7 @@
 """The default prompts, after the paper's (section 4.2 and Table 9).
 
-Both name `{context}`, `{question}` and `{refusal}`; an adapter renames them to its host's words. The
-question stands last, so that the documents of the second step are a prefix that providers can cache.
+Both have the variables `{context}`, `{question}` and `{refusal}`; an adapter renames them for its framework. The
+question comes last, so that the documents of the second step are part of a prefix that providers can cache.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     """Join several documents, each under its number and its name; return the text alone if there is only one.
 
     Args:
-        texts: Their texts.
-        names: What each is called; None if that is not known.
+        texts: The texts of the documents.
+        names: The name of each document; None if it is not known.
     """
     if len(texts) < 2:  # noqa: PLR2004
         return "".join(texts)
@@ -48,10 +48,10 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
 
 
 def refusal_of(value: Any) -> str:
-    """Return the refusal as a model is asked to write it.
+    """Return the refusal as a model is asked to write it: without white space around it.
 
     Raises:
-        ConfigurationError: It is no text, or contains no letter or digit.
+        ConfigurationError: It is not text, or contains no letter or digit.
     """
     if not isinstance(value, str) or not any(character.isalnum() for character in value):
         msg = "refusal must be a word or words that a model can write, such as 'unanswerable'"

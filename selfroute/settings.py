@@ -24,16 +24,18 @@ class Settings:
     Attributes:
         refusal: The word by which the model declines.
         answerability: How the model reports whether it can answer: `"text"` or `"structured"`.
-        max_context_tokens: Limits the documents' text in the second step; None: what the model's window takes.
-        token_counter: Counts the tokens of a text; None: a quarter of its characters.
-        measure_savings: Whether `usage` says what always reading the documents would have taken. `True` knows the
-            length of documents that were given as a list or read before; `"background"` also has stored documents
-            counted in a thread, once; `False` measures nothing.
-        priced_as: `provider:name` of the first step's model, for the prices.
-        long_context_priced_as: The same for the second step's model.
+        max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
+            window takes.
+        token_counter: Counts the tokens of a text; None to estimate a quarter of its characters.
+        measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
+            known: because they were given as a list, or were read before. `"background"` also counts stored documents
+            in a background thread, each once. `False` measures nothing.
+        priced_as: The model as which the first step is priced, as `provider:name`; None to use the name that the model
+            reports.
+        long_context_priced_as: Likewise for the second step.
 
     Raises:
-        ConfigurationError: A value makes no sense.
+        ConfigurationError: A value is not valid.
     """
 
     refusal: str = "unanswerable"
@@ -53,25 +55,25 @@ class Settings:
 
     @property
     def structured(self) -> bool:
-        """Whether the model fills a report in, in place of writing text."""
+        """Whether the model fills in a report instead of writing text."""
         return self.answerability == "structured"
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text with `token_counter`, or estimate them."""
+        """Return the number of tokens of a text: counted by `token_counter`, or estimated."""
         return self.token_counter(text) if self.token_counter else count_tokens(text)
 
     def document_budget(self, window: int | None) -> int | None:
-        """Return how many tokens of documents the second step may be given, None for no limit.
+        """Return how many tokens of documents the second step may be given; None for no limit.
 
         Args:
-            window: The window of its model in tokens, None if the model does not say.
+            window: The window of its model in tokens; None if the model does not report it.
         """
         if self.max_context_tokens is not None:
             return self.max_context_tokens
         return None if window is None else room_in(window)
 
     def declared_model(self, step: Route, *, shared: bool) -> PricedModel | None:
-        """Return the model that the user declared for pricing a step, None if there is no declaration.
+        """Return the model that the user declared for pricing a step; None if there is no declaration.
 
         Args:
             step: The step.
@@ -90,14 +92,14 @@ def checked(name: str, value: Any) -> Any:
     """Check one option.
 
     Args:
-        name: Its name.
-        value: Its value.
+        name: The name of the option.
+        value: The value that the user passed.
 
     Returns:
-        The value as it is used.
+        The value to use.
 
     Raises:
-        ConfigurationError: It makes no sense.
+        ConfigurationError: The value is not valid.
     """
     return _CHECKS[name](name, value)
 
@@ -120,7 +122,7 @@ def _tokens(name: str, value: Any) -> int | None:
 def _counter(name: str, value: Any) -> Callable[[str], int] | None:
     if value is None or callable(value):
         return value  # type: ignore[no-any-return]
-    msg = f"{name} must be a callable that is given a text and returns how many tokens it has"
+    msg = f"{name} must be a callable that takes a text and returns its number of tokens"
     raise ConfigurationError(msg)
 
 
@@ -133,7 +135,7 @@ def _measure(name: str, value: Any) -> MeasureSavings:
 
 def _priced_as(name: str, value: Any) -> str | None:
     if value is not None:
-        PricedModel.of(name, value)
+        PricedModel.parse(name, value)
     return value  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Whole documents out of the store that the passages came from."""
+"""Read whole documents from the vector store that the passages came from."""
 
 from langchain_selfroute.stored.reading import StoredDocuments, is_empty
 from langchain_selfroute.stored.stores import Fetch

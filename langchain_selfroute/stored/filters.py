@@ -1,4 +1,4 @@
-"""Which filter a retriever works under, as configured for one call."""
+"""Find the filter of a retriever, as configured for one call."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvok
 
 @dataclass(frozen=True, slots=True)
 class RetrieverScope:
-    """What a retriever asks its store for.
+    """The store that a retriever searches, and what limits the search.
 
     Attributes:
         vectorstore: The store.
-        filter: The filter; None if there is none.
-        others: More search arguments, any of which may hide something.
+        filter: The filter; None if it has no filter.
+        others: The names of other search arguments that may hide chunks.
     """
 
     vectorstore: VectorStore
@@ -33,10 +33,10 @@ class RetrieverScope:
 
 
 def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> RetrieverScope | None:
-    """Look for the filter of a retriever through whatever LangChain wraps around it.
+    """Find the filter of a retriever, within whatever LangChain wraps around it.
 
     Returns:
-        What it asks for; None if that can not be seen: then anything may be hidden from it.
+        The scope; None if it cannot be determined, so that anything may be hidden from the retriever.
     """
     given: dict[str, Any] = {}
     while not isinstance(retriever, BaseRetriever):
@@ -48,7 +48,7 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> Retriever
             config = merge_configs(bound.config, config)
             config = merge_configs(config, *(made(config) for made in bound.config_factories))
             retriever = bound.bound
-        elif type(retriever) is RunnableSequence:  # what comes before only makes the question
+        elif type(retriever) is RunnableSequence:  # the steps before only transform the question
             retriever, given = retriever.last, {}
         else:
             return None
@@ -62,12 +62,12 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> Retriever
 
 
 def _is_plain(retriever: BaseRetriever, given: Mapping[str, Any]) -> bool:
-    """Whether it is known to search by its `search_kwargs` and what it is given, and by nothing else."""
+    """Return whether a retriever searches only by its `search_kwargs` and the given arguments."""
     if isinstance(retriever, VectorStoreRetriever):
-        # A subclass that searches in its own way may hide more.
+        # A subclass with a search of its own may hide more.
         return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
     multi = type(retriever).__module__.startswith(("langchain.", "langchain_classic."))
-    # ParentDocumentRetriever and its like, which pass over what they are given
+    # `ParentDocumentRetriever` and similar ones, which ignore given arguments
     return (
         multi
         and isinstance(getattr(retriever, "vectorstore", None), VectorStore)

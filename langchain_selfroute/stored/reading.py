@@ -1,4 +1,4 @@
-"""`StoredDocuments`: whole documents out of the vector store that the passages came from."""
+"""`StoredDocuments`, which reads whole documents from the vector store that the passages came from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
-from selfroute.documents.vouching import RetrievedChunk
+from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document
@@ -27,22 +27,23 @@ _ADVICE = "pass StoredDocuments(filter=...), which every chunk has to meet; filt
 
 
 class StoredDocuments(StoredReader[Document, Document]):
-    """The whole documents that the retrieved passages came from, out of the store that holds their chunks.
+    """The whole documents that the retrieved passages came from, read from the vector store that holds their chunks.
 
-    A document is the original where a docstore has it. Otherwise it is rebuilt from the chunks of the same source, by
-    their offsets (`add_start_index=True` of LangChain's splitters), or in the order of their numbers (`page`,
-    `chunk_index`) or of the store. Each document says in `metadata["selfroute"]` how it was assembled: `method`
-    (`"original"`, `"offsets"`, `"order"`), `chunks`, `gaps` (`[start, end]` in characters; empty where a length is not
-    known), `trimmed`.
+    If a docstore has the original, that is used. Otherwise the document is rebuilt from the chunks with the same
+    source: by their offsets (`add_start_index=True` in LangChain's splitters), or else in the order of their numbers
+    (`page`, `chunk_index`) or of the store. `metadata["selfroute"]` says how a document was assembled: `method`
+    (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
+    the length is unknown) and `trimmed`.
 
-    Filters also apply to whole documents: what the retriever may not see is not read. `filter` holds together with the
-    retriever's own `search_kwargs["filter"]`, as configured for the call. Sometimes that may not be all: with a custom
-    retriever or a reranker, with a retriever over another store or over one that searches in its own way, or in a call
-    without a chain. A document is then read only if all its chunks have the metadata of a retrieved passage, page and
-    number aside, and refused otherwise. Pass a `filter` to say what is hidden, or `filter={}` if nothing is.
+    Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filter` and the
+    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. But more may be hidden than
+    these say: by a custom retriever or a reranker, by a retriever over another store, by a store with a search of its
+    own, or if there is no chain around the call. Then a document is read only if each of its chunks has the metadata of
+    some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is raised. Pass `filter`
+    to declare what is hidden, or `filter={}` if nothing is.
 
-    Documents are cached. They are read again when the store lists other chunks for them, or after five minutes. Call
-    `forget` after changing the text of a chunk under the id it has.
+    Documents are cached. They are read again if the ids of their chunks in the store have changed, and after five
+    minutes. If you change the text of a chunk but not its id, call `forget`.
 
     Example:
         ```python
@@ -63,36 +64,36 @@ class StoredDocuments(StoredReader[Document, Document]):
     """
 
     advice = _ADVICE
-    by_id = True
+    match_ids = True
 
     def __init__(
         self,
         vectorstore: VectorStore,
         *,
         source_key: str = "source",
-        filter: Any = None,  # noqa: A002 - the stores' own word
+        filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
         fetch: Fetch | None = None,
     ) -> None:
-        """Configure.
+        """Read documents from a vector store.
 
         Args:
-            vectorstore: Holds the chunks: Chroma or InMemoryVectorStore, or any other with `fetch`.
+            vectorstore: The store that holds the chunks: Chroma or InMemoryVectorStore, or any other one with `fetch`.
             source_key: The key of the metadata that names a chunk's document.
-            filter: What the chunks have to meet, as the store itself takes it: a dict for Chroma, a callable over
-                a Document for InMemoryVectorStore. Empty: nothing is hidden.
-            docstore: Holds originals, by source. With a filter one is used only if none of its chunks is hidden.
-            fetch: Finds chunks in a store of another kind: it is given `(source_key, source, filter)` and returns all
-                chunks with `metadata[source_key] == source` that the filter lets through, as Documents. What else a
-                search of the store hides, it has to hide too.
+            filter: The filter that all chunks have to meet, in the form that the store itself takes: a dict for Chroma,
+                a callable that takes a Document for InMemoryVectorStore. Empty if nothing is hidden.
+            docstore: Holds original documents by source. If there is a filter, an original is used only if none of its
+                chunks is hidden.
+            fetch: Lists chunks in a store of another kind. It takes `(source_key, source, filter)` and returns, as
+                Documents, all chunks with `metadata[source_key] == source` that the filter lets through. Whatever else
+                a search of the store hides, it must hide as well.
 
         Raises:
-            ConfigurationError: The store is of another kind and there is no `fetch`, or filter or docstore is unusable.
+            ConfigurationError: The store is of another kind and there is no `fetch`, or `filter` or `docstore` is of
+                the wrong type.
         """
         if docstore is not None and not hasattr(docstore, "mget"):
-            msg = (
-                f"docstore must be a BaseStore of Documents, such as InMemoryStore; this is a {type(docstore).__name__}"
-            )
+            msg = f"docstore must be a BaseStore of Documents, such as InMemoryStore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)
         super().__init__()
         self.source_key, self.filter, self.docstore = source_key, filter, docstore
@@ -105,19 +106,19 @@ class StoredDocuments(StoredReader[Document, Document]):
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: Something may be hidden from the retriever, and nobody said what.
+            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
         return self._read(self._passages_in(inputs), None)
 
     def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> ScopedDocuments[Document, Document]:
-        """Return the same for passages of this retriever, under the filter that it has in a call with this config.
+        """Return these documents limited to what a retriever may see in a call with this config.
 
         Raises:
-            ConfigurationError: The retriever has search arguments that may hide something, and no `filter` says what.
+            ConfigurationError: The retriever has search arguments that may hide chunks, and no `filter` was declared.
         """
         scope = scope_of(retriever, config)
         if scope and scope.others and self.filter is None:
-            msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide something: {_ADVICE}"
+            msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide chunks: {_ADVICE}"
             raise ConfigurationError(msg)
         return ScopedDocuments(self, scope)
 
@@ -128,11 +129,11 @@ class StoredDocuments(StoredReader[Document, Document]):
             self._store.check(scope.filter)
             conditions.append(scope.filter)
         elsewhere = scope is not None and not self._store.is_of(scope.vectorstore)
-        told = self.filter is not None
-        known = told or (scope is not None and self._store.is_plain(scope.vectorstore))
+        declared = self.filter is not None
+        known = declared or (scope is not None and self._store.is_plain(scope.vectorstore))
         cache_key = self._store.cache_key(conditions)
         key = _plain_key(conditions) if cache_key is None else cache_key
-        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, told=told)
+        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, declared=declared)
 
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:
@@ -148,7 +149,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         keys = sorted({key for passage in passages for key in passage.metadata})
         msg = (
             f"no retrieved passage has metadata[{self.source_key!r}], which names its document; the keys are {keys}: "
-            "pass the right one as source_key="
+            "pass the right one as source_key"
         )
         raise DocumentNotFoundError(msg)
 
@@ -186,7 +187,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     def _missing(self, source: Any, *, limited: bool) -> str:
         visible = " that the filter lets through" if limited else ""
         return (
-            f"the vector store holds no chunk of {source!r}{visible}: none has that value as "
+            f"the vector store has no chunk of {source!r}{visible}: no chunk has this value as "
             f"metadata[{self.source_key!r}]"
         )
 
@@ -202,7 +203,7 @@ def is_empty(condition: Any) -> bool:
 
 
 def _plain_key(conditions: Sequence[Any]) -> str | None:
-    """Return what distinguishes filters that are plain data; None if they are not."""
+    """Return a key for filters that are plain data; None for others, such as callables."""
     with suppress(TypeError, ValueError):
         return json.dumps(conditions, sort_keys=True)
     return None

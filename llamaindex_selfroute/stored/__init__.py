@@ -1,4 +1,4 @@
-"""Whole documents out of the index that the nodes came from."""
+"""Read whole documents from the index that the retrieved nodes came from."""
 
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments

@@ -1,4 +1,4 @@
-"""Metadata filters: how Chroma takes them, and how LlamaIndex's own store understands them."""
+"""Translate metadata filters for Chroma, and apply them as LlamaIndex's own vector store does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
 
 Filters: TypeAlias = Sequence[MetadataFilters]
-"""All of them have to be met."""
+"""Filters that all have to be met."""
 DOCUMENT = ("document_id", "doc_id", "ref_doc_id")
-"""Vector stores keep the id of a node's document under these keys."""
+"""The keys under which vector stores keep the id of a node's document."""
 
 _Test: TypeAlias = "Callable[[Mapping[str, Any]], bool]"
 
@@ -36,7 +36,11 @@ _CONDITIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {
 
 
 def chroma_where(filters: MetadataFilters) -> dict[str, Any]:
-    """Filters as Chroma takes them, the way LlamaIndex translates them for a search."""
+    """Return filters in Chroma's form, translated as LlamaIndex does for a search.
+
+    Raises:
+        ConfigurationError: Chroma has no such operator or condition.
+    """
     parts = []
     for one in filters.filters:
         if isinstance(one, MetadataFilters):
@@ -44,17 +48,17 @@ def chroma_where(filters: MetadataFilters) -> dict[str, Any]:
         elif one.operator in _CHROMA:
             parts.append({one.key: {_CHROMA[one.operator]: one.value}})
         else:
-            msg = f"Chroma knows no filter {one.operator}"
+            msg = f"Chroma has no filter operator {one.operator}; use another one"
             raise ConfigurationError(msg)
     condition = {"and": "$and", "or": "$or"}.get(filters.condition or "and")
     if condition is None or not parts:
-        msg = f"Chroma knows no condition {filters.condition} over {len(parts)} filters"
+        msg = f"Chroma cannot combine {len(parts)} filters with {filters.condition}; use FilterCondition.AND or OR"
         raise ConfigurationError(msg)
     return {condition: parts} if len(parts) > 1 else parts[0]
 
 
 def together(filters: Filters) -> MetadataFilters | None:
-    """All filters as one, as flat as can be: some stores know no filters within filters."""
+    """Return all filters as one, as flat as possible: some stores do not support nested filters."""
     if len(filters) < 2:  # noqa: PLR2004
         return filters[0] if filters else None
     flat: list[Any] = []
@@ -64,13 +68,13 @@ def together(filters: Filters) -> MetadataFilters | None:
 
 
 def test_of(filters: Filters) -> Callable[[BaseNode], bool]:
-    """What tells whether all of the filters let a node through, as LlamaIndex's own store does it."""
+    """Return a function that tests whether a node meets all filters, as LlamaIndex's own vector store does."""
     tests = [_condition(one) for one in filters]
 
     def test(node: BaseNode) -> bool:
         document = node.ref_doc_id or "None"
-        seen = {**node.metadata, **dict.fromkeys(DOCUMENT, document), "_node_type": node.class_name()}
-        return all(meets(seen) for meets in tests)
+        metadata = {**node.metadata, **dict.fromkeys(DOCUMENT, document), "_node_type": node.class_name()}
+        return all(meets(metadata) for meets in tests)
 
     return test if tests else lambda _: True
 
@@ -81,4 +85,4 @@ def _condition(filters: MetadataFilters) -> _Test:
         for one in filters.filters
     ]
     combined = _CONDITIONS[filters.condition or "and"]
-    return lambda seen: not tests or combined(meets(seen) for meets in tests)
+    return lambda metadata: not tests or combined(meets(metadata) for meets in tests)

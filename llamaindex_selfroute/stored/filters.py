@@ -1,4 +1,4 @@
-"""What a retriever is limited to; what may be read if that is not known."""
+"""Find the limits of a retriever: its filters, and the only documents or nodes that it searches."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HALF_FILTERED = tuple(_INDICES + kind for kind in ("knowledge_graph.", "propert
 
 @dataclass(frozen=True, slots=True)
 class AccessLimits:
-    """What may be read.
+    """The limits of what may be read; falsy if there are none.
 
     Attributes:
-        filters: What the metadata of nodes have to meet, all of them.
-        documents: The only documents; None for no limit.
-        nodes: The only nodes; None for no limit.
+        filters: The filters that nodes have to meet, all of them.
+        documents: The ids of the only documents; None for no limit.
+        nodes: The ids of the only nodes; None for no limit.
     """
 
     filters: tuple[MetadataFilters, ...] = ()
@@ -36,11 +36,11 @@ class AccessLimits:
 
     @property
     def key(self) -> Hashable:
-        """What distinguishes these limits from others."""
+        """A cache key for these limits."""
         return tuple(filters.model_dump_json() for filters in self.filters), self.documents, self.nodes
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
-        """The same, and these filters too."""
+        """Return these limits with additional filters."""
         if not filters or not filters.filters or filters in self.filters:
             return self
         return replace(self, filters=(*self.filters, filters))
@@ -50,14 +50,14 @@ _OPEN = AccessLimits()
 
 
 def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
-    """Look for what a retriever is limited to.
+    """Find the limits of a retriever.
 
     Args:
         retriever: The retriever.
-        postprocessors: What its nodes go through. LlamaIndex's own drop what does not matter; others may hide things.
+        postprocessors: Applied to its nodes. LlamaIndex's own only drop what is irrelevant; others may hide nodes.
 
     Returns:
-        What it may see; None if that can not be seen: then anything may be hidden from it.
+        The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
     if not all(type(one).__module__.startswith("llama_index.") for one in postprocessors):
         return None
@@ -66,7 +66,7 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
     search = search_of(retriever)
     if search is None or set(search.options) - _HARMLESS:
         return None
-    # An index that knows its nodes names all of them to its retriever.
+    # An index that knows its nodes passes the ids of all of them to its retriever.
     all_nodes = bool(search.indexed) and set(search.nodes or ()).issuperset(search.indexed)
     return AccessLimits(
         documents=frozenset(search.documents) if search.documents else None,
@@ -75,5 +75,5 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
 
 
 def takes_filters(retriever: BaseRetriever) -> bool:
-    """Whether a retriever minds the filters that it is given; those of many kinds of indices pass over them."""
+    """Return whether a retriever applies the filters that it is given; those of many kinds of indices ignore them."""
     return not type(retriever).__module__.startswith(_UNFILTERED + _HALF_FILTERED)

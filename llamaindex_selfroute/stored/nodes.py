@@ -1,4 +1,4 @@
-"""Nodes -> chunks that know their place."""
+"""Rebuild a document from its nodes, which know the nodes before and after them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from selfroute.documents.rebuild import RebuiltDocument, rebuild
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What is kept of a node to put its document together.
+    """The part of a node that is needed to rebuild its document.
 
     Attributes:
-        id: Its id.
+        id: The id of the node.
         text: Its text.
-        start: Where it begins in the document, in characters; None if that is not known.
+        start: Its offset in the document, in characters; None if that is not known.
         before: The id of the node before it; None for the first.
         after: The id of the node after it; None for the last.
         parent: The id of the node that it was cut from; None if it was cut from the document itself.
@@ -35,11 +35,11 @@ class Link:
 
     @classmethod
     def of(cls, node: BaseNode) -> Link:
-        """Look at a node."""
+        """Return the link of a node."""
         text, parent = node.get_content(), _id(node, NodeRelationship.PARENT)
         start, end = offset(getattr(node, "start_char_idx", None)), getattr(node, "end_char_idx", None)
         if start is not None and (parent or (end is not None and end - start != len(text))):
-            start = None  # it counts from its parent, or its text was changed afterwards
+            start = None  # relative to its parent, or its text was changed later
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
         version = source.hash if isinstance(source, RelatedNodeInfo) else None
@@ -52,10 +52,10 @@ def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
 
 
 def put_together(links: Iterable[Link]) -> RebuiltDocument:
-    """Put a document together from all of its nodes, placed along the way from each node to the next.
+    """Rebuild a document from all of its nodes, by following the links from each node to the next.
 
-    Where a neighbour is not among them, something is missing. Nodes that were cut from another one among them add
-    nothing, nor does what was indexed twice. Nodes of different versions of the document may not fit together.
+    If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them, and
+    nodes that were indexed twice, are dropped. Nodes of different versions of the document may not fit together.
     """
     held = {link.id: link for link in links}
     links = [link for link in held.values() if link.parent not in held]
@@ -67,7 +67,7 @@ def put_together(links: Iterable[Link]) -> RebuiltDocument:
         return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks))
     ways = _once(_ways(links))
     links.clear()
-    # Nodes that know what is before them and not what is after were cut from other nodes, and count from these.
+    # Nodes linked only to the one before were cut from other nodes, and their offsets are relative to these.
     nested = any(link.after is None for way in ways for link in way[:-1])
     if not nested and all(way[0].start is not None for way in ways):
         ways.sort(key=lambda way: way[0].start or 0)
@@ -78,7 +78,7 @@ def put_together(links: Iterable[Link]) -> RebuiltDocument:
 def _placed(ways: list[list[Link]], *, nested: bool) -> Iterator[Chunk]:
     place, version = 0, ways[0][0].version
     for way in ways:
-        place += 2 * (way[0].before is not None)  # a number is left out where something is missing
+        place += 2 * (way[0].before is not None)  # a number is left out where text is missing
         for link in way:
             place += link.version != version
             yield Chunk(link.text, None if nested else link.start, (place,))
@@ -92,7 +92,9 @@ def _ways(links: list[Link]) -> list[list[Link]]:
     next_to = {link.before: link for link in links}
     passed = set[str]()
     ways: list[list[Link]] = []
-    for first in [link for link in links if link.before not in known] + links:  # the latter only if they go in a ring
+    for first in [
+        link for link in links if link.before not in known
+    ] + links:  # the latter only for links that form a ring
         way: list[Link] = []
         link: Link | None = first
         while link and link.id not in passed:
@@ -105,10 +107,10 @@ def _ways(links: list[Link]) -> list[list[Link]]:
 
 
 def _once(ways: list[list[Link]]) -> list[list[Link]]:
-    """Leave out ways that are part of another one: what was indexed once more, maybe by half."""
+    """Drop ways that are part of another one, because the document was indexed again, maybe only in part."""
     passes = max(sum(way[0].before is None for way in ways), sum(way[-1].after is None for way in ways))
     if passes < 2 and not any(way[0].before is None and way[-1].after is None for way in ways):  # noqa: PLR2004
-        return ways  # parts of one, between which something is missing
+        return ways  # parts of one way, with text missing between them
     read = [[(link.text, link.start) for link in way] for way in ways]
     where: dict[tuple[str, int | None], list[tuple[int, int]]] = {}
     for number, way in enumerate(read):
@@ -124,5 +126,5 @@ def _once(ways: list[list[Link]]) -> list[list[Link]]:
             for other, at in where[way[rare]]
         )
 
-    # What is cut from parents comes in several ways, of which two may well be the same.
+    # Nodes cut from parents form one way per parent, and two parents may have the same text.
     return [way for number, way in enumerate(ways) if way[0].parent or not again(number)]

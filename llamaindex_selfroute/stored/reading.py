@@ -1,4 +1,4 @@
-"""`StoredDocuments`: whole documents out of the index that the nodes came from."""
+"""`StoredDocuments`, which reads whole documents from the index that the retrieved nodes came from."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.metadata import PLACE_KEYS, without
+from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
-from selfroute.documents.vouching import RetrievedChunk
+from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
@@ -41,7 +41,7 @@ class RetrieverScope:
 
     Attributes:
         retriever: The retriever.
-        postprocessors: What its nodes go through.
+        postprocessors: Applied to its nodes.
     """
 
     retriever: BaseRetriever
@@ -49,21 +49,22 @@ class RetrieverScope:
 
 
 class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
-    """The whole documents that the retrieved nodes came from, out of the index that holds them.
+    """The whole documents that the retrieved nodes came from, read from the index that holds the nodes.
 
-    A document is the original where a document store has it. Otherwise it is rebuilt from the nodes of the same
-    `ref_doc_id`, by their offsets (`start_char_idx`), or in the order in which they are linked. Each document says in
-    `metadata["selfroute"]` how it was assembled: `method` (`"original"`, `"offsets"`, `"order"`), `chunks`, `gaps`
-    (`[start, end]` in characters; empty where a length is not known), `trimmed`.
+    If the document store has the original, that is used. Otherwise the document is rebuilt from the nodes with the same
+    `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. `metadata["selfroute"]` says
+    how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
+    characters; start and end are equal if the length is unknown) and `trimmed`.
 
-    Filters also apply to whole documents: what the retriever may not see is not read. `filters` hold together with the
-    retriever's own (and its `doc_ids` and `node_ids`), which a `SelfRouteQueryEngine` knows. Sometimes neither is
-    known: for a synthesizer in another engine, or with a custom retriever or postprocessor. A document is then read
-    only if all its nodes have the metadata of a retrieved one, page and headings aside, and refused otherwise. Pass
-    `filters` to say what is hidden, or `MetadataFilters(filters=[])` if nothing is.
+    Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
+    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Sometimes
+    these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document
+    is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise
+    a `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
+    nothing is.
 
-    Documents are cached. They are read again when the store lists other nodes for them, or after five minutes. Call
-    `forget` after changing the text of a node under the id it has.
+    Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five
+    minutes. If you change the text of a node but not its id, call `forget`.
 
     Example:
         ```python
@@ -80,9 +81,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         ```
     """
 
-    place_keys = PLACE_KEYS | {"header_path", "window", "original_text"}  # where a node stands, as splitters note it
+    place_keys = PLACE_KEYS | {"header_path", "window", "original_text"}  # the latter are from splitters
     advice = (
-        "pass StoredDocuments(filters=...), which every node has to meet; MetadataFilters(filters=[]) if nothing is "
+        "pass StoredDocuments(filters=...), which every node has to meet, or MetadataFilters(filters=[]) if nothing is "
         "hidden"
     )
 
@@ -94,18 +95,20 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         docstore: BaseDocumentStore | None = None,
         fetch: Fetch | None = None,
     ) -> None:
-        """Configure.
+        """Read documents from an index.
 
         Args:
-            index: Holds the nodes: in its document store, or in a vector store that keeps text and can list nodes.
-            filters: What the metadata of nodes have to meet. Empty: nothing is hidden.
-            docstore: Holds originals; the index's own if None. One is used only if it is what the nodes were cut
-                from, and with filters if none of its nodes is hidden.
-            fetch: Finds nodes in a store of another kind: it is given `(ref_doc_id, filters)` and returns all nodes
-                of that document that the filters let through.
+            index: The index. It has to keep its nodes in its document store, or in a vector store that can list them;
+                otherwise pass `fetch`.
+            filters: The filters that all nodes have to meet. Empty if nothing is hidden.
+            docstore: Holds original documents; the index's own document store if None. An original is used only if the
+                nodes were cut from it and, if there are filters, none of its nodes is hidden.
+            fetch: Lists nodes in a store of another kind. It takes `(ref_doc_id, filters)` and returns all nodes of
+                that document that the filters let through.
 
         Raises:
-            ConfigurationError: The store cannot list nodes, and there is no `fetch`; or something is of another type.
+            ConfigurationError: The store cannot list nodes and there is no `fetch`, or an argument is of the wrong
+                type.
         """
         if not isinstance(index, BaseIndex):
             msg = f"StoredDocuments takes an index, such as a VectorStoreIndex, not a {type(index).__name__}"
@@ -122,24 +125,24 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: Something may be hidden from the retriever, and nobody said what.
+            ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
         return self._read(nodes, None)
 
     def behind(
         self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
-        """Return the same for nodes of this retriever that went through these postprocessors, under its filters."""
+        """Return these documents limited to what a retriever with these postprocessors may see."""
         return ScopedDocuments(self, RetrieverScope(retriever, postprocessors))
 
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
-        seen = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        elsewhere = scope is not None and seen is not None and not self._store.is_searched_by(scope.retriever)
-        unknown = self.filters is None and (seen is None or elsewhere)
-        limits = (seen or AccessLimits()).within(self.filters)
+        known = limits_of(scope.retriever, scope.postprocessors) if scope else None
+        elsewhere = scope is not None and known is not None and not self._store.is_searched_by(scope.retriever)
+        unknown = self.filters is None and (known is None or elsewhere)
+        limits = (known or AccessLimits()).within(self.filters)
         cached = self._store.lists_ids
-        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, told=not unknown)
+        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, declared=not unknown)
 
     @override
     def _source_of(self, passage: NodeWithScore) -> Hashable | None:
@@ -148,7 +151,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _refuse_unnamed(self, passages: Sequence[NodeWithScore]) -> None:
         if any(isinstance(passage.node, Document) for passage in passages):
-            return  # such a node is a document already
+            return  # such a node is itself a document
         msg = (
             "no retrieved node has a ref_doc_id, which names its document (NodeRelationship.SOURCE): pass the engine "
             "documents=, a callable that returns the documents"
@@ -216,7 +219,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     def _missing(self, source: Any, *, limited: bool) -> str:
         visible = " that the filters let through" if limited else ""
         return (
-            f"the index holds no node of the document {source!r}{visible}, nor the document itself: pass the engine "
+            f"the index has no node of the document {source!r}{visible}, nor the document itself: pass the engine "
             "documents=, or keep the originals with index.docstore.add_documents(documents)"
         )
 
@@ -226,8 +229,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return self._store.in_threads
 
     def _is_source(self, original: BaseNode, nodes: Sequence[BaseNode]) -> bool:
-        """Return whether some nodes were cut from this document, and not from another version or somebody else's."""
-        version, metadata = original.hash, without(original.metadata, self.place_keys)
+        """Return whether any of the nodes was cut from this version of this document."""
+        version, metadata = original.hash, without_keys(original.metadata, self.place_keys)
         for node in nodes:
             source = node.relationships.get(NodeRelationship.SOURCE)
             known = source.hash if isinstance(source, RelatedNodeInfo) else None

@@ -1,6 +1,6 @@
-"""Turns a structured reply (`answerable`, `answer`) into the text that a plain model would have written.
+"""Turn a structured reply (`answerable`, `answer`) into the text that a model would have written instead.
 
-Everything after that, the verdict first of all, is then the same for both.
+So everything that follows, such as the verdict, is the same for both kinds of replies.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ANSWER = "The answer, as briefly as a complete answer allows; empty if the quest
 
 
 def answerability_of(value: Any) -> Answerability:
-    """Check how models report whether they can answer.
+    """Return the value of the option `answerability`, checked.
 
     Raises:
-        ConfigurationError: It is neither of the two ways.
+        ConfigurationError: It is neither `"text"` nor `"structured"`.
     """
     if value in ("text", "structured"):
         return value  # type: ignore[no-any-return]
@@ -30,7 +30,7 @@ def answerability_of(value: Any) -> Answerability:
 
 
 def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
-    """Return the first candidate that is a report, None if there is none."""
+    """Return the first candidate that is a report; None if no candidate is."""
     for candidate in candidates:
         if isinstance(candidate, Mapping) and isinstance(candidate.get("answerable"), bool):
             return candidate
@@ -38,13 +38,13 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 
 
 def as_text(report: Mapping[str, Any], *, refusal: str) -> str:
-    """Return what a report says as text: the answer, or the refusal."""
+    """Return a report as text: its answer, or the refusal."""
     answer = report.get("answer")
     return answer if report["answerable"] and isinstance(answer, str) and answer.strip() else refusal
 
 
 def json_in(text: str) -> Any:
-    """Return the JSON object in a text, None if there is none."""
+    """Return the JSON object in a text; None if the text contains none."""
     try:
         return json.loads(text[text.find("{") : text.rfind("}") + 1])
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Whole documents out of their chunks, and as much of them as a model's window takes."""
+"""Rebuild whole documents from their chunks, and fit them into a model's window."""
 
 from selfroute.documents.chunks import Chunk, chunks_of, offset
 from selfroute.documents.overflow import is_too_long, read_less

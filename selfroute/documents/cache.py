@@ -21,28 +21,28 @@ class CachedDocument:
     """A document that was rebuilt from its chunks.
 
     Attributes:
-        whole: The document.
-        fields: What the framework needs besides to make a document of its own type, such as metadata.
-        stamp: The digest of the ids of its chunks, from `ids_digest`.
+        document: The document.
+        fields: What else the framework needs to make a document of its own type, such as metadata.
+        ids_digest: The digest of the ids of its chunks, from `ids_digest`.
     """
 
-    whole: RebuiltDocument
+    document: RebuiltDocument
     fields: dict[str, Any]
-    stamp: bytes
+    ids_digest: bytes
 
 
 class Cache:
-    """The documents used last, by their source and the filter that they were read with; safe to use from threads.
+    """The most recently used documents, by their source and the filter they were read with; safe to use from threads.
 
     A document stays for five minutes at most. The caller checks that it is still made of the same chunks, by comparing
     the digest of their ids. If the text of a chunk changes and its id does not, call `forget`.
 
     Attributes:
-        forgotten: How often `forget` was called.
+        generation: The number of calls of `forget` so far.
     """
 
     def __init__(self, characters: int = _MAX_CHARACTERS, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._capacity, self._clock, self._size, self.forgotten = characters, clock, 0, 0
+        self._capacity, self._clock, self._size, self.generation = characters, clock, 0, 0
         self._documents: OrderedDict[tuple[Hashable, Hashable], tuple[float, CachedDocument]] = OrderedDict()
         self._lock = Lock()
 
@@ -60,22 +60,22 @@ class Cache:
             return document
 
     def put(
-        self, source: Hashable, filter_key: Hashable, document: CachedDocument, *, forgotten: int | None = None
+        self, source: Hashable, filter_key: Hashable, document: CachedDocument, *, generation: int | None = None
     ) -> None:
-        """Add a document, in place of those that were used least recently.
+        """Add a document; the least recently used ones make room for it.
 
         Args:
             source: The source of the document.
             filter_key: Identifies the filter that it was read with.
             document: The document. It is not added if it alone exceeds the capacity.
-            forgotten: The value of `forgotten` before the document was read. If `forget` was called since, the document
-                may be outdated and is not added.
+            generation: The cache's `generation` before the document was read. If `forget` was called since, the
+                document may be outdated and is not added.
         """
-        key, size = (source, filter_key), len(document.whole.text)
+        key, size = (source, filter_key), len(document.document.text)
         with self._lock:
             if key in self._documents:
                 self._drop(key)
-            if size > self._capacity or forgotten not in (None, self.forgotten):
+            if size > self._capacity or generation not in (None, self.generation):
                 return
             while self._size + size > self._capacity:
                 self._drop(next(iter(self._documents)))
@@ -85,13 +85,13 @@ class Cache:
     def forget(self, source: Hashable | None = None) -> None:
         """Remove the documents of one source, or all documents."""
         with self._lock:
-            self.forgotten += 1
+            self.generation += 1
             for key in [key for key in self._documents if source is None or key[0] == source]:
                 self._drop(key)
 
     def _drop(self, key: tuple[Hashable, Hashable]) -> None:
         _, document = self._documents.pop(key)
-        self._size -= len(document.whole.text)
+        self._size -= len(document.document.text)
 
 
 def ids_digest(ids: Iterable[str]) -> bytes:

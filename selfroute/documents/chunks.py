@@ -8,17 +8,17 @@ from typing import Any
 
 from selfroute.documents.metadata import ORDER_KEYS
 
-_MAX_DIGITS = 19  # longer numbers are no positions
+_MAX_DIGITS = 19  # a longer number is not a position
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document, as a splitter cut it.
+    """A piece of a document, as a splitter cut it.
 
     Attributes:
         text: The text of the chunk.
         start: Its offset in the document, or on its page, in characters; None if that is not known.
-        place: Its numbers, the coarser ones first, such as its page and its number; -1 for one that it lacks.
+        place: Its numbers, the coarsest first, such as its page and its number on that page; -1 for one it lacks.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Chunk:
 def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) -> Iterator[Chunk]:
     """Yield chunks made from texts and their metadata.
 
-    The rows are consumed one at a time and not stored. Which of `ORDER_KEYS` number the chunks is taken from the first.
+    The rows are consumed one at a time and not stored. The first row decides which of `ORDER_KEYS` number the chunks.
 
     Args:
         rows: The text and metadata of each chunk.

@@ -7,27 +7,27 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 ORDER_KEYS = ("page", "page_number", "page_label", "row", "seq_num", "seq", "order", "index", "chunk", "chunk_index")
-"""The keys under which loaders and splitters number pages and chunks, the coarser ones first."""
+"""The keys under which loaders and splitters number pages and chunks, the coarsest first."""
 PLACE_KEYS = frozenset({"page", "page_number", "page_label", "chunk", "chunk_index"})
-"""Those keys that only say where in its document a chunk stands. No filter hides a chunk by them."""
+"""The keys that only say where in its document a chunk stands. Filters are assumed not to use them."""
 
 _ABSENT = object()
 
 
-def common(shared: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+def shared_items(shared: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the items of `shared` that `metadata` has too; `shared` itself if it has all of them."""
     if shared.items() <= metadata.items():
         return shared
     return {key: value for key, value in shared.items() if metadata.get(key, _ABSENT) == value}
 
 
-def without(metadata: Mapping[str, Any], keys: AbstractSet[str]) -> dict[str, Any]:
+def without_keys(metadata: Mapping[str, Any], keys: AbstractSet[str]) -> dict[str, Any]:
     """Return the metadata without some keys."""
     return {key: value for key, value in metadata.items() if key not in keys}
 
 
 def differing_keys(
-    metadata: Mapping[str, Any], passages: Iterable[Mapping[str, Any]], *, place: AbstractSet[str]
+    metadata: Mapping[str, Any], passages: Iterable[Mapping[str, Any]], *, ignored_keys: AbstractSet[str]
 ) -> list[str]:
     """Return the keys in which a chunk differs from the retrieved passage that is most like it.
 
@@ -37,9 +37,9 @@ def differing_keys(
     Args:
         metadata: The metadata of the chunk.
         passages: The metadata of the passages, at least one.
-        place: Keys that only say where in the document a chunk stands; they are ignored.
+        ignored_keys: Keys that only say where in the document a chunk stands; they are ignored.
     """
-    compared = without(metadata, place)
+    compared = without_keys(metadata, ignored_keys)
     differences = [
         [key for key, value in compared.items() if passage.get(key, _ABSENT) != value] for passage in passages
     ]

@@ -1,4 +1,4 @@
-"""Recognises that a model refused a prompt as too long, and says how much less to send."""
+"""Recognise that a model refused a prompt as too long, and decide how much less to send."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ _LIMIT_AFTER = re.compile(
     re.IGNORECASE,
 )
 _LIMIT_BEFORE = re.compile(_NUMBER + r"\D{0,20}(?:maximum|limit)", re.IGNORECASE)
-_OTHER_TROUBLE = frozenset({401, 403, 404, 408, 429})
+_OTHER_ERRORS = frozenset({401, 403, 404, 408, 429})
 
 
 def is_too_long(error: Exception) -> bool:
-    """Whether a provider's error says that the prompt was too long for the model's window.
+    """Return whether a provider's error says that the prompt was too long for the model's window.
 
-    Many servers say so in words only. A rate limit that counts tokens is none.
+    Many servers say so only in the text of the message. A rate limit on tokens does not count.
     """
     codes = {getattr(error, "code", None), getattr(error, "status_code", None)}
     if "context_length_exceeded" in codes:
         return True
     message = str(error)
-    return codes.isdisjoint(_OTHER_TROUBLE) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
+    return codes.isdisjoint(_OTHER_ERRORS) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
 
 
 def read_less(error: Exception, *, sent: int) -> int:
-    """How many tokens of documents to send after the model refused `sent` of them as too long.
+    """Return how many tokens of documents to send after the model refused `sent` of them as too long.
 
     Args:
-        error: The provider's error; its words may name the limit, and what was asked for.
-        sent: Tokens of documents in the refused prompt, by our own count.
+        error: The provider's error; its message may name the limit and the size of the prompt.
+        sent: The tokens of documents in the refused prompt, by our own count.
 
     Returns:
-        What stays within the limit that the error names, else half; always less than `sent`.
+        As much as fits the limit that the error names, or half if it names none; always less than `sent`.
     """
     message = str(error)
     named = _LIMIT_AFTER.search(message) or _LIMIT_BEFORE.search(message)
     if not named:
         return sent // 2
     limit = _int(named[1])
-    asked = max(_int(number) for number in re.findall(_NUMBER, message))
-    # A fifth less: the prompt's own words and the answer need room, and our count is not the provider's.
-    if asked > limit:
-        return sent * limit * 4 // (asked * 5)
+    largest = max(_int(number) for number in re.findall(_NUMBER, message))  # the prompt's size, if the error names it
+    # A fifth less: the instruction and the answer need room, and our count differs from the provider's.
+    if largest > limit:
+        return sent * limit * 4 // (largest * 5)
     return limit * 4 // 5 if limit < sent else sent // 2
 
 

@@ -8,7 +8,7 @@ Chunks may overlap, lack offsets or numbers, be stored twice, or be missing. `re
 3. `_OffsetJoin.of` puts them where their offsets say, if the offsets can be trusted. Otherwise `_join_in_order` joins
    each chunk to the one before it, and writes an overlap of the two only once.
 
-For example, three chunks of at most 30 characters, of which the store holds the last two twice:
+For example, take three chunks of at most 30 characters; the store holds the last two twice:
 
     name  start  place  text
     A         0   (0,)  "Dues are 40 crowns. Boats over"

@@ -1,4 +1,4 @@
-"""How long stored documents are: noted when they are read, counted in the background when they are not."""
+"""Remember the lengths of stored documents, and count the unread ones in a background thread on request."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 MOST = 10_000  # documents that are remembered
-_MOST_WAITING = 1_000  # that are to be counted; the oldest are given up
-_SECONDS = 3_600.0  # after which a document is counted anew
+_MOST_WAITING = 1_000  # documents that wait to be counted; beyond that the oldest are dropped
+_MAX_AGE = 3_600.0  # seconds after which a document is counted again
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How long a document is.
+    """The length of a document.
 
     Attributes:
-        key: Tells the document, as far as the retriever may see it.
-        characters: Its length.
+        key: Identifies the document and the limits it was read under.
+        characters: The length, in characters.
     """
 
     key: Hashable
@@ -31,40 +31,40 @@ class Size:
 
 
 class Recent(Generic[Value]):
-    """What was looked at last, up to a number; safe under threads."""
+    """A mapping of the most recently used values, up to a number of them; safe to use from threads."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept = most, OrderedDict[Hashable, Value]()
-        self._lock = threading.RLock()  # a stream that the garbage collector closes may come back here
+        self._most, self._values = most, OrderedDict[Hashable, Value]()
+        self._lock = threading.RLock()  # the garbage collector may close a stream here, which comes back
 
     def get(self, key: Hashable) -> Value | None:
-        """Return what is kept under a key."""
+        """Return the value of a key, None if it is not known."""
         with self._lock:
-            if key not in self._kept:
+            if key not in self._values:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            self._values.move_to_end(key)
+            return self._values[key]
 
     def put(self, key: Hashable, value: Value) -> None:
-        """Keep it; what was not looked at the longest makes room."""
+        """Set the value of a key; the least recently used one makes room."""
         with self._lock:
-            self._kept[key] = value
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._kept.clear()
+            self._values.clear()
 
 
 Lengths = Callable[[], "list[Size] | None"]
-"""Tells how long the documents of a question are, as soon as that is known of all of them."""
+"""Returns the lengths of the documents of a question, None until all of them are known."""
 
 
 class Sizes:
-    """The lengths of stored documents: known once they were read, or counted in the background, each once an hour."""
+    """The lengths of stored documents: noted when they are read, or counted in the background, at most once an hour."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,22 +74,22 @@ class Sizes:
         self._thread: threading.Thread | None = None
 
     def get(self, key: Hashable) -> Size | None:
-        """Return how long a document is, if that is known."""
+        """Return the length of a document, None if it is not known."""
         known, _ = self._known.get(key) or (None, None)
         return None if known is None else Size(key, known)
 
     def count(self, key: Hashable, count: Callable[[], int]) -> None:
-        """Have a document counted whose length is not known.
+        """Have a document of unknown length counted in a background thread.
 
         Args:
-            key: Tells the document.
-            count: Reads it and tells its length, in characters; called in a thread. Whatever it raises leaves it
-                unknown.
+            key: Identifies the document.
+            count: Reads the document and returns its length in characters. It is called in the thread; if it raises,
+                the length stays unknown.
         """
         known, since = self._known.get(key) or (None, None)
         now = self._clock()
-        if since is None or now - since > _SECONDS:
-            self._known.put(key, (known, now))  # so that nobody else asks
+        if since is None or now - since > _MAX_AGE:
+            self._known.put(key, (known, now))  # so that it is not queued again
             self._waiting.append((key, copy_context(), count))
             with self._lock:
                 if self._thread is None or not self._thread.is_alive():  # after a fork there is no thread
@@ -98,7 +98,12 @@ class Sizes:
                     self._thread = thread
 
     def lengths(self, known: Sequence[Size], keys: Sequence[Hashable]) -> Lengths:
-        """What tells how long documents are, those that are known and those with these keys."""
+        """Return a function that returns the sizes of some documents once all of them are known.
+
+        Args:
+            known: The sizes that are known.
+            keys: The keys of the other documents.
+        """
 
         def lengths() -> list[Size] | None:
             found = [self.get(key) for key in keys]
@@ -112,16 +117,16 @@ class Sizes:
         self._known.put(key, (characters, self._clock()))
 
     def forget(self) -> None:
-        """Count all documents anew when they are asked for."""
+        """Forget all lengths, so that documents are counted again."""
         self._known.clear()
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                # No daemon, which may die within a store's own code: the program's end waits for one document at most.
+                # Not a daemon, which could die within a store's own code: at exit, at most one document is waited for.
                 if not self._waiting or not threading.main_thread().is_alive():
                     self._thread = None
                     return
                 key, context, count = self._waiting.popleft()
-            with suppress(Exception):  # the store's, or that it may not be read: whoever reads it will be told
+            with suppress(Exception):  # a step that reads the document raises it again
                 self.put(key, context.run(count))

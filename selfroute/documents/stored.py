@@ -1,7 +1,7 @@
-"""Whole documents out of the store that holds their chunks: what is the same for every framework.
+"""Read whole documents from the store that holds their chunks: the part that is the same for every framework.
 
-A framework's `StoredDocuments` is a `StoredReader` that knows how its passages, documents and stores look. What is
-read, what is checked and what is kept is decided here.
+A framework's `StoredDocuments` is a `StoredReader` that knows the framework's passages, documents and stores. What to
+read, what to check and what to cache is decided here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Generic, TypeVar
 
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import chunks_of
-from selfroute.documents.metadata import PLACE_KEYS, common, without
+from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.sizes import Lengths, Size, Sizes
-from selfroute.documents.vouching import RetrievedChunk, VisibilityCheck
+from selfroute.documents.visibility import RetrievedChunk, VisibilityCheck
 from selfroute.errors import DocumentNotFoundError
 
 Passage = TypeVar("Passage")
@@ -27,14 +27,14 @@ Document = TypeVar("Document")
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk as a store hands it over.
+    """A chunk as a store returns it.
 
     Attributes:
         id: Its id; empty if it has none.
         text: Its text.
         metadata: Its metadata.
-        parent: The id of the larger chunk that it was cut from, None if there is none.
-        host: The framework's own object, if assembling the document needs it.
+        parent: The id of the larger chunk that it was cut from, if any.
+        host: The framework's own object, if it is needed to assemble the document.
     """
 
     id: str
@@ -49,57 +49,57 @@ class Access:
     """What one call may read of a store.
 
     Attributes:
-        limits: What chunks have to meet, in the store's own terms; falsy if nothing is hidden.
-        key: Distinguishes what is read under these limits from what is read under others; None if nothing does.
-        cached: Whether documents that are read under these limits are kept.
-        verified: Whether each chunk has to be compared with the passages, since more may be hidden than is known.
-        told: Whether the user said what is hidden, so that only the passages have to be found in this store.
+        limits: The conditions that chunks have to meet, in the store's own terms; falsy if nothing is hidden.
+        key: Identifies the limits, for caching; None if they cannot be identified.
+        cached: Whether documents that are read under these limits may be cached.
+        verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
+        declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
     """
 
     limits: Any
     key: Hashable | None
     cached: bool
     verified: bool
-    told: bool
+    declared: bool
 
 
 class StoredReader(ABC, Generic[Passage, Document]):
-    """Reads the documents that passages came from, best first, each once.
+    """Reads the documents that passages came from, best first and each once.
 
     Attributes:
         start_key: The key of the metadata that holds a chunk's offset in its document.
-        place_keys: Keys of the metadata that say where in its document a chunk stands; nothing is hidden by them.
-        advice: What to do if a chunk may be hidden.
-        by_id: Whether a passage that has an id has to be among the chunks by its id, and not by its text alone.
+        place_keys: Keys of the metadata that only say where in its document a chunk stands; no filter uses them.
+        advice: What the user can do if a chunk may be hidden; it ends the error message.
+        match_ids: Whether a passage with an id is matched to the chunks by its id rather than by its text.
     """
 
     start_key: str = "start_index"
     place_keys: AbstractSet[str] = PLACE_KEYS | {start_key}
     advice: str = "say what is hidden"
-    by_id: bool = False
+    match_ids: bool = False
 
     def __init__(self) -> None:
         self._cache, self._sizes = Cache(), Sizes()
 
     @abstractmethod
     def _access(self, scope: Any) -> Access:
-        """Return what may be read on behalf of a retriever; `scope` is None if nothing is known of it."""
+        """Return what may be read on behalf of a retriever; `scope` is None if nothing is known about it."""
 
     @abstractmethod
     def _source_of(self, passage: Passage) -> Hashable | None:
-        """Return which document a passage is from, None if it does not say."""
+        """Return the name of the document that a passage is from; None if the passage does not name it."""
 
     @abstractmethod
     def _retrieved(self, passage: Passage) -> RetrievedChunk:
-        """Return a passage as it is compared with chunks."""
+        """Return a passage in the form in which it is compared with chunks."""
 
     @abstractmethod
     def _chunks(self, source: Any, limits: Any) -> Iterator[StoredChunk]:
-        """Yield all chunks of a document that meet the limits; None for no limits."""
+        """Yield all chunks of a document that meet the limits; all of its chunks if the limits are None."""
 
     @abstractmethod
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> Document:
-        """Make the framework's document; `fields` holds `metadata` and what `_assemble` returned."""
+        """Return the framework's document; `fields` holds `metadata` and what `_assemble` returned."""
 
     @abstractmethod
     def _text_of(self, document: Document) -> str:
@@ -140,7 +140,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         return False
 
     def forget(self, source: Any = None) -> None:
-        """Read a document anew when it is asked for next, or all of them."""
+        """Drop a document from the cache, or all documents if `source` is None, so that it is read again."""
         self._cache.forget(source)
         self._sizes.forget()
 
@@ -174,7 +174,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         return len(self._text_of(self._read_one(source, passages, access, keep=False)))
 
     def _grouped(self, passages: Sequence[Passage]) -> list[tuple[Any, list[Passage]]]:
-        """Return the documents that the passages are from, best first; a passage that names none stands for itself."""
+        """Group the passages by document, best first; a passage that names no document forms a group of its own."""
         groups: dict[Any, tuple[Any, list[Passage]]] = {}
         for passage in passages:
             source = self._source_of(passage)
@@ -187,23 +187,23 @@ class StoredReader(ABC, Generic[Passage, Document]):
     def _read_one(self, source: Any, passages: Sequence[Passage], access: Access, *, keep: bool = True) -> Document:
         if source is None:
             return self._alone(passages[0])
-        if access.verified:  # before anything is used, the original included
+        if access.verified:  # before anything is used, even the original
             rebuilt = self._rebuild(source, access, self._check(source, passages, access), keep=False)
             original = self._visible_original(source, passages, access)
         else:
             original = self._visible_original(source, passages, access)
             if original is None:
                 rebuilt = self._cached(source, passages, access) or self._rebuild(source, access, None, keep=keep)
-        return self._document(source, rebuilt.whole, rebuilt.fields) if original is None else original
+        return self._document(source, rebuilt.document, rebuilt.fields) if original is None else original
 
     def _check(self, source: Any, passages: Sequence[Passage], access: Access) -> VisibilityCheck:
         return VisibilityCheck(
             source,
             [self._retrieved(passage) for passage in passages],
-            place=self.place_keys,
+            ignored_keys=self.place_keys,
             advice=self.advice,
-            by_id=self.by_id and not access.told,
-            blindly=access.told,
+            match_ids=self.match_ids and not access.declared,
+            ignore_metadata=access.declared,
         )
 
     def _visible_original(self, source: Any, passages: Sequence[Passage], access: Access) -> Document | None:
@@ -217,8 +217,8 @@ class StoredReader(ABC, Generic[Passage, Document]):
 
     def _cached(self, source: Any, passages: Sequence[Passage], access: Access) -> CachedDocument | None:
         cached = self._cache.get(source, access.key) if access.cached else None
-        if cached and all(self._retrieved(passage).text in cached.whole.text for passage in passages):
-            return cached if ids_digest(self._ids(source, access.limits)) == cached.stamp else None
+        if cached and all(self._retrieved(passage).text in cached.document.text for passage in passages):
+            return cached if ids_digest(self._ids(source, access.limits)) == cached.ids_digest else None
         return None
 
     def _rebuild(self, source: Any, access: Access, check: VisibilityCheck | None, *, keep: bool) -> CachedDocument:
@@ -227,18 +227,18 @@ class StoredReader(ABC, Generic[Passage, Document]):
         Args:
             source: The document.
             access: What may be read of it.
-            check: Looks at each chunk, if more may be hidden than is known.
-            keep: Whether to keep the document, where that is possible.
+            check: Checks each chunk, if more may be hidden than is known.
+            keep: Whether to cache the document, if the access allows it.
         """
-        forgotten, ids, parents = self._cache.forgotten, list[str](), set[str]()
+        generation, ids, parents = self._cache.generation, list[str](), set[str]()
         shared: dict[str, Any] = {}
 
         def read() -> Iterator[StoredChunk]:
             nonlocal shared
             for chunk in self._chunks(source, access.limits):
                 if check:
-                    check.look(chunk.metadata)
-                shared = common(shared, chunk.metadata) if ids else without(chunk.metadata, self.place_keys)
+                    check.check_chunk(chunk.metadata)
+                shared = shared_items(shared, chunk.metadata) if ids else without_keys(chunk.metadata, self.place_keys)
                 ids.append(chunk.id)
                 if chunk.parent:
                     parents.add(chunk.parent)
@@ -248,22 +248,22 @@ class StoredReader(ABC, Generic[Passage, Document]):
         if not ids:
             raise DocumentNotFoundError(self._missing(source, limited=bool(access.limits)))
         if check:
-            check.conclude(parents.union(ids), document.text)
+            check.check_document(parents.union(ids), document.text)
         rebuilt = CachedDocument(document, {**fields, "metadata": shared}, ids_digest(ids))
         if keep and access.cached:
-            self._cache.put(source, access.key, rebuilt, forgotten=forgotten)
+            self._cache.put(source, access.key, rebuilt, generation=generation)
         return rebuilt
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedDocuments(Generic[Passage, Document]):
-    """Stored documents for the passages of one retriever in one call, under the filter that it has there."""
+    """Stored documents for the passages of one retriever in one call, under its filter in that call."""
 
     _stored: StoredReader[Passage, Document]
     _scope: Any
 
     def __call__(self, *given: Any) -> list[Document]:
-        """Read the documents, called as the framework calls any source of documents."""
+        """Read the documents; called as the framework calls any source of documents."""
         return self.read(self._stored._passages_in(*given))  # noqa: SLF001
 
     def read(self, passages: Sequence[Passage]) -> list[Document]:
@@ -271,15 +271,17 @@ class ScopedDocuments(Generic[Passage, Document]):
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: Something may be hidden from the retriever, and nobody said what.
+            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
         return self._stored._read(passages, self._scope)  # noqa: SLF001
 
     def lengths(self, passages: Sequence[Passage], *, count: bool = False) -> Lengths | None:
-        """Return what says how long the documents are, without reading them now; None if nothing ever will.
+        """Return a function that returns the lengths of the documents; None if they cannot become known.
+
+        It does not read the documents itself.
 
         Args:
             passages: The passages.
-            count: Whether to have unread documents counted in a background thread.
+            count: Whether to have unread documents counted in a background thread, each once.
         """
         return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001

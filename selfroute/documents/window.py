@@ -1,4 +1,4 @@
-"""Fits documents into a model's window."""
+"""Fit documents into a model's window."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Document = TypeVar("Document")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is read of one document.
+    """The text of one document that is given to the model.
 
     Attributes:
-        index: Which of the documents it is.
-        text: All of it, or the part around its passages.
-        trimmed: Whether it is a part.
+        index: The document's index in the list.
+        text: The whole text, or the part around the passages.
+        trimmed: Whether it is only a part.
     """
 
     index: int
@@ -29,13 +29,13 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
     """Take documents, best first, until the budget is full; trim the one that does not fit.
 
     Args:
-        texts: The documents' texts, best first.
-        passages: The texts that were retrieved, best first; a trimmed document keeps what is around them.
-        budget: How many tokens the texts may have together; None for no limit.
+        texts: The texts of the documents, best first.
+        passages: The texts of the retrieved passages, best first; a trimmed document keeps the text around them.
+        budget: The limit for all texts together, in tokens; None for no limit.
         count: Counts the tokens of a text.
 
     Returns:
-        The parts, together at most `budget` tokens; what comes after the trimmed one is left out.
+        The parts, together at most `budget` tokens. Documents after the trimmed one are left out.
     """
     if budget is None:
         return [Part(index, text, False) for index, text in enumerate(texts)]
@@ -51,7 +51,7 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
     return parts
 
 
-def fit_documents(  # noqa: PLR0913 - what fitting takes, and how a framework's documents are read and cut
+def fit_documents(  # noqa: PLR0913 - what `fit` takes, and how to read and cut a framework's documents
     documents: Sequence[Document],
     *,
     passages: Sequence[str],
@@ -64,14 +64,14 @@ def fit_documents(  # noqa: PLR0913 - what fitting takes, and how a framework's 
 
     Args:
         documents: The documents, best first.
-        passages: As in `fit`, like `budget` and `count`.
-        budget: How many tokens the documents may have together; None for no limit.
+        passages: The texts of the retrieved passages, as in `fit`.
+        budget: The limit for all documents together, in tokens; None for no limit.
         count: Counts the tokens of a text.
         text_of: Returns a document's text.
         trimmed: Returns a copy of a document with less text, marked as trimmed.
 
     Returns:
-        The documents; empty if there is no text at all.
+        The documents that fit; empty if there is no text at all.
     """
     parts = fit([text_of(document) for document in documents], passages=passages, budget=budget, count=count)
     if not any(part.text and not part.text.isspace() for part in parts):
@@ -82,29 +82,30 @@ def fit_documents(  # noqa: PLR0913 - what fitting takes, and how a framework's 
 def room_in(window: int) -> int:
     """Return the token budget for documents, given the window that a model advertises, in tokens.
 
-    A tenth is kept for what a rough count misses, and room for the instruction, the question and the answer.
+    A tenth is reserved because token counts are estimates, and 1,000 tokens for the instruction, the question and the
+    answer; at least half of the window remains.
     """
     return max(window * 9 // 10 - 1_000, window // 2)
 
 
 def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:
-    """Cut a document down to one stretch around its passages.
+    """Cut a document down to one stretch of text around its passages.
 
     Args:
         text: The document's text.
-        passages: What was retrieved, best first; those that do not occur in the text are passed over.
-        budget: How many tokens the stretch may have.
+        passages: The texts of the retrieved passages, best first; those that do not occur in the text are ignored.
+        budget: The limit for the stretch, in tokens.
         count: Counts the tokens of a text.
 
     Returns:
-        The stretch with the best passage in it and as many of the others as fit, from white space to
-        white space; all of a text that fits; empty if there is no room for anything.
+        The stretch that contains the best passage and as many of the others as fit, cut at white space; the whole
+        text if it fits; empty if there is no room for anything.
     """
     hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
     best = text[slice(*hits[0])]
     least = best if count(best) <= budget else ""
     part, length, size = text, len(text), count(text)
-    while size > budget:  # the same tokens per character everywhere is a guess: look again
+    while size > budget:  # tokens per character vary within a text, so count again after each cut
         length = min(length * budget // size, length - 1)
         if length <= len(least):
             return least

@@ -1,4 +1,4 @@
-"""What a question took: tokens, money, time, and what always reading the documents would have taken."""
+"""Account for what a question used: tokens, money, time, and the savings compared with always reading documents."""
 
 from selfroute.usage.account import Account
 from selfroute.usage.counts import FREE, NOTHING, UNPRICED, Cost, StepUsage, Usage, count_tokens

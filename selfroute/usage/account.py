@@ -1,4 +1,4 @@
-"""The account of one question: what it took, how long, and how it ended."""
+"""The account of one question: what it used, how long it took, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 
-_AT_ONCE = nullcontext()
+_NO_SPAN = nullcontext()
 
 
 class Account:
-    """Keeps the account of one question; as a context it is closed, once, when the question is over.
+    """The account of one question. Use it as a context manager, which closes it when the question is over.
 
     Attributes:
-        usage: What was paid for so far.
-        later: As in `Entry`.
+        usage: The usage so far.
+        complete_later: As in `Entry`.
     """
 
-    def __init__(self, book: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
-        """Open.
+    def __init__(self, record: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
+        """Open the account.
 
         Args:
-            book: Is given the entry, if anybody wants it.
-            retrieves: Whether retrieval is part of it.
+            record: Called with the entry when the account is closed; None if there is no ledger or handler.
+            retrieves: Whether retrieval is part of the question.
         """
         self.usage = Usage()
-        self.later: Callable[[], Usage | None] | None = None
-        self._book = book
+        self.complete_later: Callable[[], Usage | None] | None = None
+        self._record = record
         self._decided: Decided | None = None
         self._first: float | None = None
         self._open = True
@@ -42,12 +42,12 @@ class Account:
         self._started = perf_counter()
 
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
-        """The time in which an effect is performed; of a reply it goes on until the next, or the end."""
-        return _AT_ONCE if self._trace is None else self._trace.step(effect)
+        """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
+        return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
-        """Add a call of a model, and price it."""
-        self.usage += Usage.of(step, counts.priced(prices.cost_of(model, counts)))
+        """Price a call of a model and add it."""
+        self.usage += Usage.of(step, counts.with_cost(prices.cost_of(model, counts)))
         if self._trace:
             self._trace.add_call(step, counts, model)
 
@@ -56,20 +56,20 @@ class Account:
         self._decided = effect
 
     def shown(self) -> None:
-        """Note that the first text comes."""
+        """Note that the first text is shown."""
         self._first = perf_counter() - self._started
 
     def close(self, answer: Answer | None = None, error: BaseException | None = None) -> None:
-        """Book it, unless that is done.
+        """Close the account and record its entry; do nothing if it is closed already.
 
         Args:
-            answer: The answer, if it came.
-            error: What went wrong; what is no `Exception` is a reader who left.
+            answer: The answer, if the question was answered to the end.
+            error: What went wrong. If it is not an `Exception`, such as `GeneratorExit`, the reader has left.
         """
         if not self._open:
             return
         self._open = False
-        if self._book is None and self._trace is None:
+        if self._record is None and self._trace is None:
             return
         failed, decided = isinstance(error, Exception), self._decided
         entry = Entry(
@@ -81,15 +81,15 @@ class Account:
             decided.decision.declined if decided else None,
             answer.answerable if answer else None,
             type(error).__name__ if failed else None,
-            self.later,
+            self.complete_later,
         )
         if self._trace:
             self._trace.end(entry, error)
-        if self._book:
-            self._book(entry)
+        if self._record:
+            self._record(entry)
 
-    def __enter__(self) -> Account:  # noqa: PYI034 - typing.Self is of Python 3.11
-        # Now, and not when it was made: an awaited stream may be read much later, or never.
+    def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self
+        # Not in the constructor: an awaited stream may be read much later, or never.
         self._started = perf_counter()
         self._trace = telemetry.trace(retrieves=self._retrieves)
         return self

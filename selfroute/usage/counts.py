@@ -18,8 +18,8 @@ def count_tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def reported(value: Any) -> int:
-    """Return a count as some provider reported it, as a number; 0 if it is missing, negative or no number."""
+def as_count(value: Any) -> int:
+    """Return a count that a provider reported as an integer; 0 if it is missing, negative or not a number."""
     if not value:
         return 0
     try:
@@ -85,14 +85,14 @@ class StepUsage:
             self.cost + other.cost,
         )
 
-    def priced(self, cost: Cost) -> StepUsage:
+    def with_cost(self, cost: Cost) -> StepUsage:
         """Return the same counts with a cost."""
         return StepUsage(
             self.input_tokens, self.output_tokens, self.cached_tokens, self.estimated, self.cache_write_tokens, cost
         )
 
-    def filled_in(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
-        """Return the counts of a reply that was cut short: what the provider had reported, and estimates for the rest.
+    def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
+        """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest.
 
         Args:
             prompt: The prompt.

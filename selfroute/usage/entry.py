@@ -17,7 +17,7 @@ class Entry:
     """The record of one finished question.
 
     Attributes:
-        outcome: `answered` to the end; `left` by a reader who closed the stream or cancelled; `failed` with an error.
+        outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error.
         usage: The tokens and the cost, whatever the outcome.
         seconds: The time from start to end.
         seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
@@ -25,8 +25,9 @@ class Entry:
         declined: Whether the first step declined, or had no passages to answer from; None as for `route`.
         answerable: False if every step that ran declined; None if the question was not answered to the end.
         error: The name of the error's type if the question failed.
-        later: Returns the usage including `long_context_only` once the length of the documents is known, else None. It
-            is set if the length was not known when the question was answered. It does not wait and does not raise.
+        complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
+            None until then. It is only set if the length was unknown when the question was answered. It does not wait
+            and does not raise.
     """
 
     outcome: Outcome
@@ -37,4 +38,4 @@ class Entry:
     declined: bool | None = None
     answerable: bool | None = None
     error: str | None = None
-    later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
+    complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)

@@ -125,14 +125,14 @@ class Ledger:
             entry = self._new.popleft()
             for totals in self._totals_of(entry):
                 totals.add(entry)
-            if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.later:
+            if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.complete_later:
                 if len(self._waiting) >= _MAX_WAITING:
                     self._add_savings(self._waiting.popleft())
                 self._waiting.append(entry)
 
     def _add_savings(self, entry: Entry) -> bool:
         """Add what a waiting query saved; return whether that is known by now."""
-        usage = entry.later() if entry.later else None
+        usage = entry.complete_later() if entry.complete_later else None
         if usage is None:
             return False
         for totals in self._totals_of(entry):

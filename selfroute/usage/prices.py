@@ -15,7 +15,7 @@ from selfroute.flow import Route
 from selfroute.usage.counts import Cost, StepUsage
 
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-_NAMELESS = Cost(None, "the model does not say what it is: name it with priced_as='provider:name'")
+_NAMELESS = Cost(None, "the model does not say what it is: pass priced_as='provider:name'")
 _HOUR = 3_600.0  # seconds
 
 
@@ -36,16 +36,20 @@ class PricedModel:
 
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:
-        """Return the model that these values, as its client reports them, describe; what is no text is dropped."""
+        """Return the model that these values, as its client reports them, describe; ignore what is not text."""
         usable = (value if isinstance(value, str) and value else None for value in (name, provider, url))
         return cls(*usable)
 
     @classmethod
-    def of(cls, field: str, text: str) -> PricedModel:
-        """Return the model that the option `field` names as `provider:name`.
+    def parse(cls, field: str, text: str) -> PricedModel:
+        """Return the model that an option names as `provider:name`.
+
+        Args:
+            field: The name of the option, for the error message.
+            text: Its value.
 
         Raises:
-            ConfigurationError: The text has another form.
+            ConfigurationError: The value is not of that form.
         """
         provider, _, name = text.partition(":") if isinstance(text, str) else ("", "", "")
         if not provider or not name:
@@ -57,18 +61,18 @@ class PricedModel:
 def declared_models(
     *, priced_as: str | None, long_context_priced_as: str | None, shared: bool
 ) -> dict[Route, PricedModel | None]:
-    """Return the models that the user wants the calls of each step to be priced as; None for a step without one.
+    """Return the model that the user declared for pricing each step; None for a step without one.
 
     Args:
         priced_as: The option for the first step's model, as `provider:name`.
         long_context_priced_as: The option for the second step's model.
-        shared: Whether one model performs both steps; then the first option holds for both.
+        shared: Whether one model performs both steps; then the first option applies to both.
 
     Raises:
-        ConfigurationError: An option has another form.
+        ConfigurationError: An option is not of that form.
     """
-    first = PricedModel.of("priced_as", priced_as) if priced_as else None
-    second = PricedModel.of("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
+    first = PricedModel.parse("priced_as", priced_as) if priced_as else None
+    second = PricedModel.parse("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
     return {"rag": first, "long_context": second or (first if shared else None)}
 
 
@@ -76,7 +80,7 @@ _NO_MODEL = (None, PricedModel())
 
 
 class ModelNames:
-    """The names of both steps' models, each looked up once for as long as the step keeps its model."""
+    """The names of both steps' models, each looked up only once while the step keeps its model."""
 
     def __init__(self, look_up: Callable[[Any], PricedModel]) -> None:
         """Take the function that returns the name of a framework's model."""
@@ -98,7 +102,7 @@ def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
     Returns:
         The cost. It is unknown, with the reason, if the model is not in the price lists or they are not installed.
     """
-    prices = price_lists()
+    prices = load_price_lists()
     if prices is None:
         return _MISSING
     if not model.name:
@@ -120,16 +124,16 @@ def cost_of(model: PricedModel, counts: StepUsage) -> Cost:
 
 
 def _listed_name(model: PricedModel) -> str:
-    return (model.name or "").removeprefix("models/")  # Google's clients report names with it
+    return (model.name or "").removeprefix("models/")  # Google's clients report names with this prefix
 
 
 @lru_cache(256)
-def _provider_of(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - looks again every hour
+def _provider_of(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noqa: ARG001 - part of the cache key
     """Return the argument that names the provider to genai-prices: the address if it knows it, else the client's name.
 
-    The price lists may be updated while the process runs, so `hour` makes the cache forget what it has found.
+    The price lists may be updated while the process runs, so `hour` makes the cache look again every hour.
     """
-    prices: Any = price_lists()
+    prices: Any = load_price_lists()
     for provider in ({"provider_api_url": model.url}, {"provider_id": model.provider}):
         if all(provider.values()):
             try:
@@ -142,10 +146,10 @@ def _provider_of(model: PricedModel, hour: int) -> dict[str, str] | Cost:  # noq
 
 
 @cache
-def price_lists() -> ModuleType | None:
+def load_price_lists() -> ModuleType | None:
     """Return the package genai-prices, or None if it is not installed.
 
-    Loading it takes half a second, so pipelines call this when they are constructed, before the first question.
+    Loading takes half a second, so chains and engines call this when they are constructed, not at the first question.
     """
     try:
         import genai_prices  # noqa: PLC0415

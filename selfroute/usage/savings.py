@@ -1,4 +1,4 @@
-"""What always reading the whole documents would have taken, without reading them for it."""
+"""Estimate what always reading the whole documents would have cost, without reading them for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _UNMEASURED = Cost(None, "it is not known how long the documents are")
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """What a step's prompt tells of the other's.
+    """The size of a prompt.
 
     Attributes:
-        characters: How long it is.
-        context: How many characters of it are passages or documents.
+        characters: The length of the whole prompt.
+        context: The length of the passages or documents in it.
     """
 
     characters: int
@@ -30,74 +30,81 @@ class PromptSize:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much of the documents the second step would be given.
+    """The room for documents in the second step.
 
     Attributes:
-        budget: In tokens; None for no limit.
-        roughly: Whether these are a quarter of the characters, and not by a counter of the user's.
+        budget: The limit in tokens; None for no limit.
+        roughly: Whether a token is taken as four characters, since the user set no `token_counter`.
     """
 
     budget: int | None
     roughly: bool
 
     def characters(self, rate: float) -> float:
-        """How many characters that is, with so many tokens to a character."""
+        """Return the limit in characters.
+
+        Args:
+            rate: Tokens per character.
+        """
         if self.budget is None:
             return inf
         return self.budget * 4 if self.roughly or not rate else self.budget / rate
 
 
 class LongContextEstimate:
-    """What reading the documents costs a model: learned whenever it reads them, estimated when it need not."""
+    """Estimates what reading the documents costs a model, and learns from each time that it reads them."""
 
     def __init__(self) -> None:
-        self._rates: Recent[float] = Recent(MOST)  # tokens to a character, of a model and a document
+        self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
 
     def __reduce__(self) -> tuple[type[LongContextEstimate], tuple[()]]:
-        return LongContextEstimate, ()  # a copy learns anew
+        return LongContextEstimate, ()  # a copy starts to learn from the beginning
 
-    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, asked: PromptSize, model: PricedModel) -> Usage:
-        """Complete the usage of a question whose documents were read: the long context alone is what that step took.
+    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
+        """Add what the long context alone costs to the usage of a question whose documents were read.
+
+        That is what the second step used.
 
         Args:
-            usage: What both steps took.
-            sizes: The documents that were read, if all of them were, and whole.
-            asked: The second step's prompt.
-            model: Its model.
+            usage: The usage of both steps.
+            sizes: The documents' sizes, if all of them were read, and untrimmed; else None.
+            prompt: The size of the second step's prompt.
+            model: The second step's model.
         """
         step = usage.long_context
         if step is None:
             return replace(usage, long_context_only=0, cost_long_context_only=FREE)
-        if asked.characters and not step.estimated:
+        if prompt.characters and not step.estimated:
             for size in sizes or ():
-                self._rates.put((model, size.key), step.input_tokens / asked.characters)
+                self._rates.put((model, size.key), step.input_tokens / prompt.characters)
         return replace(usage, long_context_only=step.input_tokens, cost_long_context_only=step.cost)
 
-    def answered(  # noqa: PLR0913 - what an estimate is made of
+    def answered(  # noqa: PLR0913 - an estimate needs all of them
         self,
         account: Account,
         lengths: Lengths | None,
         *,
-        asked: PromptSize,
+        prompt: PromptSize,
         window: Window,
         model: PricedModel,
         priced: PricedModel,
     ) -> None:
-        """Complete the account of a question that was answered from the passages, at once or later.
+        """Add an estimate for the long context alone to a question that was answered from passages, now or later.
 
-        A document has as many tokens to a character as the provider counted when the model read it last; one that it
-        did not read yet, as many as the first step's prompt had.
+        The tokens per character of a document are those that the provider counted when the model read it last. For a
+        document that it has not read yet, they are those of the first step's prompt.
 
         Args:
             account: The account.
-            lengths: Tells how long the documents are that the second step would have read; None if nothing does.
-            asked: The first step's prompt: what is around the passages would be around the documents.
-            window: What of them that step would be given.
+            lengths: Returns the lengths of the documents that the second step would have read; None if they cannot
+                become known.
+            prompt: The size of the first step's prompt. The text around the context is assumed to be the same in both.
+            window: The room for documents in the second step.
             model: The second step's model.
-            priced: What it is priced as.
+            priced: The model as which it is priced.
         """
         step = account.usage.rag
-        if lengths is None or step is None or not asked.characters:
+        if lengths is None or step is None or not prompt.characters:
             account.usage = replace(account.usage, cost_long_context_only=_UNMEASURED)
             return
 
@@ -105,22 +112,22 @@ class LongContextEstimate:
             sizes = lengths()
             if sizes is None:
                 return None
-            only = self._tokens(sizes, step.input_tokens / asked.characters, asked=asked, window=window, model=model)
+            only = self._tokens(sizes, step.input_tokens / prompt.characters, prompt=prompt, window=window, model=model)
             cost = prices.cost_of(priced, StepUsage(only, step.output_tokens))
             return Usage(step, None, only, cost)
 
         completed = complete()
         account.usage = completed or Usage(step, cost_long_context_only=_UNMEASURED)
-        account.later = None if completed else complete
+        account.complete_later = None if completed else complete
 
     def _tokens(
-        self, sizes: Sequence[Size], rate: float, *, asked: PromptSize, window: Window, model: PricedModel
+        self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, window: Window, model: PricedModel
     ) -> int:
         tokens, characters = 0.0, 0
         for size in sizes:
             tokens += size.characters * (self._rates.get((model, size.key)) or rate)
             characters += size.characters
-        around = asked.characters - asked.context
+        around = prompt.characters - prompt.context
         if not characters:
             return round(around * rate)
         return round(tokens / characters * (min(characters, window.characters(rate)) + around))

@@ -1,4 +1,4 @@
-"""The text and the token counts of one model call, as they come in."""
+"""Collect the text and the token counts of one model call."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ class Tally:
     """Collect the text and the token counts of one model call.
 
     Attributes:
-        text: The pieces of the reply that came.
-        counts: The provider's own counts so far, None if it sent none.
-        whole: Whether the reply came to its end, so that the provider's counts are final.
-        left: Whether the caller was cancelled while the model was asked.
+        text: The pieces of the reply so far.
+        counts: The provider's own counts so far; None if it reported none.
+        whole: Whether the reply is complete, so that the provider's counts are final.
+        left: Whether the caller was cancelled during the call.
     """
 
     __slots__ = ("counts", "left", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
-        """Start.
+        """Start a tally.
 
         Args:
-            whole: Whether the reply comes at once, so that it cannot be cut short.
+            whole: Whether the reply comes in one piece, so that it cannot be cut short.
         """
         self.text: list[str] = []
         self.counts: StepUsage | None = None
@@ -32,22 +32,22 @@ class Tally:
         self.left = False
 
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
-        """Return what the call took; None if it failed before anything came, for which no provider charges.
+        """Return the usage of the call; None if it failed before any text came, for which no provider charges.
 
         Args:
-            prompt: Returns the prompt's text; called only where it has to be counted here.
+            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
             count: Counts the tokens of a text.
         """
         if not (self.text or self.left):
             return None
         if self.whole and self.counts and self.counts.input_tokens:
             return self.counts
-        return (self.counts or NOTHING).filled_in(prompt=prompt(), reply="".join(self.text), count=count)
+        return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count)
 
     def model(self, configured: PricedModel) -> PricedModel:
-        """Return the model that answered: maybe a fallback, or a dated version of the one that was asked.
+        """Return the model that answered; it may be a fallback, or a dated version of the configured one.
 
         Args:
-            configured: The model that was asked.
+            configured: The model that was called.
         """
         return configured

@@ -36,7 +36,7 @@ _ERROR = "error.type"
 _SECONDS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 _TOKENS = tuple(4**power for power in range(14))
 
-# Names of providers in the frameworks, where the conventions have another name.
+# The conventions' names for providers that the frameworks name differently.
 _PROVIDERS = {
     "amazon_bedrock": "aws.bedrock",
     "bedrock": "aws.bedrock",
@@ -81,7 +81,7 @@ def trace(*, retrieves: bool = True) -> Trace | None:
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """The parts of OpenTelemetry that are used here; they turn to the user's provider once it is set."""
+    """The parts of OpenTelemetry that are used here; they use the user's provider once it is set."""
 
     context: ModuleType
     trace: ModuleType
@@ -125,7 +125,7 @@ def _api() -> _Api | None:
 
 
 def _placeholders(trace: ModuleType, metrics: ModuleType) -> frozenset[Any]:
-    """Return the types of the API's own providers, which record nothing and are there until the user sets others.
+    """Return the types of the API's own providers, which record nothing and are in place until the user sets others.
 
     One of them is private. If a release renames it, questions are traced without a provider, which is slower but right.
     """

@@ -92,7 +92,7 @@ class _Money:
     compared_only: Decimal = Decimal(0)
 
     def add(self, usage: Usage) -> None:
-        for step in (usage.rag, usage.long_context):  # the cost of one may be known, of the other not
+        for step in (usage.rag, usage.long_context):  # the cost may be known for one and not for the other
             if step and step.cost.dollars is not None:
                 self.cost = (self.cost or Decimal(0)) + step.cost.dollars
         if usage.cost.dollars is None:

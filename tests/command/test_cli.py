@@ -215,9 +215,9 @@ def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: Loopbac
 def no_prices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if genai-prices were not installed."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    prices.price_lists.cache_clear()
+    prices.load_price_lists.cache_clear()
     yield
-    prices.price_lists.cache_clear()
+    prices.load_price_lists.cache_clear()
 
 
 @both

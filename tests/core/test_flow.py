@@ -337,7 +337,7 @@ def test_usage_as_a_dict_has_the_keys_of_the_contract() -> None:
 
 @given(st.text(), counts)
 def test_a_reply_that_was_cut_short_is_filled_in_and_marked(text: str, known: StepUsage) -> None:
-    filled = known.filled_in(prompt="word " * 8, reply=text, count=count_tokens)
+    filled = known.with_estimates(prompt="word " * 8, reply=text, count=count_tokens)
     assert filled.estimated
     assert filled.input_tokens == (known.input_tokens or 10)
     assert filled.output_tokens >= max(known.output_tokens, count_tokens(text))

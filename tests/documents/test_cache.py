@@ -129,13 +129,13 @@ def test_one_document_can_be_forgotten_through_whatever_filter_it_was_read() -> 
 @pytest.mark.parametrize("source", ["minutes", None])
 def test_what_was_read_before_it_was_to_be_forgotten_is_not_kept(source: str | None) -> None:
     cache = Cache()
-    before = cache.forgotten
+    before = cache.generation
     cache.forget(source)  # while the document is being read
-    cache.put("minutes", ALL, _kept("old"), forgotten=before)
+    cache.put("minutes", ALL, _kept("old"), generation=before)
     assert cache.get("minutes", ALL) is None
-    cache.put("minutes", ALL, _kept("new"), forgotten=cache.forgotten)
+    cache.put("minutes", ALL, _kept("new"), generation=cache.generation)
     assert cache.get("minutes", ALL) == _kept("new")
-    cache.put("minutes", ALL, _kept("old"), forgotten=before)
+    cache.put("minutes", ALL, _kept("old"), generation=before)
     assert cache.get("minutes", ALL) is None, "either may be the one that is to be forgotten"
 
 
@@ -150,7 +150,7 @@ def test_threads_do_not_get_in_each_other_s_way() -> None:
             source: Any = "all" if step % 3 == 0 else (worker, step % 5)
             cache.put(source, ALL, _kept(f"{source}" * (step % 7)))
             kept = cache.get(source, ALL)
-            assert kept is None or source == "all" or kept.whole.text == f"{source}" * (step % 7)
+            assert kept is None or source == "all" or kept.document.text == f"{source}" * (step % 7)
             if step % 11 == 0:
                 cache.forget(source)
 

@@ -189,7 +189,7 @@ def test_of_the_times_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
 
 def pending(later: Callable[[], Usage | None], **fields: Any) -> Entry:
     """An answered query whose documents' length was not known."""
-    return an_entry(usage=UNMEASURED, later=later, **fields)
+    return an_entry(usage=UNMEASURED, complete_later=later, **fields)
 
 
 @examples(60)
@@ -203,7 +203,7 @@ def test_what_becomes_known_later_is_as_if_it_had_been_known_at_once(entries: li
 
     for number, entry in enumerate(entries):
         usage = replace(entry.usage, long_context_only=None)
-        ledger.add(replace(entry, usage=usage, later=partial(later, number)))
+        ledger.add(replace(entry, usage=usage, complete_later=partial(later, number)))
     assert ledger.to_dict()["savings"]["queries"] == 0
     for number in range(len(entries)):
         known.add(number)
@@ -226,9 +226,9 @@ def test_only_what_was_answered_and_is_not_known_is_asked_later() -> None:
     def never() -> Usage:
         raise AssertionError
 
-    left = an_entry(outcome="left", usage=UNMEASURED, later=never)
-    failed = an_entry(outcome="failed", usage=UNMEASURED, error="TimeoutError", later=never)
-    assert added([an_entry(later=never), left, failed]).to_dict()["savings"]["queries"] == 1
+    left = an_entry(outcome="left", usage=UNMEASURED, complete_later=never)
+    failed = an_entry(outcome="failed", usage=UNMEASURED, error="TimeoutError", complete_later=never)
+    assert added([an_entry(complete_later=never), left, failed]).to_dict()["savings"]["queries"] == 1
 
 
 def test_a_query_whose_length_never_becomes_known_stays_unknown() -> None:

@@ -57,14 +57,14 @@ def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE
     account = Account()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = sizes if callable(sizes) or sizes is None else lambda: sizes
-    baseline.answered(account, lengths, asked=FIRST, window=window, model=model, priced=model)
+    baseline.answered(account, lengths, prompt=FIRST, window=window, model=model, priced=model)
     return account.usage
 
 
 @given(LENGTHS, TOKENS, TOKENS)
 def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[int], read: int, first: int) -> None:
     baseline, second = LongContextEstimate(), PromptSize(sum(lengths) + 100, sum(lengths))
-    paid = baseline.read(Usage(StepUsage(first, 1), StepUsage(read, 9)), sizes_of(lengths), asked=second, model=ONE)
+    paid = baseline.read(Usage(StepUsage(first, 1), StepUsage(read, 9)), sizes_of(lengths), prompt=second, model=ONE)
     assert paid.long_context_only == read
     assert paid.token_ratio == (first + read) / read
     again = answered(baseline, sizes_of(lengths))
@@ -76,9 +76,9 @@ def test_what_was_around_a_document_when_it_was_read_is_not_taken_for_the_docume
     baseline = LongContextEstimate()
     for key in range(5):  # each alone, in 100 characters of instructions
         usage = Usage(None, StepUsage(50, 1))
-        baseline.read(usage, [Size(key, 100)], asked=PromptSize(200, 100), model=ONE)
+        baseline.read(usage, [Size(key, 100)], prompt=PromptSize(200, 100), model=ONE)
     assert answered(baseline, [Size(key, 100) for key in range(5)]).long_context_only == 150  # and not 250
-    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], asked=PromptSize(104, 4), model=ONE)
+    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], prompt=PromptSize(104, 4), model=ONE)
     assert answered(baseline, [Size("stub", 100_000)]).long_context_only == 25_025  # though it has grown since
 
 
@@ -102,13 +102,13 @@ def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
         (Usage(StepUsage(9, 1), StepUsage(9000, 9)), None),
     ):
         baseline = LongContextEstimate()
-        assert baseline.read(usage, sizes, asked=SECOND, model=ONE).long_context_only in {5000, 9000}
+        assert baseline.read(usage, sizes, prompt=SECOND, model=ONE).long_context_only in {5000, 9000}
         assert answered(baseline, sizes_of([20_000])).long_context_only == 5025
 
 
 def test_what_one_model_counted_says_nothing_of_another() -> None:
     baseline = LongContextEstimate()
-    baseline.read(Usage(None, StepUsage(20_100, 9)), sizes_of([20_000]), asked=SECOND, model=ONE)
+    baseline.read(Usage(None, StepUsage(20_100, 9)), sizes_of([20_000]), prompt=SECOND, model=ONE)
     found = [
         answered(baseline, sizes_of([20_000]), model=model).long_context_only for model in (ONE, PricedModel("other"))
     ]
@@ -125,18 +125,18 @@ def test_what_is_known_later_completes_the_account_later() -> None:
     account, known = Account(), list[Any]()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
-    LongContextEstimate().answered(account, lengths, asked=FIRST, window=WIDE, model=ONE, priced=ONE)
+    LongContextEstimate().answered(account, lengths, prompt=FIRST, window=WIDE, model=ONE, priced=ONE)
     assert account.usage.long_context_only is None
-    assert account.later is not None
-    assert account.later() is None
+    assert account.complete_later is not None
+    assert account.complete_later() is None
     known.append(True)
-    later = account.later()
+    later = account.complete_later()
     assert later is not None
     assert (later.rag, later.long_context_only) == (account.usage.rag, 125)
 
 
 def test_nothing_to_read_costs_nothing() -> None:
-    usage = LongContextEstimate().read(Usage(rag=StepUsage(100, 1)), None, asked=FIRST, model=ONE)
+    usage = LongContextEstimate().read(Usage(rag=StepUsage(100, 1)), None, prompt=FIRST, model=ONE)
     assert (usage.long_context_only, usage.token_ratio) == (0, None)
     assert usage.as_dict()["cost_long_context_only"] == "0"
 
@@ -309,7 +309,7 @@ async def test_it_can_be_switched_off(mode: str) -> None:
     usage = (await ask(chain_over(shelf, stored, measure_savings=False), QUESTION, mode))["usage"]
     finish_counting()
     assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
-    assert not stored._sizes._known._kept
+    assert not stored._sizes._known._values
     declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
     assert (declined["long_context_only"], declined["cost_long_context_only"]) == (None, None)
 

@@ -1,4 +1,4 @@
-"""How vector stores hand over the chunks of one document, and nothing that a filter hides: one module per store."""
+"""List the chunks of one document in a vector store, apart from those that a filter hides: one module per store."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ __all__ = ["Fetch", "Store", "store_of"]
 
 
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
-    """Find out how to ask a store.
+    """Return an object that lists the chunks of a vector store.
+
+    Args:
+        vectorstore: The vector store.
+        fetch: The user's own way to list chunks, if there is one.
 
     Raises:
-        ConfigurationError: Nobody knows how.
+        ConfigurationError: The store is of an unknown kind and there is no `fetch`, or `fetch` is unusable.
     """
     if fetch is not None:
         if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
-            msg = "fetch must be a sync callable that is given (source_key, source, filter) and returns Documents"
+            msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
         return Fetched(vectorstore, fetch)
     if kind_of(vectorstore, "InMemoryVectorStore"):
@@ -31,7 +35,7 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     if kind_of(vectorstore, "Chroma"):
         return Chroma(vectorstore)
     msg = (
-        f"a {type(vectorstore).__name__} has no way to list the chunks of one document: give fetch=, a callable that "
-        "is given (source_key, source, filter) and returns all chunks whose metadata have that source, as Documents"
+        f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch, a callable "
+        "that takes (source_key, source, filter) and returns all chunks whose metadata has that source, as Documents"
     )
     raise ConfigurationError(msg)

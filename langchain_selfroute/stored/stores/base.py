@@ -1,4 +1,4 @@
-"""What `StoredDocuments` asks of a vector store."""
+"""The interface by which `StoredDocuments` uses a vector store."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 
 
 class Store(Protocol):
-    """Hands over chunks.
+    """Lists the chunks of a vector store.
 
     Attributes:
-        in_threads: Whether it may be asked in several threads at once.
+        in_threads: Whether it may be used from several threads at once.
     """
 
     in_threads: bool = True
 
     def is_of(self, vectorstore: Any) -> bool:
-        """Return whether these are the chunks of this vector store."""
+        """Return whether these chunks are in this vector store."""
 
     def is_plain(self, vectorstore: Any) -> bool:
-        """Return whether a filter is the only thing by which a search of this vector store hides chunks."""
+        """Return whether a search of this vector store hides chunks only by its filter."""
 
     def check(self, condition: Any) -> None:
-        """Raise a `ConfigurationError` if this cannot be a filter of the store."""
+        """Raise a `ConfigurationError` if a value cannot be a filter of the store."""
 
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
-        """Yield all chunks with `metadata[key] == source` for which the conditions hold."""
+        """Yield all chunks with `metadata[key] == source` that meet the conditions."""
 
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """Return the ids of these chunks."""
 
     def cache_key(self, conditions: Sequence[Any]) -> str | None:
-        """Return what distinguishes texts read under these conditions; None if `ids` costs as much as `chunks`."""
+        """Return a cache key for documents read under these conditions; None if `ids` costs as much as `chunks`."""
 
 
 def kind_of(vectorstore: Any, name: str) -> type | None:
-    """Return the class of this name that a store is of: by its name, since importing it may take long."""
+    """Return the base class of a store with this name, None if it has none; by name, since importing may be slow."""
     return next((base for base in reversed(type(vectorstore).__mro__) if base.__name__ == name), None)
 
 
@@ -53,6 +53,6 @@ def _searches(kind: type | None) -> Sequence[str]:
 
 
 def searches_as(vectorstore: Any, kind: type | None) -> bool:
-    """Return whether a store searches as its kind does: a user's subclass may hide more than the filter does."""
+    """Return whether a store has the search of its kind; a user's subclass may hide more than the filter does."""
     own, changed = type(vectorstore), vars(vectorstore)
     return all(name not in changed and getattr(own, name, None) is getattr(kind, name) for name in _searches(kind))

@@ -1,4 +1,4 @@
-"""Chroma, embedded or over HTTP."""
+"""List the chunks of Chroma, embedded or over HTTP."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from langchain_selfroute.stored.stores.base import Store, kind_of, searches_as
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
-_PAGE = 32_000  # rows: Chroma answers at most 32,766 with their texts, and begins anew for each page
+_PAGE = 32_000  # rows; Chroma returns at most 32,766 with their texts, and searches again for each page
 
 
 class Chroma(Store):
-    """Of `langchain_chroma`, embedded or over HTTP. Filters are dicts, Chroma's `where`."""
+    """`Chroma` of `langchain_chroma`, embedded or over HTTP. Filters are dicts in the form of Chroma's `where`."""
 
     def __init__(self, vectorstore: Any) -> None:
         self._vectorstore, self._get = vectorstore, vectorstore.get
@@ -36,7 +36,7 @@ class Chroma(Store):
     @override
     def check(self, condition: Any) -> None:
         if not isinstance(condition, Mapping):
-            msg = f"Chroma's filters are dicts; this is a {type(condition).__name__}"
+            msg = f"Chroma takes a dict as filter, not a {type(condition).__name__}"
             raise ConfigurationError(msg)
 
     @override
@@ -55,7 +55,7 @@ class Chroma(Store):
 
     @override
     def cache_key(self, conditions: Sequence[Any]) -> str | None:
-        known = collection_id(self._vectorstore)  # two objects may be one store, and one may become another
+        known = collection_id(self._vectorstore)  # not the object: two may share a collection, and one may change it
         return None if known is None else repr((known, conditions))
 
 

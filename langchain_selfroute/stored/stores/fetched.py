@@ -1,4 +1,4 @@
-"""Any other store, through the user's own `fetch`."""
+"""List the chunks of any other store, through the user's own `fetch`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Fetched(Store):
 
     @override
     def is_plain(self, vectorstore: Any) -> bool:
-        return True  # how it searches is its own business
+        return True  # `fetch` is to hide what a search hides
 
     @override
     def check(self, condition: Any) -> None:
-        pass  # whatever that callable makes of it
+        pass  # only `fetch` knows what it takes
 
     @override
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         if len(conditions) > 1:
-            msg = "fetch takes one filter: give the retriever and StoredDocuments the same, or only one of them"
+            msg = "fetch takes one filter: pass the same to the retriever and StoredDocuments, or to only one of them"
             raise ConfigurationError(msg)
         found: Any = self._fetch(key, source, conditions[0] if conditions else None)
         if inspect.iscoroutine(found):

@@ -1,4 +1,4 @@
-"""LangChain's own `InMemoryVectorStore`."""
+"""List the chunks of LangChain's own `InMemoryVectorStore`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selfroute.errors import ConfigurationError
 
 
 class InMemory(Store):
-    """LangChain's own `InMemoryVectorStore`. Filters are callables that are given a Document."""
+    """LangChain's own `InMemoryVectorStore`. Filters are callables that take a Document."""
 
     def __init__(self, vectorstore: Any) -> None:
         self._vectorstore, self._kind = vectorstore, kind_of(vectorstore, "InMemoryVectorStore")
@@ -30,7 +30,7 @@ class InMemory(Store):
     @override
     def check(self, condition: Any) -> None:
         if not callable(condition):
-            msg = f"InMemoryVectorStore's filters are callables over a Document; this is a {type(condition).__name__}"
+            msg = f"InMemoryVectorStore takes a callable over a Document as filter, not a {type(condition).__name__}"
             raise ConfigurationError(msg)
 
     @override
@@ -39,7 +39,7 @@ class InMemory(Store):
             metadata = entry["metadata"] or {}
             if metadata.get(key) != source:
                 continue
-            # Each condition is given a Document of its own, as in a search.
+            # Each condition gets a new Document, as in a search.
             if all(condition(Document(entry["text"], id=entry["id"], metadata=metadata)) for condition in conditions):
                 yield StoredChunk(entry["id"], entry["text"], metadata)
 

@@ -1,4 +1,4 @@
-"""Where the nodes of one document are found, and nothing that filters hide: one module per kind of store."""
+"""List the nodes of one document, apart from those that filters hide: one module per kind of store."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ __all__ = ["Fetch", "Store", "store_of"]
 
 
 def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
-    """Find out where the nodes of an index are.
+    """Return an object that lists the nodes of an index.
+
+    Args:
+        index: The index.
+        fetch: The user's own way to list nodes, if there is one.
 
     Raises:
-        ConfigurationError: Nobody knows.
+        ConfigurationError: The store cannot list nodes and there is no `fetch`, or `fetch` is unusable.
     """
     if fetch is not None:
         if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
-            msg = "fetch must be a sync callable that is given (ref_doc_id, filters) and returns nodes"
+            msg = "fetch must be a sync callable that takes (ref_doc_id, filters) and returns nodes"
             raise ConfigurationError(msg)
         return Fetched(index, fetch)
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
@@ -38,8 +42,8 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
     if kind is not BasePydanticVectorStore:
         return Listed(index.vector_store)
     msg = (
-        f"a {type(index.vector_store).__name__} has no way to list the nodes of one document: give "
-        "StoredDocuments(fetch=...), a callable that is given (ref_doc_id, filters) and returns all of its nodes, or "
-        "give the engine documents="
+        f"a {type(index.vector_store).__name__} has no known way to list the nodes of one document: pass "
+        "StoredDocuments(fetch=...), a callable that takes (ref_doc_id, filters) and returns all of its nodes, or pass "
+        "the engine documents="
     )
     raise ConfigurationError(msg)

@@ -1,4 +1,4 @@
-"""Chroma, embedded or over HTTP."""
+"""List the nodes of Chroma, embedded or over HTTP."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, chroma_where
 from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
 
-_LEAST, _MOST = 2_000, 20_000  # rows in a page: Chroma answers at most 32,766, and begins anew for each
-_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # what is kept there beside a node's metadata
+_LEAST, _MOST = 2_000, 20_000  # rows in a page; Chroma returns at most 32,766, and searches again for each page
+_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
 
 
 class Chroma(Store):
@@ -53,7 +53,7 @@ def _where(document: str, filters: Filters) -> Mapping[str, Any]:
 
 
 def _node(row: Mapping[str, Any], text: str | None) -> BaseNode:
-    """A node out of Chroma, where somebody may have changed its metadata, by which it is found or hidden, since."""
+    """Return a node from Chroma, with the row's metadata: they decide what a filter hides, and may have changed."""
     node = metadata_dict_to_node({**row}, text=text)
     held = {key: value for key, value in row.items() if key not in _OWN}
     known = {key: "" if value is None else value for key, value in node.metadata.items() if key not in _OWN}

@@ -1,4 +1,4 @@
-"""The document store of an index."""
+"""List the nodes in the document store of an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from llamaindex_selfroute.stored.stores.base import Store, searches_as
 
 
 class Docstore(Store):
-    """The document store of an index, as far as the index has its nodes."""
+    """The document store of an index; only those of its nodes that are in the index."""
 
     lists_ids = True
 
@@ -39,16 +39,20 @@ class Docstore(Store):
         ids = list(dict.fromkeys(info.node_ids if info else ()))
         indexed = self._indexed(ids)
 
-        def seen(id_: str) -> BaseNode | None:
-            """A node that is in the index and let through, or of which all that was cut from it is."""
-            node = self._docstore.get_document(id_, raise_error=False)  # deleted ones are not always struck off
+        def visible(id_: str) -> BaseNode | None:
+            """Return a node if it meets the filters and is in the index, itself or as all of its children."""
+            node = self._docstore.get_document(id_, raise_error=False)  # None for some deleted nodes
             if node is None or not test(node):
                 return None
-            cut = node.child_nodes or ()
-            whole = indexed is None or id_ in indexed or (bool(cut) and all(seen(child.node_id) for child in cut))
+            children = node.child_nodes or ()
+            whole = (
+                indexed is None
+                or id_ in indexed
+                or (bool(children) and all(visible(child.node_id) for child in children))
+            )
             return node if whole else None
 
-        return (node for node in map(seen, ids) if node)
+        return (node for node in map(visible, ids) if node)
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
@@ -60,9 +64,12 @@ class Docstore(Store):
         return list(ids)
 
     def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
-        """Those of these ids, at least, that are in the index: its document store may hold deleted ones, and others'.
+        """Return ids of nodes that are in the index, including all such ones among `ids`.
 
-        None for the kinds of indices that do not know.
+        The document store may also hold deleted nodes, and those of other indices.
+
+        Returns:
+            The ids; None for kinds of indices that do not know their nodes.
         """
         struct, store = self._index.index_struct, self._vector_store
         if isinstance(struct, IndexDict):

@@ -1,4 +1,4 @@
-"""Any other store, through the user's own `fetch`."""
+"""List the nodes of any other store, through the user's own `fetch`."""
 
 from __future__ import annotations
 

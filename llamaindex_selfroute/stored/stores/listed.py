@@ -1,4 +1,4 @@
-"""Any vector store that has `get_nodes`."""
+"""List the nodes of any vector store that has `get_nodes`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Listed(Store):
         try:
             found: Iterable[BaseNode] = self._store.get_nodes(None, together([own, *filters]))
         except NotImplementedError as error:
-            msg = f"{type(self._store).__name__}.get_nodes: {error}; give StoredDocuments(fetch=...)"
+            msg = f"{type(self._store).__name__}.get_nodes: {error}; pass StoredDocuments(fetch=...)"
             raise ConfigurationError(msg) from error
-        # LlamaIndex's own know best what their filters mean; others may not look at them.
+        # LlamaIndex's own stores apply the filters; others may ignore them.
         test = test_of(() if self._kind.__module__.startswith("llama_index.") else filters)
         return (node for node in found if node.ref_doc_id == document and test(node))
 

@@ -90,7 +90,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         text = text_of(given, tally, refusal=settings.refusal) if self.structured else tally.add(given)
         counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
-        return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
 
     def _as_given(self, reply: Reply) -> Any:
         """Return a reply in the form in which the model gives it."""

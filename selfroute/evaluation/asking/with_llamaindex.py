@@ -134,7 +134,7 @@ class KeptLLM(CustomLLM):
             0, 0
         )
         model = tally.model(name_of(self.inner))
-        return Reply.of(text, counts.priced(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
 
 
 def _ask(llm: LLM, prompt: Prompt, options: Mapping[str, Any]) -> Response:
