@@ -109,7 +109,7 @@ def test_every_model_that_the_langchain_notebook_names_answers(server: LoopbackS
         result = names["chain"].invoke(QUESTION)
         assert (result["answer"], result["route"], result["usage"]["estimated"]) == ("Ms Okafor", "rag", False)
     assert asked(server) == MODELS
-    *_, last = names["chain"].stream(QUESTION)  # a server of one's own tells its counts only if asked by `stream_usage`
+    *_, last = names["chain"].stream(QUESTION)  # your own server reports its counts only if asked by `stream_usage`
     assert last["usage"]["estimated"] is False
 
 

@@ -158,7 +158,7 @@ def test_only_questions_that_both_answered_are_compared() -> None:
 
 
 def two_sets() -> Evaluation:
-    """NarrativeQA with two questions, of which one is declined, and one's own set with one."""
+    """NarrativeQA with two questions, one of them declined, and a data set of our own with one."""
     return an_evaluation(
         [
             a_result("long_context", 0.8, id="1", usage=usage(0, 100)),

@@ -100,7 +100,7 @@ class House:
         return found
 
     def hidden(self, tenant: str = MINE) -> Runnable[Any, Any]:
-        """The same, so that it can not be seen."""
+        """The same, so that it cannot be seen."""
         return RunnableLambda(lambda given: self.retriever(tenant).invoke(given["input"]))
 
 
@@ -127,7 +127,7 @@ async def reads_its_own(
 
 
 async def refuses(chain: Any, mode: str, match: str = "filter=") -> None:
-    """The chain says that it can not know."""
+    """The chain says that it cannot know."""
     with no_leak(chain), pytest.raises(ConfigurationError, match=match):
         await ask(chain, QUESTION, mode)
     assert chain.llm.steps == ["rag"]
@@ -442,7 +442,7 @@ async def test_a_filter_that_asks_who_is_asking_is_asked_each_time(kind: str, mo
     await asyncio.gather(*(asyncio.create_task(ask_as(tenant)) for tenant in (MINE, OTHER, MINE, OTHER)))
 
 
-# Filters that can not be seen
+# Filters that cannot be seen
 
 
 class Hidden(BaseRetriever):

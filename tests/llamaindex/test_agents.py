@@ -103,7 +103,7 @@ async def test_a_function_agent_reads_an_engine(kind: str, mode: str, streaming:
     assert llm.calls[1].messages[-1].content == ANSWERS[kind]
     if kind in ROUTES:
         assert response.tool_calls[0].tool_output.raw_output.metadata["route"] == ROUTES[kind]
-    if mode == "aquery":  # the log of llama-index-core 0.12 can not hold a stream, whosoever
+    if mode == "aquery":  # the log of llama-index-core 0.12 cannot hold a stream, whosoever
         assert json.dumps(context.to_dict())
 
 

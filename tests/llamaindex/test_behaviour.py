@@ -165,7 +165,7 @@ async def test_a_stop_out_of_user_code_does_not_pass_for_the_end(part: str, stop
         "counter of documents": {"token_counter": fail, "max_context_tokens": 10, "usage": True},
     }
     with pytest.raises((RuntimeError, stop)):
-        # A thread can not hand a StopIteration to a waiting task, which then waits for ever.
+        # A thread cannot hand a StopIteration to a waiting task, which then waits for ever.
         assert await asyncio.wait_for(ask(an_engine_for(mode, **parts[part]), QUESTION, mode), 2) is None
 
 

@@ -445,7 +445,7 @@ def test_an_error_of_fetch_passes_through() -> None:
         _read(index, documents=StoredDocuments(index, fetch=fetch))
 
 
-# What can not be found
+# What cannot be found
 
 
 def _node(text: str, of: str | None) -> TextNode:
@@ -493,7 +493,7 @@ async def test_an_empty_index_asks_no_model(store: str, mode: str) -> None:
     try:
         engine.retrieve(QueryBundle("?"))
     except AssertionError:
-        pytest.skip("older hosts can not search their own store when it is empty")
+        pytest.skip("older hosts cannot search their own store when it is empty")
     asked = await ask(engine, ASK_MINUTES, mode)
     assert (asked.answerable, asked.sources, llm.calls) == (False, [], [])
 

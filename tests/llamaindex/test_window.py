@@ -76,7 +76,7 @@ def long_engine(mode: str = "query", **fields: Any) -> SelfRouteQueryEngine:
 
 
 def label_of(asked: Asked, at: int = 0) -> dict[str, Any]:
-    """How a document was come by."""
+    """How a document was rebuilt."""
     return asked.source_nodes[at].node.metadata["selfroute"]
 
 

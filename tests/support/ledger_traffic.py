@@ -554,7 +554,7 @@ def told(bill: loopback.Entry) -> bool:
 
 
 def billed(bills: Iterable[loopback.Entry]) -> StepUsage:
-    """What the provider billed, as far as anything was told of it."""
+    """What the provider billed, as far as anything is known of it."""
     each = (
         StepUsage(bill.input_tokens, bill.output_tokens, bill.cached_tokens, cost=FREE)
         if told(bill)

@@ -87,7 +87,7 @@ def _meets(held: Mapping[str, Any], filters: MetadataFilters | None) -> bool:
 
 
 class Shelf(BasePydanticVectorStore):
-    """A vector store that keeps texts in a dict and can not list them."""
+    """A vector store that keeps texts in a dict and cannot list them."""
 
     stores_text: bool = True
     _held: dict[str, tuple[BaseNode, dict[str, Any]]] = PrivateAttr(default_factory=dict)

@@ -138,7 +138,7 @@ class Seen:
         if self.end != expected:
             return f"it was {self.end} and not {expected}, with {self.error}"
         if self.error and not issubclass(self.error, FAILURES):
-            return f"it raised {self.error}, which is none of the client's"
+            return f"it raised {self.error}, which the client does not raise"
         if not (self.text == whole if self.end == "answered" else whole.startswith(self.text)):
             return f"it showed {self.text!r} and not {whole!r}"
         return None

@@ -1,4 +1,4 @@
-"""The extra `cli`: the command routes questions in both frameworks, and says what it can not do without more."""
+"""The extra `cli`: the command routes questions in both frameworks, and says what it cannot do without more."""
 
 import json
 import shutil

@@ -1,0 +1,193 @@
+"""Break the code in twenty places, one after the other, and see whether the tests of `make test` notice.
+
+    python benchmarks/mutations.py [--only WORD ...]
+
+Each mutation replaces one piece of code in a copy of this checkout. There the tests that `make test` runs are run up to
+the first failure, those of the broken part before the others. Printed are the test that caught each mutation and the
+seconds it took. The exit code is 1 if a mutation was not caught, or if it no longer fits the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", ".hypothesis", "site", "dist")
+PYTEST = ("-m", "pytest", "-q", "-x", "--numprocesses", "auto", "--dist", "worksteal", "-m", "not matrix")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One way to break the code.
+
+    Attributes:
+        name: What no longer works.
+        path: The file.
+        old: The code, which the file contains once.
+        new: The code that takes its place.
+        first: The folders whose tests run first.
+    """
+
+    name: str
+    path: str
+    old: str
+    new: str
+    first: tuple[str, ...]
+
+
+CORE, LANGCHAIN, LLAMAINDEX = ("core",), ("langchain",), ("llamaindex",)
+DOCUMENTS, USAGE, STORED = ("documents",), ("usage",), ("langchain", "llamaindex")
+LC, LI = "langchain_selfroute", "llamaindex_selfroute"
+MUTATIONS = (
+    Mutation("answers escalate", "selfroute/flow.py", "if not decision:", "if decision:", CORE),
+    Mutation("no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long)", "()", CORE),
+    Mutation("the draft may be too long, too", "selfroute/drivers.py", 'effect.step == "long_context" and ', "", CORE),
+    Mutation("a left stream goes on", "selfroute/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
+    Mutation(
+        "an empty reply answers",
+        "selfroute/answerability/gate.py",
+        "not reader.text:\n            return EMPTY",
+        "not reader.text:\n            return ANSWERED",
+        CORE,
+    ),
+    Mutation(
+        "a decline is shown",
+        "selfroute/answerability/gate.py",
+        "if self.verdict is ANSWERED else",
+        "if True else",
+        CORE,
+    ),
+    Mutation("the refusal is not stripped", "selfroute/prompts.py", "return value.strip()", "return value", CORE),
+    Mutation(
+        "a full window takes one more",
+        "selfroute/documents/window.py",
+        "if size > room:",
+        "if size > room + 1:",
+        DOCUMENTS,
+    ),
+    Mutation(
+        "an overlap is written twice",
+        "selfroute/documents/rebuild.py",
+        "yield text[max(shared, 0) :]",
+        "yield text",
+        DOCUMENTS,
+    ),
+    Mutation(
+        "half an original is used", "selfroute/documents/stored.py", "if not 0 < visible == held:", "if False:", STORED
+    ),
+    Mutation(
+        "chunks are not compared",
+        "selfroute/documents/stored.py",
+        "                if check:\n                    check.check_chunk",
+        "                if False:\n                    check.check_chunk",
+        STORED,
+    ),
+    Mutation(
+        "the cache forgets whom it read for",
+        "selfroute/documents/cache.py",
+        "key = (source, filter_key)\n        with",
+        "key = (source, None)\n        with",
+        DOCUMENTS,
+    ),
+    Mutation(
+        "cached tokens cost full price",
+        "selfroute/usage/prices.py",
+        "cache_read_tokens=cached",
+        "cache_read_tokens=0",
+        USAGE,
+    ),
+    Mutation(
+        "a cut reply counts nothing",
+        "selfroute/usage/tally.py",
+        "if not (self.text or self.left):",
+        "if not self.whole:",
+        USAGE,
+    ),
+    Mutation("what documents cost is not learned", "selfroute/usage/savings.py", "self._rates.put(", "(", USAGE),
+    Mutation("nothing is priced as declared", "selfroute/performing.py", "if declared:", "if False:", USAGE),
+    Mutation(
+        "the retriever's filter is not heard",
+        f"{LC}/stored/reading.py",
+        "conditions.append(scope.filter)",
+        "pass",
+        LANGCHAIN,
+    ),
+    Mutation("model runs have no tag", f"{LC}/call.py", "manager.add_tags([tag])", "pass", LANGCHAIN),
+    Mutation(
+        "the retriever's filters are not heard", f"{LI}/stored/filters.py", ").within(search.filters)", ")", LLAMAINDEX
+    ),
+    Mutation(
+        "a stream has no sources", f"{LI}/responses.py", "sources[:] = [*steps.context, *more]", "pass", LLAMAINDEX
+    ),
+)
+
+
+def caught_by(mutation: Mutation, copy: Path) -> str | None:
+    """Apply a mutation to a copy of the checkout and run the tests; return the one that failed, None if none did."""
+    path = copy / mutation.path
+    code = path.read_text("utf-8")
+    if code.count(mutation.old) != 1:
+        msg = f"{mutation.path} does not contain this once: {mutation.old!r}"
+        raise LookupError(msg)
+    path.write_text(code.replace(mutation.old, mutation.new), "utf-8")
+    try:
+        folders = sorted(path.name for path in (copy / "tests").iterdir() if path.is_dir())
+        others = [name for name in folders if name not in (*mutation.first, "release", "__pycache__")]
+        return failure_in(copy, mutation.first) or failure_in(copy, others)
+    finally:
+        path.write_text(code, "utf-8")
+
+
+def failure_in(copy: Path, folders: Sequence[str]) -> str | None:
+    """Run the tests of some folders up to the first failure; return which test it was, None if all passed."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "ANONYMIZED_TELEMETRY": "False"}
+    ran = subprocess.run(
+        [sys.executable, *PYTEST, *(f"tests/{name}" for name in folders)],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+    return found[1] if found else f"exit code {ran.returncode}"
+
+
+def main() -> int:
+    """Try the mutations and print what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="only those whose name contains a word")
+    words = parser.parse_args().only
+    chosen = [one for one in MUTATIONS if not words or any(word in one.name for word in words)]
+    missed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "copy"
+        shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
+        for mutation in chosen:
+            began = time.perf_counter()
+            try:
+                test = caught_by(mutation, copy)
+            except LookupError as error:
+                test, missed = f"NOT TRIED: {error}", missed + 1
+            else:
+                missed += test is None
+            seconds = time.perf_counter() - began
+            print(f"{mutation.name:38} {seconds:5.0f} s  {test or 'NOT CAUGHT'}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
