@@ -5,6 +5,7 @@ If a package has changed, nothing fails: a model has no known name, and a store 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,12 @@ def address_of(model: Any, names: Sequence[str]) -> str | None:
         if isinstance(address, str):
             return address
     return None
+
+
+def is_retry(runnable: Any) -> bool:
+    """Return whether a runnable is what `with_retry` returns; only that needs its module, which is slow to import."""
+    module = sys.modules.get("langchain_core.runnables.retry")
+    return module is not None and type(runnable) is getattr(module, "RunnableRetry", None)
 
 
 def collection_id(vectorstore: Any) -> Any:

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from langchain_selfroute.convert import text_of as text_in
@@ -26,6 +26,8 @@ from selfroute.errors import ConfigurationError
 
 class Report(BaseModel):
     """The answer to the question, or that it cannot be answered."""
+
+    model_config = ConfigDict(defer_build=True)
 
     answerable: bool = Field(description=structured.ANSWERABLE)
     answer: str = Field(description=structured.ANSWER)

@@ -7,6 +7,7 @@ from typing import Any
 from llama_index.core.instrumentation.dispatcher import Dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
+from pydantic import ConfigDict
 
 from selfroute.usage.entry import Entry
 
@@ -32,6 +33,8 @@ class SelfRouteDecisionEvent(BaseEvent):
         route: `"rag"` or `"long_context"`.
         decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`.
     """
+
+    model_config = ConfigDict(defer_build=True)
 
     route: str
     decision: dict[str, Any]
@@ -62,6 +65,8 @@ class SelfRouteQueryEvent(BaseEvent):
     Attributes:
         entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route` and more.
     """
+
+    model_config = ConfigDict(defer_build=True)
 
     entry: Entry
 

@@ -15,7 +15,7 @@ from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The parts of a synthesizer.
 

@@ -15,7 +15,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.program.function_program import get_function_tool
 from llama_index.core.types import PydanticProgramMode
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from llamaindex_selfroute import host, models
@@ -26,6 +26,8 @@ from selfroute.answerability import structured as reports
 
 class Report(BaseModel):
     """The answer to the question, or that it cannot be answered."""
+
+    model_config = ConfigDict(defer_build=True)
 
     answerable: bool = Field(description=reports.ANSWERABLE)
     answer: str = Field(description=reports.ANSWER)

@@ -10,8 +10,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
 from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
-from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+
+from langchain_selfroute.host import is_retry
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
 _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
@@ -42,7 +43,7 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> Retriever
     while not isinstance(retriever, BaseRetriever):
         if isinstance(retriever, DynamicRunnable):
             retriever, config = retriever.prepare(config)
-        elif type(retriever) in (RunnableBinding, RunnableRetry):
+        elif type(retriever) is RunnableBinding or is_retry(retriever):
             bound: Any = retriever
             given = {**bound.kwargs, **given}
             config = merge_configs(bound.config, config)

@@ -149,7 +149,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         keys = sorted({key for passage in passages for key in passage.metadata})
         msg = (
             f"no retrieved passage has metadata[{self.source_key!r}], which names its document; the keys are {keys}: "
-            "pass the right one as source_key"
+            "pass the right one as source_key="
         )
         raise DocumentNotFoundError(msg)
 

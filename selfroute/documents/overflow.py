@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import re
 
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|window|size)[^.]{0,40}exceed|exceed\w*[^.]{0,60}context"
+# Patterns are compiled when an error is first looked at.
+_TOO_LONG = (
+    r"(?i)context[_ ](?:length|window|size)[^.]{0,40}exceed|exceed\w*[^.]{0,60}context"
     r"|maximum context|max_model_len|(?:prompt|input|request|message)s? (?:is |are )?too long"
     r"|token count[^.]{0,40}exceed|exceed[^.]{0,60}(?:number of|input|prompt) tokens|input tokens exceed"
     r"|too many (?:input |prompt )?tokens|reduce the length of the (?:messages|input|prompt)"
     r"|`inputs` (?:tokens|must have)[^.]{0,60}(?:<=|less than)"
     r"|token count is \d+ but|longer than the (?:model's |maximum )*(?:context|model|input|prompt) length"
-    r"|exceeds? the maximum (?:allowed )?(?:input|prompt|context|model) length",
-    re.IGNORECASE,
+    r"|exceeds? the maximum (?:allowed )?(?:input|prompt|context|model) length"
 )
-_RATE_LIMIT = re.compile(
-    r"rate.?limit|throttl|quota|per (?:minute|min|hour|day)\b|wait before trying|try again (?:later|in)\b",
-    re.IGNORECASE,
-)
+_RATE_LIMIT = r"(?i)rate.?limit|throttl|quota|per (?:minute|min|hour|day)\b|wait before trying|try again (?:later|in)\b"
 _NUMBER = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+|\d{3,})(?!\w)"
-_LIMIT_AFTER = re.compile(
-    r"(?:maximum|max_\w+|limit|at most|cannot exceed|less than|<=|>|window of|context size)\D{0,60}?" + _NUMBER,
-    re.IGNORECASE,
+_LIMIT_AFTER = (
+    r"(?i)(?:maximum|max_\w+|limit|at most|cannot exceed|less than|<=|>|window of|context size)\D{0,60}?" + _NUMBER
 )
-_LIMIT_BEFORE = re.compile(_NUMBER + r"\D{0,20}(?:maximum|limit)", re.IGNORECASE)
+_LIMIT_BEFORE = "(?i)" + _NUMBER + r"\D{0,20}(?:maximum|limit)"
 _OTHER_ERRORS = frozenset({401, 403, 404, 408, 429})
 
 
@@ -36,7 +32,9 @@ def is_too_long(error: Exception) -> bool:
     if "context_length_exceeded" in codes:
         return True
     message = str(error)
-    return codes.isdisjoint(_OTHER_ERRORS) and bool(_TOO_LONG.search(message)) and not _RATE_LIMIT.search(message)
+    return (
+        codes.isdisjoint(_OTHER_ERRORS) and bool(re.search(_TOO_LONG, message)) and not re.search(_RATE_LIMIT, message)
+    )
 
 
 def read_less(error: Exception, *, sent: int) -> int:
@@ -50,7 +48,7 @@ def read_less(error: Exception, *, sent: int) -> int:
         As much as fits the limit that the error names, or half if it names none; always less than `sent`.
     """
     message = str(error)
-    named = _LIMIT_AFTER.search(message) or _LIMIT_BEFORE.search(message)
+    named = re.search(_LIMIT_AFTER, message) or re.search(_LIMIT_BEFORE, message)
     if not named:
         return sent // 2
     limit = _int(named[1])

@@ -25,7 +25,7 @@ Passage = TypeVar("Passage")
 Document = TypeVar("Document")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredChunk:
     """A chunk as a store returns it.
 
@@ -44,7 +44,7 @@ class StoredChunk:
     host: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Access:
     """What one call may read of a store.
 
@@ -255,7 +255,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         return rebuilt
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScopedDocuments(Generic[Passage, Document]):
     """Stored documents for the passages of one retriever in one call, under its filter in that call."""
 

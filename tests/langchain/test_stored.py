@@ -191,9 +191,9 @@ def test_unknown_fields_are_refused(field: Any) -> None:
 )
 def test_a_filter_that_can_be_none_is_refused_at_once(kind: str, condition: Any) -> None:
     store = store_with(kind)
-    with pytest.raises(ConfigurationError, match="filters are"):
+    with pytest.raises(ConfigurationError, match="as filter"):
         SelfRouteChain.from_vectorstore(store, a_model(), filter=condition)
-    with pytest.raises(ConfigurationError, match="filters are"):
+    with pytest.raises(ConfigurationError, match="as filter"):
         StoredDocuments(store, filter=condition)
 
 
@@ -394,7 +394,7 @@ async def test_any_other_store_is_read_through_fetch(mode: str) -> None:
 
 def test_another_store_without_fetch_is_refused_with_what_to_do() -> None:
     for make in (StoredDocuments, functools.partial(SelfRouteChain.from_vectorstore, llm=a_model())):
-        with pytest.raises(ConfigurationError, match=r"a Shelf has no way .* give fetch=, a callable"):
+        with pytest.raises(ConfigurationError, match=r"a Shelf has no known way .* pass fetch=, a callable"):
             make(Shelf())
 
 

@@ -871,8 +871,10 @@ async def test_a_filter_of_another_kind_of_store_is_refused() -> None:
     chunks = _chunks(MINE)
     index, store = store_with("memory", chunks), store_with("chroma", chunks)
     retriever = index.as_retriever(search_kwargs={"filter": lambda document: document.metadata["tenant"] == MINE})
-    await refuses(chain_on(store, StoredDocuments(store), retriever), "invoke", "Chroma's filters are dicts")
-    await refuses(chain_on(store, StoredDocuments(store, filter={}), retriever), "invoke", "Chroma's filters are dicts")
+    await refuses(chain_on(store, StoredDocuments(store), retriever), "invoke", "Chroma takes a dict as filter")
+    await refuses(
+        chain_on(store, StoredDocuments(store, filter={}), retriever), "invoke", "Chroma takes a dict as filter"
+    )
 
 
 # Originals

@@ -35,7 +35,7 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     if kind_of(vectorstore, "Chroma"):
         return Chroma(vectorstore)
     msg = (
-        f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch, a callable "
+        f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch=, a callable "
         "that takes (source_key, source, filter) and returns all chunks whose metadata has that source, as Documents"
     )
     raise ConfigurationError(msg)
