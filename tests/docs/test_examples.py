@@ -89,7 +89,7 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
         chat.say("")
         for example in (chat, tenants, bulk):
             assert example.end() == 0, example.text
-    assert "own retriever, told: " in tenants.text
+    assert "custom retriever, filter given: " in tenants.text
     assert "30/30" in bulk.text
     assert len(rows_in(tmp_path / "answers.jsonl")) == 30
 
@@ -283,9 +283,11 @@ def test_each_tenant_is_answered_from_a_document_of_their_own(server: LoopbackSe
         "north: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
         "south: [long_context] It was Una Marsh.\n  read: minutes.md of south\n",
         "nobody: [long_context] unanswerable\n  read: nothing\n",
-        "own retriever, told: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
+        "custom retriever, filter given: [long_context] It was Osric Pellan.\n  read: minutes.md of north\n",
     ]
-    assert re.match(r"own retriever, not told: cannot tell what .* in tenant: give StoredDocuments\(", shown[3])
+    assert re.match(
+        r"custom retriever, no filter given: cannot verify that .* in tenant; pass StoredDocuments\(", shown[3]
+    )
     assert [is_draft(entry.request) for entry in server.book] == [True, False] * 2 + [True] + [True, False]
 
 
