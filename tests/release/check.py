@@ -96,7 +96,15 @@ def wrong_in_sdist(sdist: Path) -> Iterator[str]:
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     needed = sources((*PACKAGES, "tests", "docs", "notebooks", "benchmarks", "examples"))
-    needed |= {"Makefile", "README.md", "CONTRIBUTING.md", "CITATION.cff", "constraints.txt", "requirements-oldest.txt"}
+    needed |= {
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "CITATION.cff",
+        "constraints.txt",
+        "requirements-oldest.txt",
+    }
     yield from (f"the sdist lacks {name}" for name in sorted(needed - held))
     junk = (".pyc", ".ipynb_checkpoints", ".so", ".log", ".sqlite3")
     yield from (f"the sdist holds {name}" for name in sorted(held) if any(part in name for part in junk))
