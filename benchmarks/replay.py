@@ -52,6 +52,7 @@ from langchain_openai import ChatOpenAI
 
 import replay_llamaindex
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
+from langchain_selfroute.models import window_of
 from replay_llamaindex import Engine
 from selfroute.usage.ledger import Ledger
 
@@ -387,7 +388,8 @@ def filings_of(  # noqa: PLR0913 - each is a separate setting
     chains = chains_of(recorded, store, llm, priced_as=priced_as)
     if framework == "langchain":
         return {name: Chain(chain, ledger) for name, chain in chains.items()}
-    budget = next(iter(chains.values())).document_budget()  # LlamaIndex does not know the windows of such models
+    parts = next(iter(chains.values())).parts()  # LlamaIndex does not know the windows of such models
+    budget = parts.settings.document_budget(window_of(parts.models["long_context"]))
     over, like = replay_llamaindex.index(store, NAME), replay_llamaindex.model(model, url)
     return replay_llamaindex.engines_of(
         [*recorded.documents], over, like, k=PASSAGES, budget=budget, priced_as=priced_as

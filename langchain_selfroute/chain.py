@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,8 @@ from langchain_core.runnables.config import (
     ensure_config,
     get_async_callback_manager_for_config,
     get_callback_manager_for_config,
+    patch_config,
+    set_config_context,
 )
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
@@ -283,7 +286,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
         try:
             steps = Steps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
-            output = steps.whole(run(steps.flow(), steps))
+            with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+                output = steps.whole(context.run(lambda: run(steps.flow(), steps)))
         except BaseException as error:
             manager.on_chain_error(error)
             raise
@@ -300,7 +304,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
         try:
             steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
-            output = steps.whole(await arun(steps.flow(), steps))
+            with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+                answer = await context.run(asyncio.ensure_future, arun(steps.flow(), steps))
+            output = steps.whole(answer)
         except BaseException as error:
             await manager.on_chain_error(error)
             raise

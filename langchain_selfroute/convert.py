@@ -7,6 +7,8 @@ from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
@@ -53,3 +55,9 @@ def text_of(message: Any) -> str:
 def is_too_long(error: Exception) -> bool:
     """Return whether an error means that a prompt was too long, by its type or by its message."""
     return isinstance(error, ContextOverflowError) or overflow.is_too_long(error)
+
+
+def config_within(binding: Any, config: RunnableConfig | None) -> RunnableConfig:
+    """Return the config that a binding hands to the runnable inside it, when it is called with a config."""
+    merged = merge_configs(binding.config, config)
+    return merge_configs(merged, *(made(merged) for made in binding.config_factories))

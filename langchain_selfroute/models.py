@@ -14,7 +14,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
-from langchain_selfroute.convert import text_of
+from langchain_selfroute.convert import config_within, text_of
 from langchain_selfroute.host import address_of, chosen_model, tracing_params
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
@@ -107,7 +107,7 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
     bound: dict[str, Any] = {}
     while True:
         if isinstance(model, RunnableBindingBase):
-            bound = {**model.kwargs, **bound}
+            bound, config = {**model.kwargs, **bound}, config_within(model, config)
             model = model.bound
         elif isinstance(model, RunnableWithFallbacks):
             model = model.runnable
@@ -136,7 +136,7 @@ def name_of(
 def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> int | None:
     """Return a model's window in tokens, as its `profile` states it; None if it does not."""
     while isinstance(model, RunnableBindingBase):  # not every binding passes it on
-        model = model.bound
+        model, config = model.bound, config_within(model, config)
     model = chosen_model(model, config) or model
     try:
         profile = getattr(model, "profile", None)

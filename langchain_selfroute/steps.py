@@ -63,6 +63,8 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def decided(self, effect: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
+        if self.streaming:  # an answer that comes at once leaves no time to count
+            self._count_early(effect, self.passages)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -115,6 +117,8 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def adecided(self, effect: Decided) -> None:
         """Do as `Steps.decided` does, asynchronously."""
+        if self.streaming:  # an answer that comes at once leaves no time to count
+            self._count_early(effect, self.passages)
         if self.manager.handlers:
             data = {"route": effect.route, "decision": effect.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

@@ -17,6 +17,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
+from langchain_selfroute.convert import config_within
 from langchain_selfroute.convert import text_of as text_in
 from langchain_selfroute.host import chosen_model
 from langchain_selfroute.models import MessageTally
@@ -60,7 +61,7 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
     if (chosen := chosen_model(model, config)) is not None:
         return asking(name, chosen, config)
     if isinstance(model, RunnableBindingBase):
-        return model.model_copy(update={"bound": asking(name, model.bound, config)})
+        return model.model_copy(update={"bound": asking(name, model.bound, config_within(model, config))})
     if isinstance(model, RunnableWithFallbacks):
         first, *others = (asking(name, one, config) for one in model.runnables)
         return model.model_copy(update={"runnable": first, "fallbacks": others})
@@ -77,7 +78,9 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         raise ConfigurationError(msg)
     if isinstance(reporting, RunnableSequence) and isinstance(_inside(reporting.first), BaseLanguageModel):
         return _Unparsed(_unread(reporting.first), reduce(or_, reporting.steps[1:]))
-    return cast("Runnable[Any, Any]", ask(Report, include_raw=True))
+    with suppress(TypeError, NotImplementedError):  # a custom model may not offer its message beside the report
+        reporting = ask(Report, include_raw=True)
+    return cast("Runnable[Any, Any]", reporting)
 
 
 class _Unparsed(Runnable[Any, Any]):

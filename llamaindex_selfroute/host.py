@@ -53,7 +53,7 @@ def search_of(retriever: BaseRetriever) -> Search | None:
             options=retriever._kwargs.keys(),  # noqa: SLF001
         )
     except AttributeError:
-        return None
+        _refuse("where a VectorIndexRetriever keeps its filters")
 
 
 def index_of(retriever: Any) -> Any:

@@ -184,6 +184,10 @@ def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
         raise ConfigurationError(msg)
     if fields["llm"] is synthesizer.llm:
         del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
+    unknown = fields.keys() - {"documents", "llm", *SynthesizerFields.__annotations__}
+    if unknown:
+        msg = f"SelfRouteQueryEngine got unexpected keyword arguments: {', '.join(sorted(unknown))}"
+        raise TypeError(msg)
     twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
     if twice:
         msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"

@@ -102,6 +102,8 @@ class Steps(BaseSteps[NodeWithScore]):
 
     def decided(self, effect: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
+        if self.streaming:  # an answer that comes at once leaves no time to count
+            self._count_early(effect, self.passages)
         decision = effect.decision.as_dict()
         send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self._span)
 

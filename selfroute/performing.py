@@ -19,7 +19,7 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.documents.window import fit_documents
 from selfroute.drivers import Flow
 from selfroute.errors import ReplyError
-from selfroute.flow import Answer, ReadDocuments, Route, self_route
+from selfroute.flow import Answer, Decided, ReadDocuments, Route, self_route
 from selfroute.settings import Settings
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
@@ -179,6 +179,11 @@ class BaseSteps(ABC, Generic[Document]):
             return None
         size = Size(None, sum([len(self._text_of(document)) for document in source]))
         return lambda: [size]
+
+    def _count_early(self, decided: Decided, passages: Sequence[Document]) -> None:
+        """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
+        if decided.route == "rag" and self.settings.measure_savings == "background":
+            self._lengths(passages)
 
     def _budget(self) -> int | None:
         """Return how many tokens of documents the second step may be given; None for no limit."""

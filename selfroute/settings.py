@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from operator import index
 from typing import Any, Literal
 
 from selfroute.answerability.structured import Answerability, answerability_of
@@ -113,8 +115,12 @@ def _answerability(_: str, value: Any) -> Answerability:
 
 
 def _tokens(name: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return value
+    if value is None:
+        return None
+    with suppress(TypeError):
+        number = index(value)  # numpy's integers, too
+        if number > 0 and not isinstance(value, bool):
+            return number
     msg = f"{name} must be a positive number of tokens, or None; it is {value!r}"
     raise ConfigurationError(msg)
 
@@ -127,8 +133,8 @@ def _counter(name: str, value: Any) -> Callable[[str], int] | None:
 
 
 def _measure(name: str, value: Any) -> MeasureSavings:
-    if value in (True, False, "background"):
-        return value  # type: ignore[no-any-return]
+    if isinstance(value, bool) or (isinstance(value, str) and value == "background"):
+        return value  # type: ignore[return-value]
     msg = f"{name} must be True, False or 'background', not {value!r}"
     raise ConfigurationError(msg)
 

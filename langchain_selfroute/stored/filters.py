@@ -8,10 +8,10 @@ from typing import Any
 
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
-from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from langchain_selfroute.convert import config_within
 from langchain_selfroute.host import is_retry
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
@@ -46,9 +46,7 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> Retriever
         elif type(retriever) is RunnableBinding or is_retry(retriever):
             bound: Any = retriever
             given = {**bound.kwargs, **given}
-            config = merge_configs(bound.config, config)
-            config = merge_configs(config, *(made(config) for made in bound.config_factories))
-            retriever = bound.bound
+            retriever, config = bound.bound, config_within(bound, config)
         elif type(retriever) is RunnableSequence:  # the steps before only transform the question
             retriever, given = retriever.last, {}
         else:

@@ -149,6 +149,10 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         return passage.node.ref_doc_id or None
 
     @override
+    def _passage_key(self, passage: NodeWithScore) -> Hashable:
+        return passage.node.node_id
+
+    @override
     def _refuse_unnamed(self, passages: Sequence[NodeWithScore]) -> None:
         if any(isinstance(passage.node, Document) for passage in passages):
             return  # such a node is itself a document

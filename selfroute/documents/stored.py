@@ -112,6 +112,10 @@ class StoredReader(ABC, Generic[Passage, Document]):
     def _refuse_unnamed(self, passages: Sequence[Passage]) -> None:
         """Raise a `DocumentNotFoundError` if passages that name no document leave nothing to read."""
 
+    def _passage_key(self, passage: Passage) -> Hashable:
+        """Return what identifies a passage that names no document."""
+        return id(passage)
+
     def _alone(self, passage: Passage) -> Document:  # noqa: ARG002
         """Make a document of a passage that names none."""
         msg = "a retrieved passage does not name its document"
@@ -178,7 +182,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
         groups: dict[Any, tuple[Any, list[Passage]]] = {}
         for passage in passages:
             source = self._source_of(passage)
-            key = (id(passage),) if source is None else source
+            key = (self._passage_key(passage),) if source is None else source
             groups.setdefault(key, (source, []))[1].append(passage)
         if groups and all(source is None for source, _ in groups.values()):
             self._refuse_unnamed(passages)

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
     ConfigurableField,
     Runnable,
@@ -18,6 +19,7 @@ from langchain_core.runnables import (
     RunnableParallel,
     RunnablePassthrough,
 )
+from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
@@ -29,6 +31,7 @@ from langchain_parts import (
     STREAMS,
     ListRetriever,
     ScriptedModel,
+    TreeTracer,
     a_chain,
     ask,
     chunks,
@@ -338,3 +341,27 @@ class TestToolIntegration(_Tool, ToolsIntegrationTests):
 def test_a_chain_can_be_an_input_of_a_prompt() -> None:
     prompt = ChatPromptTemplate.from_template("{answer} ({route})")
     assert (a_chain() | prompt).invoke(QUESTION).to_string() == f"Human: {FOUND} (long_context)"
+
+
+class TenantRetriever(BaseRetriever):
+    """Reads whose question it is from the config of the call, which nobody hands it."""
+
+    tenants: list[Any]
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        self.tenants.append((ensure_config().get("configurable") or {}).get("tenant"))
+        return RunnableLambda(lambda _: [Document("Tea was served.")]).invoke(query)
+
+
+@every_mode
+async def test_what_runs_within_a_call_finds_its_config_and_its_parent(mode: str) -> None:
+    retriever, tracer = TenantRetriever(tenants=[]), TreeTracer()
+    config: Any = {"configurable": {"tenant": "acme"}, "callbacks": [tracer]}
+    counting = RunnableLambda(lambda text: len(text.split())).with_config(run_name="count")
+    await ask(a_chain(retriever=retriever, token_counter=counting.invoke, max_context_tokens=9), "Who?", mode, config)
+    assert retriever.tenants == ["acme"]
+    assert {"RunnableLambda", "count"} <= {run.name for run in _below(tracer.root)}
+
+
+def _below(run: Any) -> list[Any]:
+    return [one for child in run.child_runs for one in (child, *_below(child))]

@@ -482,3 +482,17 @@ def test_the_outline_is_that_of_text(server: LoopbackServer) -> None:
     tracer = TreeTracer()
     chain_over(model(server)).invoke(QUESTION, {"callbacks": [tracer]})
     assert outline(tracer.root) == {"SelfRouteChain": ["retrieve", "rag", "read_documents", "long_context"]}
+
+
+@every_mode
+@pytest.mark.parametrize("around", ["bind", "with_retry", "with_fallbacks"])
+async def test_a_config_that_is_bound_around_a_model_chooses_it(around: str, mode: str) -> None:
+    wrong, right = (Own(structure=MAKINGS["a parser"], draft=(reply,)) for reply in ("no", "yes"))
+    either = wrong.configurable_alternatives(ConfigurableField("which"), default_key="wrong", right=right)
+    wrapped: Any = {
+        "bind": either.bind,
+        "with_retry": either.with_retry,
+        "with_fallbacks": lambda: either.with_fallbacks([wrong]),
+    }[around]()
+    chain = chain_over(wrapped.with_config(configurable={"which": "right"}))
+    assert (await ask(chain, QUESTION, mode))["route"] == "rag"

@@ -403,3 +403,9 @@ def test_a_model_keeps_its_callback_manager_if_the_engine_is_given_none(monkeypa
         engine: Any = build(ListRetriever(), documents=DOCUMENTS, llm=first, long_context_llm=second)
         assert (first.callback_manager, second.callback_manager) == own
         assert engine.callback_manager is default
+
+
+def test_an_unknown_argument_beside_a_synthesizer_is_no_argument() -> None:
+    synthesizer = SelfRouteSynthesizer(documents=[Document(text="x")], llm=ScriptedLLM())
+    with pytest.raises(TypeError, match="typo"):
+        SelfRouteQueryEngine(ListRetriever(), synthesizer, typo=2)  # type: ignore[call-arg]

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
-from llama_index.core import Document, KeywordTableIndex, StorageContext, SummaryIndex, VectorStoreIndex
+from llama_index.core import Document, KeywordTableIndex, MockEmbedding, StorageContext, SummaryIndex, VectorStoreIndex
 from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.llms import MockLLM
@@ -781,3 +781,23 @@ async def test_a_filter_that_is_set_later_holds() -> None:
     retriever._filters = A
     asked = await _asked(engine, parts.llm, "query")
     assert asked.sources == [MINE.text]
+
+
+@pytest.mark.parametrize("name", ["_filters", "_doc_ids", "_node_ids", "_index"])
+def test_a_host_that_keeps_its_filters_elsewhere_is_refused(name: str) -> None:
+    index = VectorStoreIndex.from_documents([Document(text="public part", id_="m")], embed_model=MockEmbedding(8))
+    retriever = index.as_retriever()
+    stored = StoredDocuments(index, filters=MetadataFilters(filters=[]))
+    nodes = retriever.retrieve("?")
+    delattr(retriever, name)
+    with pytest.raises(ConfigurationError, match="LlamaIndex has changed"):
+        stored.behind(retriever)(nodes, None)
+
+
+def test_a_node_that_names_no_document_is_read_once() -> None:
+    node = TextNode(text="alone", id_="n1")
+    index = VectorStoreIndex.from_documents([Document(text="other", id_="m")], embed_model=MockEmbedding(8))
+    found = index.as_retriever().retrieve("?")
+    twice = [*found, NodeWithScore(node=node), NodeWithScore(node=node)]
+    read = StoredDocuments(index, filters=MetadataFilters(filters=[]))(twice, None)
+    assert [document.get_content() for document in read] == ["other", "alone"]
