@@ -364,4 +364,4 @@ async def test_what_runs_within_a_call_finds_its_config_and_its_parent(mode: str
 
 
 def _below(run: Any) -> list[Any]:
-    return [one for child in run.child_runs for one in (child, *_below(child))]
+    return [one for child in run.children for one in (child, *_below(child))]
