@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
@@ -43,6 +44,8 @@ from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _prompt(template: str) -> ChatPromptTemplate:
@@ -323,6 +326,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """
         inner: list[Generator[AddableDict, None, None]] = []
 
+        @_stated
         def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
             inner.append(
                 chunks_of(Steps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
@@ -348,6 +352,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         async def once() -> AsyncIterator[Any]:
             yield input
 
+        @_stated
         def transform(
             _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
         ) -> AsyncIterator[Any]:
@@ -366,6 +371,15 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             for chunks in inner:
                 await chunks.aclose()
             await outer.aclose()
+
+
+_TRANSFORM = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
+
+
+def _stated(transform: Function) -> Function:
+    """State a function's signature, which LangChain inspects twice for every stream: that takes longer than routing."""
+    transform.__signature__ = _TRANSFORM  # type: ignore[attr-defined]
+    return transform
 
 
 def _run_fields(chain: SelfRouteChain, config: RunnableConfig) -> dict[str, Any]:
