@@ -51,7 +51,7 @@ LC, LI = "langchain_selfroute", "llamaindex_selfroute"
 MUTATIONS = (
     Mutation("answers escalate", "selfroute/flow.py", "if not decision:", "if decision:", CORE),
     Mutation("no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long)", "()", CORE),
-    Mutation("the draft may be too long, too", "selfroute/drivers.py", 'effect.step == "long_context" and ', "", CORE),
+    Mutation("any error is too long", "selfroute/drivers.py", "steps.is_too_long(error)", "True", CORE),
     Mutation("a left stream goes on", "selfroute/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
     Mutation(
         "an empty reply answers",
