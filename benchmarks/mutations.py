@@ -58,14 +58,14 @@ MUTATIONS = (
         "selfroute/answerability/gate.py",
         "not reader.text:\n            return EMPTY",
         "not reader.text:\n            return ANSWERED",
-        CORE,
+        ("languages",),
     ),
     Mutation(
         "a decline is shown",
         "selfroute/answerability/gate.py",
         "if self.verdict is ANSWERED else",
         "if True else",
-        CORE,
+        ("languages",),
     ),
     Mutation("the refusal is not stripped", "selfroute/prompts.py", "return value.strip()", "return value", CORE),
     Mutation(
