@@ -270,11 +270,12 @@ def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> 
 
 @pytest.mark.matrix
 def test_many_questions_at_once_read_rules_that_no_one_has_read_before() -> None:
-    expected = [declines(reply) for reply in every_reply]
+    replies = every_reply[::10]
+    expected = [declines(reply) for reply in replies]
     for _ in range(3):
         grammar.cache_clear()
         with ThreadPoolExecutor(8) as pool:
-            for found in pool.map(lambda _: [declines(reply) for reply in every_reply], range(8)):
+            for found in pool.map(lambda _: [declines(reply) for reply in replies], range(8)):
                 assert found == expected
 
 
