@@ -68,7 +68,10 @@ class Gate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text", "verdict")
+    __slots__ = (
+        *("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text"),
+        "verdict",
+    )
 
     def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True) -> None:
         """Prepare for one reply.
@@ -80,6 +83,8 @@ class Gate:
         """
         self.verdict: Verdict | None = None
         self._phrases = phrases
+        self._begun = ""  # the beginning of the refusal, if the reply ended within it
+        self._end: int | None = None  # where the refusal ends in the text
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         self._reasoning = ReasoningSplitter()
@@ -97,13 +102,25 @@ class Gate:
             self._advance(final=len(self._text) > self._limit)
         return self._release()
 
-    def end(self) -> str:
-        """Finish the verdict, now that the reply is complete; return the text that was still held back."""
+    def end(self, *, cut: bool = False) -> str:
+        """Finish the verdict, now that the reply has ended; return the text that was still held back.
+
+        Args:
+            cut: Whether the reply did not end by itself. Then one that ended within the refusal declines, and about one
+                that could still have declined there is no verdict.
+        """
         if self.verdict is not None:
             return ""
         self._take("", final=True)
         self._advance(final=True)
+        if cut and self.verdict in (ANSWERED, EMPTY):
+            self.verdict = Verdict(declined=True, signal="sentinel", evidence=self._begun) if self._begun else None
         return self._release()
+
+    @property
+    def after_refusal(self) -> str:
+        """The text after the refusal, as far as it had been fed when the verdict became certain."""
+        return "" if self._end is None else self._text[self._end :]
 
     def _take(self, piece: str, *, final: bool = False) -> None:
         if not self._reasoning.done:
@@ -194,7 +211,9 @@ class Gate:
         while (end := self._refusal.end_in(reader.text, start)) is None and not reader.final:
             yield
         if end is None or end <= start:
+            self._begun = reader.text[start:] if end is None else ""
             return None
+        self._end = end
         while len(reader.text) < end + 2 and not reader.final:
             yield
         verdict = Verdict(declined=True, signal="sentinel", evidence=reader.text[start:end])
