@@ -177,6 +177,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Return the last chunk of a stream."""
         return {
             "answerable": answer.answerable,
+            "finish_reason": answer.finish_reason,
             "decision": answer.decision.as_dict(),
             "usage": self.account.usage.as_dict(),
         }

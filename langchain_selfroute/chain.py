@@ -111,6 +111,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         ValidationError: A field is unknown or of the wrong type (raised by the constructor; pydantic's own).
         InputError: The input of a call is not a question.
         ReplyError: The retriever, the documents or the model returned something of the wrong type.
+        NoReplyError: A step ended without a reply: it was filtered, refused, cut off, or a tool call.
     """
 
     retriever: Runnable[Any, Any]

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import AIMessage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
@@ -16,6 +17,7 @@ from typing_extensions import override
 
 from langchain_selfroute.convert import config_within, text_of
 from langchain_selfroute.host import address_of, chosen_model, tracing_params
+from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
@@ -28,16 +30,18 @@ class MessageTally(Tally):
     """Collect the text and the token counts of one model call from its messages.
 
     Attributes:
-        name: The name of the model, as the messages report it.
-        provider: The provider of the model, as the messages report it.
+        about: What the messages say of themselves, the latest last.
+        calls_tool: Whether a message without text calls a tool.
+        refusal: The texts by which the model refused, where they come apart from the reply.
     """
 
-    __slots__ = ("name", "provider")
+    __slots__ = ("about", "calls_tool", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
-        self.name: Any = None
-        self.provider: Any = None
+        self.about: dict[str, Any] = {}
+        self.calls_tool = False
+        self.refusal = ""
 
     def add(self, message: Any) -> str:
         """Add a message, or a chunk of one, and return its text."""
@@ -47,8 +51,10 @@ class MessageTally(Tally):
             return text
         about = getattr(message, "response_metadata", None)
         if about and isinstance(about, Mapping):
-            self.name = about.get("model_name") or self.name
-            self.provider = about.get("model_provider") or self.provider
+            self.about.update({key: value for key, value in about.items() if value})
+        if not text and isinstance(message, AIMessage):
+            self.calls_tool = self.calls_tool or bool(message.tool_calls or message.invalid_tool_calls)
+            self.refusal += _refusal_of(message)
         reported = getattr(message, "usage_metadata", None)
         if reported and isinstance(reported, Mapping):
             counts = _counts(reported)
@@ -56,8 +62,13 @@ class MessageTally(Tally):
         return text
 
     @override
+    def ending(self) -> Ending:
+        reported = self.ended.reported
+        return Ending(reason_in(self.about), self.refusal or refusal_in(self.about), self.calls_tool, reported)
+
+    @override
     def model(self, configured: PricedModel) -> PricedModel:
-        answered = PricedModel.from_reported(self.name, self.provider)
+        answered = PricedModel.from_reported(self.about.get("model_name"), self.about.get("model_provider"))
         if answered.name is None or answered.name.startswith(configured.name or "\0"):
             # A client that builds on another client may report the other's provider.
             return PricedModel(
@@ -66,6 +77,12 @@ class MessageTally(Tally):
         if answered.provider in {None, configured.provider}:
             return PricedModel(answered.name, configured.provider, configured.url)
         return answered
+
+
+def _refusal_of(message: AIMessage) -> str:
+    """Return the text by which a model refused: OpenAI's clients keep it beside the content, or in a block of it."""
+    blocks = message.content if isinstance(message.content, list) else []
+    return "".join(map(refusal_in, [message.additional_kwargs, *blocks]))
 
 
 def _counts(reported: Mapping[str, Any]) -> StepUsage:

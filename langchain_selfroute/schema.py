@@ -28,6 +28,7 @@ class Decision(TypedDict):
     declined: bool
     signal: Signal
     evidence: str
+    ruling: dict[str, Any] | None
 
 
 class StepTokens(TypedDict):
@@ -60,9 +61,12 @@ class SelfRouteOutput(TypedDict):
         retrieved: The retrieved passages, on either route.
         context: What the model answered from: the passages, or the whole documents.
         route: The step that produced the answer.
-        answer: The text of the answer; the refusal word if no step answered.
+        answer: The text of the answer. If no step answered, the last step's own words, or the refusal word if it gave
+            none.
         answerable: False if every step that ran declined.
-        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`.
+        finish_reason: How the reply that is shown ended, in the provider's word (`"stop"`, `"length"`, ...); None if it
+            says nothing, or no reply is shown.
+        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`, and `ruling`, which is None.
         usage: The usage of both steps, as plain JSON: tokens, costs and savings.
     """
 
@@ -72,6 +76,7 @@ class SelfRouteOutput(TypedDict):
     route: Literal["rag", "long_context"]
     answer: str
     answerable: bool
+    finish_reason: str | None
     decision: Decision
     usage: Usage
 

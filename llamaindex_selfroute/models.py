@@ -12,6 +12,7 @@ from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
+from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
@@ -50,19 +51,26 @@ class ResponseTally(Tally):
 
     Attributes:
         last: The last response that has token counts; if none has any, the last response.
+        reason: The latest word for how the reply ended.
+        calls_tool: Whether a response without text calls a tool.
+        refusal: The texts by which the model refused, where they come apart from the reply.
     """
 
-    __slots__ = ("last",)
+    __slots__ = ("calls_tool", "last", "reason", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.last: Response | None = None
+        self.reason: str | None = None
+        self.calls_tool = False
+        self.refusal = ""
 
     def add(self, reply: Response) -> str:
         """Add a whole reply and return its text."""
         self.last = reply
         text = (reply.message.content if isinstance(reply, ChatResponse) else reply.text) or ""
         self.text.append(text)
+        self._note_ending(reply, text)
         return text
 
     def add_piece(self, chunk: Response) -> str:
@@ -72,7 +80,19 @@ class ResponseTally(Tally):
             self.last = chunk
         text = chunk.delta or ""
         self.text.append(text)
+        self._note_ending(chunk, text)
         return text
+
+    def _note_ending(self, reply: Response, text: str) -> None:
+        raw = reply.raw
+        self.reason = reason_in(raw) or self.reason
+        if not text:
+            self.calls_tool = self.calls_tool or _calls_tool(reply)
+            self.refusal += refusal_in(raw) or refusal_in(reply.additional_kwargs)
+
+    @override
+    def ending(self) -> Ending:
+        return Ending(self.reason, self.refusal, self.calls_tool, self.ended.reported)
 
     @override
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
@@ -87,6 +107,13 @@ class ResponseTally(Tally):
         if name == configured.name or not isinstance(name, str):
             return configured
         return PricedModel(name, configured.provider, configured.url)
+
+
+def _calls_tool(reply: Response) -> bool:
+    if not isinstance(reply, ChatResponse):
+        return False
+    blocks = {type(block).__name__ for block in reply.message.blocks}
+    return "ToolCallBlock" in blocks or bool(reply.message.additional_kwargs.get("tool_calls"))
 
 
 def name_of(llm: LLM) -> PricedModel:

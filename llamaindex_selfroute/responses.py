@@ -33,14 +33,15 @@ async def awhole(steps: Steps, more: More) -> Response:
 
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
-    return Response(answer.text, [*answer.context, *more], _metadata(answer, steps, answerable=answer.answerable))
+    metadata = {**_metadata(answer, steps), **_outcome(answer)}
+    return Response(answer.text, [*answer.context, *more], metadata)
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
     """Return a stream of the answer. Its first text, and so its route and sources, are known when this returns."""
     items = stream(steps.flow(), steps)
     decided, first = cast("Decided", next(items)), cast("str", next(items))
-    metadata = _first_metadata(decided, first, steps)
+    metadata = _metadata(decided, steps)
     return StreamingResponse(_text_stream(first, items, steps, metadata), [*steps.context, *more], metadata)
 
 
@@ -52,6 +53,8 @@ def _text_stream(
         for item in items:
             if isinstance(item, str):
                 yield item
+            elif isinstance(item, Answer):
+                metadata.update(_outcome(item))
     finally:
         items.close()
         metadata["usage"] = steps.account.usage.as_dict()
@@ -70,12 +73,14 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
         items = astream(steps.flow(), steps)
         try:
             decided, first = cast("Decided", await anext(items)), cast("str", await anext(items))
-            metadata.update(_first_metadata(decided, first, steps))
+            metadata.update(_metadata(decided, steps))
             sources[:] = [*steps.context, *more]
             yield first
             async for item in items:
                 if isinstance(item, str):
                     yield item
+                elif isinstance(item, Answer):
+                    metadata.update(_outcome(item))
         finally:
             await items.aclose()
             if "route" in metadata:
@@ -97,19 +102,21 @@ class ClosingStreamingResponse(AsyncStreamingResponse):
             await self.response_gen.aclose()
 
 
-def _first_metadata(decided: Decided, first: str, steps: Steps) -> dict[str, Any]:
-    # The first text of an answer is never the refusal alone: that would decline.
-    return _metadata(decided, steps, answerable=decided.route == "rag" or first != steps.refusal)
-
-
-def _metadata(of: Decided | Answer, steps: Steps, *, answerable: bool) -> dict[str, Any]:
+def _metadata(of: Decided | Answer, steps: Steps) -> dict[str, Any]:
+    """Return the metadata as far as they are known; the end of a stream settles the rest."""
     return {
         "route": of.route,
-        "answerable": answerable,
+        "answerable": steps.account.answerable,
+        "finish_reason": None,
         "decision": of.decision.as_dict(),
         "usage": steps.account.usage.as_dict(),
         "retrieved": _retrieved(steps),
     }
+
+
+def _outcome(answer: Answer) -> dict[str, Any]:
+    """Return the metadata that are known when the reply has ended."""
+    return {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
 
 
 def _retrieved(steps: Steps) -> list[str]:

@@ -22,6 +22,7 @@ from llamaindex_selfroute import host, models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
+from selfroute.answerability.ending import REPORTED
 
 
 class Report(BaseModel):
@@ -86,7 +87,8 @@ def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) ->
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
     if report is None:
-        return raw
+        return raw if tally.ending().is_complete else ""  # half a report is no text to show
+    tally.ended = REPORTED
     text = reports.as_text(report, refusal=refusal)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts

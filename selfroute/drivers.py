@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Protocol, cast
 
+from selfroute.answerability.ending import Ending
+from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
-from selfroute.answerability.verdict import Verdict
+from selfroute.errors import NoReplyError
 from selfroute.flow import Answer, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
 from selfroute.usage.account import Account
 
@@ -29,10 +30,14 @@ class _Common(Protocol):
     def account(self) -> Account:
         """The account of the question; `generate` adds each call of a model to it."""
 
+    @property
+    def ending(self) -> Ending:
+        """How the latest reply ended; asked once all its pieces have come."""
+
     def complete_usage(self, answer: Answer) -> None:
         """Add what the long context alone would have cost to the usage of the account.
 
-        All text has been shown by then, but the text of `answer` ends where the verdict became certain.
+        All text has been shown by then.
         """
 
     def is_too_long(self, error: Exception) -> bool:
@@ -95,10 +100,11 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
 
     Yields:
         `Decided`, then the text of the answer in pieces that are never empty, then the whole `Answer`. No piece of a
-        reply that declines is yielded; the reply is closed as soon as that is certain. Closing this generator closes
-        the reply.
+        draft that declines is yielded; it is closed as soon as that is certain. Closing this generator closes the
+        reply.
 
     Raises:
+        NoReplyError: A step ended without a reply that could be judged.
         Exception: Any error of a step, except the first one about a prompt that was too long: then less is read.
     """
     effect = advance(flow.send, None)
@@ -110,16 +116,17 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                 try:
                     with account.performing(effect):
                         if isinstance(effect, Generate):
-                            pieces, gate = steps.generate(effect), Gate(steps.refusal)
+                            pieces, gate = steps.generate(effect), _gate(effect, steps)
                             for piece in pieces:
                                 text = gate.feed(piece)
                                 if gate.verdict is not None:
                                     break
                             else:
-                                text = gate.end()
-                            result: Any = Reply(text, cast("Verdict", gate.verdict))
-                            if result.verdict:
+                                text = gate.end(cut=not steps.ending.is_complete)
+                            result: Any = _reply(effect, gate, text, steps)
+                            if result.verdict and effect.step == "rag":
                                 pieces.close()
+                                pieces = None
                         else:
                             result = _perform(effect, steps)
                 except Exception as error:
@@ -131,16 +138,17 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                     yield effect
                 effect = advance(resume, result)
             shown = [effect.text]
-            account.shown()
+            account.shown(effect)
             yield effect.text
-            if pieces is not None and effect.answerable:
+            if pieces is not None:
                 for piece in filter(None, pieces):
                     shown.append(piece)
                     yield piece
+                effect = effect.ended("".join(shown), finish_reason=steps.ending.reason, refusal=steps.refusal)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)
-            yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
+            yield effect
         finally:
             if pieces is not None:
                 pieces.close()
@@ -157,16 +165,17 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                 try:
                     with account.performing(effect):
                         if isinstance(effect, Generate):
-                            pieces, gate = steps.agenerate(effect), Gate(steps.refusal)
+                            pieces, gate = steps.agenerate(effect), _gate(effect, steps)
                             async for piece in pieces:
                                 text = gate.feed(piece)
                                 if gate.verdict is not None:
                                     break
                             else:
-                                text = gate.end()
-                            result: Any = Reply(text, cast("Verdict", gate.verdict))
-                            if result.verdict:
+                                text = gate.end(cut=not steps.ending.is_complete)
+                            result: Any = _reply(effect, gate, text, steps)
+                            if result.verdict and effect.step == "rag":
                                 await pieces.aclose()
+                                pieces = None
                         else:
                             result = await _aperform(effect, steps)
                 except Exception as error:
@@ -178,20 +187,31 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                     yield effect
                 effect = advance(resume, result)
             shown = [effect.text]
-            account.shown()
+            account.shown(effect)
             yield effect.text
-            if pieces is not None and effect.answerable:
+            if pieces is not None:
                 async for piece in pieces:
                     if piece:
                         shown.append(piece)
                         yield piece
+                effect = effect.ended("".join(shown), finish_reason=steps.ending.reason, refusal=steps.refusal)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)
-            yield effect if len(shown) == 1 else replace(effect, text="".join(shown))
+            yield effect
         finally:
             if pieces is not None:
                 await pieces.aclose()
+
+
+def _gate(effect: Generate, steps: _Common) -> Gate | FinalGate:
+    return Gate(steps.refusal) if effect.step == "rag" else FinalGate(steps.refusal)
+
+
+def _reply(effect: Generate, gate: Gate | FinalGate, text: str, steps: _Common) -> Reply:
+    if gate.verdict is None:
+        raise steps.ending.error(effect.step)
+    return Reply(text, gate.verdict)
 
 
 def _perform(effect: Retrieve | ReadDocuments | Decided, steps: Steps) -> Sequence[Any] | None:
@@ -213,6 +233,8 @@ async def _aperform(effect: Retrieve | ReadDocuments | Decided, steps: AsyncStep
 
 
 def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:
+    if isinstance(error, NoReplyError):  # that reply was paid for
+        return False
     return isinstance(effect, Generate) and effect.step == "long_context" and steps.is_too_long(error)
 
 

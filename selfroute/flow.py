@@ -7,9 +7,10 @@ passages and documents of a framework pass through here untouched.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.verdict import NO_PASSAGES, Verdict
 
 Route = Literal["rag", "long_context"]
@@ -59,8 +60,8 @@ class Reply:
     """A model's reply, as far as it was read when its verdict became certain.
 
     Attributes:
-        text: The text that may be shown; empty if the reply declines.
-        verdict: Whether the reply declines.
+        text: The text that may be shown: none of a draft that declines, nor the refusal itself.
+        verdict: Whether the reply declines, as far as its beginning tells.
     """
 
     text: str
@@ -72,12 +73,13 @@ class Answer:
     """The answer to one question. The drivers yield it last, with its whole text.
 
     Attributes:
-        text: The answer, or the refusal word if every step declined.
+        text: The answer. If every step declined, the last step's own words, or the refusal word if it gave none.
         route: The step that produced the answer.
         answerable: False if every step that ran declined.
         decision: Why this route: the verdict on the first step.
         passages: The retrieved passages, on either route.
         context: What the model answered from: the passages, or the documents.
+        finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
     """
 
     text: str
@@ -86,6 +88,18 @@ class Answer:
     decision: Verdict
     passages: Sequence[Any]
     context: Sequence[Any]
+    finish_reason: str | None = None
+
+    def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
+        """Return the answer with its whole text. A reply to documents is judged again, as a whole.
+
+        Args:
+            text: All the text that was shown.
+            finish_reason: How the reply ended, in the provider's word.
+            refusal: The word that declines.
+        """
+        answerable = self.answerable and (self.route == "rag" or not declines_anywhere(text, refusal))
+        return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
 
 
 def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Effect, Any, Answer]:
@@ -93,13 +107,13 @@ def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Eff
 
     Args:
         question: The question, as plain text.
-        refusal: The word that is returned as the answer if both steps decline.
+        refusal: The word that is returned as the answer if both steps decline with no other word.
 
     Yields:
         Effects. Each documents the result that the flow expects to be sent.
 
     Returns:
-        The answer. Its text ends where the verdict became certain; the driver adds the rest of the reply.
+        The answer. Its text ends where the verdict became certain; `Answer.ended` adds the rest of the reply.
     """
     passages: Sequence[Any] = yield Retrieve(question)
     decision = NO_PASSAGES
@@ -120,6 +134,4 @@ def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Eff
         if not documents:
             raise
         final = yield Generate("long_context", documents)
-    answered = not final.verdict
-    text = final.text if answered else refusal
-    return Answer(text, "long_context", answered, decision, passages, documents)
+    return Answer(final.text or refusal, "long_context", not final.verdict, decision, passages, documents)

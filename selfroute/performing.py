@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from operator import is_
 from typing import Any, Generic, TypeVar
 
+from selfroute.answerability.ending import DONE, Ending
 from selfroute.documents.overflow import is_too_long, read_less
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
@@ -64,6 +65,7 @@ class BaseSteps(ABC, Generic[Document]):
         self._estimate = estimate
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
+        self._tally: Tally | None = None  # of the latest reply
 
     @property
     @abstractmethod
@@ -101,6 +103,11 @@ class BaseSteps(ABC, Generic[Document]):
     def flow(self) -> Flow:
         """Return a fresh flow for the question."""
         return self_route(self.question, refusal=self.refusal)
+
+    @property
+    def ending(self) -> Ending:
+        """How the latest reply ended."""
+        return self._tally.ending() if self._tally else DONE
 
     def is_too_long(self, error: Exception) -> bool:
         """Return whether an error means that the prompt was too long for the model's window."""
@@ -141,6 +148,7 @@ class BaseSteps(ABC, Generic[Document]):
             tally: The text and the counts that were received.
             prompt: Returns the text of the prompt.
         """
+        self._tally = tally
         try:
             yield
             tally.whole = True

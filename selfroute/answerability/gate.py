@@ -68,11 +68,23 @@ class Gate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_judging", "_limit", "_reader", "_reasoning", "_refusal", "_skipped", "_text", "verdict")
+    __slots__ = (
+        *("_begun", "_end", "_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text"),
+        "verdict",
+    )
 
-    def __init__(self, refusal: str = "unanswerable") -> None:
-        """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""
+    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True) -> None:
+        """Prepare for one reply.
+
+        Args:
+            refusal: The text that the prompt asks the model to write if it cannot answer.
+            phrases: Whether declining in the model's own words counts, too. If not, only the refusal itself is held
+                back, and everything else is an answer.
+        """
         self.verdict: Verdict | None = None
+        self._phrases = phrases
+        self._begun = ""  # the beginning of the refusal, if the reply ended within it
+        self._end: int | None = None  # where the refusal ends in the text
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         self._reasoning = ReasoningSplitter()
@@ -90,13 +102,25 @@ class Gate:
             self._advance(final=len(self._text) > self._limit)
         return self._release()
 
-    def end(self) -> str:
-        """Finish the verdict, now that the reply is complete; return the text that was still held back."""
+    def end(self, *, cut: bool = False) -> str:
+        """Finish the verdict, now that the reply has ended; return the text that was still held back.
+
+        Args:
+            cut: Whether the reply did not end by itself. Then one that ended within the refusal declines, and about one
+                that could still have declined there is no verdict.
+        """
         if self.verdict is not None:
             return ""
         self._take("", final=True)
         self._advance(final=True)
+        if cut and self.verdict in (ANSWERED, EMPTY):
+            self.verdict = Verdict(declined=True, signal="sentinel", evidence=self._begun) if self._begun else None
         return self._release()
+
+    @property
+    def after_refusal(self) -> str:
+        """The text after the refusal, as far as it had been fed when the verdict became certain."""
+        return "" if self._end is None else self._text[self._end :]
 
     def _take(self, piece: str, *, final: bool = False) -> None:
         if not self._reasoning.done:
@@ -134,12 +158,13 @@ class Gate:
             return refused
         declining, label, answering = rules.declines, rules.labels, rules.answers
         reader.read_from(start)
-        while not declining.matched:
-            word = yield from reader.word(declining)
-            declining = declining.after(word)
-            if declining.dead or (word == "$" and not declining.matched):
+        while not (self._phrases and declining.matched):
+            word = yield from reader.word(declining if self._phrases else label)
+            declining, label = declining.after(word), label.after(word)
+            held = declining if self._phrases else label
+            if held.dead or (word == "$" and not held.matched):
                 return ANSWERED
-            label, answering = label.after(word), rules.answers if word == "." else answering.after(word)
+            answering = rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = reader.at
                 visible = yield from reader.find(self._refusal.visible, at)
@@ -186,7 +211,9 @@ class Gate:
         while (end := self._refusal.end_in(reader.text, start)) is None and not reader.final:
             yield
         if end is None or end <= start:
+            self._begun = reader.text[start:] if end is None else ""
             return None
+        self._end = end
         while len(reader.text) < end + 2 and not reader.final:
             yield
         verdict = Verdict(declined=True, signal="sentinel", evidence=reader.text[start:end])

@@ -38,9 +38,11 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 
 
 def as_text(report: Mapping[str, Any], *, refusal: str) -> str:
-    """Return a report as text: its answer, or the refusal."""
+    """Return a report as text: its answer; or the refusal, and what else it says."""
     answer = report.get("answer")
-    return answer if report["answerable"] and isinstance(answer, str) and answer.strip() else refusal
+    if not isinstance(answer, str) or not answer.strip():
+        return refusal
+    return answer if report["answerable"] else f"{refusal}. {answer}"
 
 
 def json_in(text: str) -> Any:

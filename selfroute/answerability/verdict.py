@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Signal = Literal["sentinel", "phrase", "empty", "no_passages", "answered"]
 
@@ -28,9 +28,9 @@ class Verdict:
         """Return whether the reply declines."""
         return self.declined
 
-    def as_dict(self) -> dict[str, bool | str]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON."""
-        return {"declined": self.declined, "signal": self.signal, "evidence": self.evidence}
+        return {"declined": self.declined, "signal": self.signal, "evidence": self.evidence, "ruling": None}
 
 
 ANSWERED = Verdict(declined=False, signal="answered")

@@ -22,6 +22,7 @@ class Account:
     Attributes:
         usage: The usage so far.
         complete_later: As in `Entry`.
+        answerable: Whether the question is answered, as far as the first text tells; None before it is shown.
     """
 
     def __init__(self, record: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
@@ -32,6 +33,7 @@ class Account:
             retrieves: Whether retrieval is part of the question.
         """
         self.usage = Usage()
+        self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
         self._decided: Decided | None = None
@@ -55,8 +57,9 @@ class Account:
         """Note the route."""
         self._decided = effect
 
-    def shown(self) -> None:
-        """Note that the first text is shown."""
+    def shown(self, answer: Answer) -> None:
+        """Note that the first text of an answer is shown."""
+        self.answerable = answer.answerable
         self._first = perf_counter() - self._started
 
     def close(self, answer: Answer | None = None, error: BaseException | None = None) -> None:

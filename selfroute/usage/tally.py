@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from selfroute.answerability.ending import DONE, Ending
 from selfroute.usage.counts import NOTHING, StepUsage
 from selfroute.usage.prices import PricedModel
 
@@ -16,9 +17,10 @@ class Tally:
         counts: The provider's own counts so far; None if it reported none.
         whole: Whether the reply is complete, so that the provider's counts are final.
         left: Whether the caller was cancelled during the call.
+        ended: How the reply ended, as far as it is known.
     """
 
-    __slots__ = ("counts", "left", "text", "whole")
+    __slots__ = ("counts", "ended", "left", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         """Start a tally.
@@ -30,6 +32,7 @@ class Tally:
         self.counts: StepUsage | None = None
         self.whole = whole
         self.left = False
+        self.ended = DONE
 
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.
@@ -43,6 +46,10 @@ class Tally:
         if self.whole and self.counts and self.counts.input_tokens:
             return self.counts
         return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count)
+
+    def ending(self) -> Ending:
+        """Return how the reply ended; called once all of it has come."""
+        return self.ended
 
     def model(self, configured: PricedModel) -> PricedModel:
         """Return the model that answered; it may be a fallback, or a dated version of the configured one.

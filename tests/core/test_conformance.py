@@ -7,7 +7,8 @@ prompts; then counts that are estimated from prompts and replies must be equal t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import pickle
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,21 @@ import langchain_parts
 import llamaindex_parts
 from lanes import examples
 from replies import ANSWERS, DECLINES, REFUSALS, by_language
-from scenarios import DECLINED, DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, SOME, WHOLE, Scenario, cut
+from scenarios import (
+    DECLINED,
+    DOCUMENT_TEXTS,
+    NO_REPLIES,
+    PASSAGE_TEXTS,
+    QUESTION,
+    SCENARIOS,
+    SOME,
+    WHOLE,
+    NoReply,
+    Scenario,
+    cut,
+)
 from selfroute.answerability import declines
+from selfroute.errors import NoReplyError
 
 LANGCHAIN = langchain_parts.MODES
 LLAMAINDEX = llamaindex_parts.MODES
@@ -37,6 +51,7 @@ class Outcome:
     text: str
     route: str
     answerable: bool
+    finish_reason: str | None
     decision: dict[str, Any]
     retrieved: int
     sources: list[str]
@@ -51,6 +66,7 @@ class Outcome:
             self.text,
             self.route,
             self.answerable,
+            self.finish_reason,
             self.decision,
             self.retrieved,
             self.sources,
@@ -69,6 +85,7 @@ async def outcomes(scenario: Scenario, documents: Sequence[str] = DOCUMENT_TEXTS
             result["answer"],
             result["route"],
             result["answerable"],
+            result["finish_reason"],
             result["decision"],
             len(result["retrieved"]),
             [document.page_content for document in result["context"]],
@@ -85,6 +102,7 @@ async def outcomes(scenario: Scenario, documents: Sequence[str] = DOCUMENT_TEXTS
             asked.text,
             asked.route,
             asked.answerable,
+            asked.metadata["finish_reason"],
             asked.decision,
             len(asked.retrieved),
             asked.sources,
@@ -123,6 +141,27 @@ async def test_a_scenario_ends_alike_in_both_frameworks_and_all_modes(scenario: 
     for mode, outcome in found.items():
         assert outcome.usage["estimated"] is (not usage or bool(hung_up and mode in STREAMED))
         assert outcome.usage["total_tokens"] > 0
+
+
+@pytest.mark.parametrize("case", NO_REPLIES, ids=str)
+async def test_no_reply_is_no_verdict_in_both_frameworks_and_all_modes(case: NoReply) -> None:
+    asked = ["rag"] if case.step == "rag" else ["rag", "long_context"]
+    questions: list[tuple[Any, Awaitable[Any]]] = []
+    for mode in LANGCHAIN:
+        chain = langchain_parts.a_chain(**case.model)
+        questions.append((chain.llm, langchain_parts.ask(chain, QUESTION, mode)))
+    for mode in LLAMAINDEX:
+        engine = llamaindex_parts.an_engine(**case.model, streaming=mode in llamaindex_parts.STREAMS)
+        questions.append((llamaindex_parts.model_of(engine), llamaindex_parts.ask(engine, QUESTION, mode)))
+    for model, question in questions:
+        with pytest.raises(NoReplyError) as raised:
+            await question
+        for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):  # noqa: S301 - our own
+            assert (error.step, error.finish_reason, error.refusal) == (case.step, case.finish_reason, case.refusal)
+            assert case.step in str(error)
+            assert (case.finish_reason or "") in str(error)
+            assert case.refusal in str(error)
+        assert model.steps == asked
 
 
 @pytest.mark.parametrize("scenario", SOME, ids=str)

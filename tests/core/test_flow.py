@@ -19,6 +19,7 @@ import selfroute
 from lanes import examples
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
+from selfroute.answerability.ending import Ending
 from selfroute.drivers import arun, astream, run, stream
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
@@ -39,7 +40,9 @@ class PlainSteps:
         *,
         documents: Any = (["whole"], ["less"]),
         refusal: str = "unanswerable",
+        ends: Any = None,
     ) -> None:
+        self.ends = ends or {}
         self.passages = [] if draft is None else ["passage"]
         self.replies: dict[str, list[Any]] = {"rag": [draft], "long_context": list(finals)}
         self.documents = list(documents)
@@ -49,6 +52,11 @@ class PlainSteps:
         self.kept: list[Any] = []  # a reply that is only forgotten is not closed
         self.booked: list[Entry] = []
         self.account = Account(self.booked.append)
+
+    @property
+    def ending(self) -> Ending:
+        step = next(effect.step for effect in reversed(self.log) if isinstance(effect, Generate))
+        return Ending(self.ends.get(step))
 
     def complete_usage(self, answer: Answer) -> None:
         assert not self.booked
@@ -168,12 +176,13 @@ def test_no_passages_skip_the_first_step() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_both_loops_play_every_scenario_alike(scenario: Scenario) -> None:
     finals = [] if scenario.final is None else [scenario.final]
-    for steps, items in both(lambda: PlainSteps(scenario.draft, finals, refusal=scenario.refusal)):
+    for steps, items in both(lambda: PlainSteps(scenario.draft, finals, refusal=scenario.refusal, ends=scenario.ends)):
         decided, *pieces, answer = items
         assert (decided.route, decided.decision.signal) == (scenario.route, scenario.signal)
         assert all(type(piece) is str and piece for piece in pieces)
         assert "".join(pieces) == answer.text == scenario.answer
         assert (answer.route, answer.answerable) == (scenario.route, scenario.answerable)
+        assert answer.finish_reason == scenario.finish_reason
         assert answer.decision == decided.decision
         (entry,) = steps.booked
         assert (entry.outcome, entry.route, entry.error) == ("answered", scenario.route, None)
@@ -189,15 +198,13 @@ def test_the_outcome_does_not_depend_on_the_pieces(scenario: Scenario, draft: li
     def steps() -> PlainSteps:
         pieces = None if scenario.draft is None else cut(text_of(scenario.draft), draft)
         finals = [] if scenario.final is None else [cut(text_of(scenario.final), final)]
-        return PlainSteps(pieces, finals, refusal=scenario.refusal)
+        return PlainSteps(pieces, finals, refusal=scenario.refusal, ends=scenario.ends)
 
     answers = [items[-1] for _, items in both(steps)]
     assert answers[0] == answers[1]
     assert (answers[0].text, answers[0].decision.signal) == (scenario.answer, scenario.signal)
-    assert (
-        answers[0].decision
-        == run(flow(whole := PlainSteps(scenario.draft, [scenario.final], refusal=scenario.refusal)), whole).decision
-    )
+    whole = PlainSteps(scenario.draft, [scenario.final], refusal=scenario.refusal, ends=scenario.ends)
+    assert run(flow(whole), whole) == answers[0]
 
 
 def test_a_final_that_was_too_long_is_asked_for_once_more_with_less() -> None:

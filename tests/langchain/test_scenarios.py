@@ -15,7 +15,7 @@ from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, STREAMS, Call,
 from langchain_selfroute import SelfRouteChain
 from scenarios import DECLINED, SCENARIOS, SOME, Scenario, cut, text_of
 
-KEYS = ["input", "retrieved", "context", "route", "answer", "answerable", "decision", "usage"]
+KEYS = ["input", "retrieved", "context", "route", "answer", "answerable", "finish_reason", "decision", "usage"]
 every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 some_scenarios = pytest.mark.parametrize("scenario", SOME, ids=str)
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -31,7 +31,9 @@ def check(scenario: Scenario, result: dict[str, Any]) -> None:
         scenario.answerable,
     )
     decision = result["decision"]
-    assert set(decision) == {"declined", "signal", "evidence"}
+    assert set(decision) == {"declined", "signal", "evidence", "ruling"}
+    assert decision["ruling"] is None
+    assert result["finish_reason"] == scenario.finish_reason
     assert (decision["declined"], decision["signal"]) == (scenario.declined, scenario.signal)
     assert scenario.evidence in decision["evidence"]
     if scenario.signal in {"answered", "empty", "no_passages"}:
@@ -75,7 +77,7 @@ async def test_keys_come_in_order_and_only_the_answer_comes_in_pieces(scenario: 
     first = seen.index("answer")
     assert seen[:first] == ["input", "year", "retrieved", "context", "route"]
     pieces = seen.count("answer")
-    assert seen[first:] == ["answer"] * pieces + ["answerable", "decision", "usage"]
+    assert seen[first:] == ["answer"] * pieces + ["answerable", "finish_reason", "decision", "usage"]
 
 
 async def watched(chain: SelfRouteChain, mode: str) -> list[tuple[Any, Call, int]]:

@@ -44,7 +44,9 @@ def check(scenario: Scenario, asked: Asked) -> None:
     """Hold a response against its scenario."""
     assert set(asked.metadata) == KEYS
     assert (asked.text, asked.route, asked.answerable) == (scenario.answer, scenario.route, scenario.answerable)
-    assert set(asked.decision) == {"declined", "signal", "evidence"}
+    assert set(asked.decision) == {"declined", "signal", "evidence", "ruling"}
+    assert asked.decision["ruling"] is None
+    assert asked.metadata["finish_reason"] == scenario.finish_reason
     assert (asked.decision["declined"], asked.decision["signal"]) == (scenario.declined, scenario.signal)
     assert scenario.evidence in asked.decision["evidence"]
     if scenario.signal in {"answered", "empty", "no_passages"}:

@@ -61,6 +61,9 @@ class ScriptedModel(BaseChatModel):
 
     draft: Any = None  # pieces, a function of the prompt that returns pieces, or None: must not be asked
     final: Any = None
+    ends: Any = Field(default_factory=dict)  # step -> how its reply ends, in the provider's word
+    refusals: Any = Field(default_factory=dict)  # step -> the text by which the model refuses
+    tool_calls: Any = Field(default_factory=set)  # steps that call a tool
     usage: bool = False
     delay: float = 0.0  # seconds before each piece, or before the whole reply
     failures: Any = Field(default_factory=dict)  # step -> errors of its first calls, None for a call that goes well
@@ -110,12 +113,17 @@ class ScriptedModel(BaseChatModel):
             "input_token_details": {"cache_read": read // 2},
         }
 
+    def _ending(self, call: Call) -> dict[str, Any]:
+        about = {"model_name": self.label}
+        about |= {"finish_reason": self.ends[call.step]} if call.step in self.ends else {}
+        refusal = {"refusal": self.refusals.get(call.step)}
+        calls = [{"name": "search", "args": {}, "id": "1"}] if call.step in self.tool_calls else []
+        return {"response_metadata": about, "additional_kwargs": refusal, "tool_calls": calls}
+
     def _whole(self, call: Call, pieces: Pieces) -> ChatResult:
         call.emitted, call.ended = len(pieces), "exhausted"
         content = _content(text_of(pieces) if any(piece is not None for piece in pieces) else None)
-        message = AIMessage(
-            content, usage_metadata=self._counts(call, pieces), response_metadata={"model_name": self.label}
-        )
+        message = AIMessage(content, usage_metadata=self._counts(call, pieces), **self._ending(call))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _piece(self, call: Call, piece: str | None) -> ChatGenerationChunk:
@@ -127,9 +135,7 @@ class ScriptedModel(BaseChatModel):
 
     def _last(self, call: Call, pieces: Pieces) -> ChatGenerationChunk:
         counts = self._counts(call, pieces)
-        message = AIMessageChunk(
-            "", usage_metadata=counts, response_metadata={"model_name": self.label}, chunk_position="last"
-        )
+        message = AIMessageChunk("", usage_metadata=counts, chunk_position="last", **self._ending(call))
         return ChatGenerationChunk(message=message)
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:
@@ -268,7 +274,13 @@ def a_chain(draft: Any = ("unanswerable",), final: Any = FINAL, **fields: Any) -
 def chain_for(scenario: Scenario, **fields: Any) -> SelfRouteChain:
     """The chain of a scenario."""
     retriever = ListRetriever(passages=[] if scenario.draft is None else PASSAGES)
-    told = {"draft": scenario.draft, "final": scenario.final, "retriever": retriever, "refusal": scenario.refusal}
+    told = {
+        "draft": scenario.draft,
+        "final": scenario.final,
+        "ends": scenario.ends,
+        "retriever": retriever,
+        "refusal": scenario.refusal,
+    }
     return a_chain(**{**told, **fields})
 
 

@@ -51,7 +51,7 @@ DOCUMENTS = [
     Document(text=text, id_=source, metadata={"source": source}, excluded_llm_metadata_keys=["source"])
     for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
-KEYS = {"route", "answerable", "decision", "usage", "retrieved"}
+KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 MODES = ("query", "aquery", "stream", "astream")
 STREAMS = ("stream", "astream")
 FAR_APART = ("query", "astream")  # for what happens before a mode matters
@@ -78,6 +78,8 @@ class Raw(BaseModel):
 
     model: str
     usage: Counts | None = None
+    finish_reason: str | None = None
+    refusal: str | None = None
 
 
 @dataclass
@@ -103,6 +105,9 @@ class ScriptedLLM(LLM):
         None, exclude=True
     )  # pieces, a function of the prompt that returns them, None: must not be asked
     final: Any = Field(None, exclude=True)
+    ends: Any = Field(default_factory=dict, exclude=True)  # step -> how its reply ends, in the provider's word
+    refusals: Any = Field(default_factory=dict, exclude=True)  # step -> the text by which the model refuses
+    tool_calls: Any = Field(default_factory=set, exclude=True)  # steps that call a tool
     usage: bool = False
     counts_on: bool = False  # reports counts in every piece, up to there
     delay: float = 0.0  # seconds before each packet, or before the whole reply
@@ -153,8 +158,9 @@ class ScriptedLLM(LLM):
         return call, script(prompt) if callable(script) else script
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
+        ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
         if not self.usage:
-            return Raw(model=self.label)
+            return Raw(model=self.label, **ending)
         read, written = len(call.prompt.split()), len(text_of(pieces).split())
         counts = Counts(
             prompt_tokens=read,
@@ -162,13 +168,14 @@ class ScriptedLLM(LLM):
             total_tokens=read + written,
             prompt_tokens_details=_Details(cached_tokens=read // 2),
         )
-        return Raw(model=self.label, usage=counts)
+        return Raw(model=self.label, usage=counts, **ending)
 
     def _reply(self, call: Call, content: str | None, delta: str | None, raw: Raw) -> Any:
         counts = raw.usage.model_dump(exclude={"prompt_tokens_details"}) if raw.usage else {}
         if call.messages is None:
             return CompletionResponse(text=content or "", delta=delta, raw=raw, additional_kwargs=counts)
-        message = ChatMessage(role=MessageRole.ASSISTANT, content=content)
+        calls = {"tool_calls": ["search"]} if call.step in self.tool_calls else {}
+        message = ChatMessage(role=MessageRole.ASSISTANT, content=content, additional_kwargs=calls)
         return ChatResponse(message=message, delta=delta, raw=raw, additional_kwargs=counts)
 
     def _whole(self, call: Call, pieces: Pieces) -> Any:
@@ -507,6 +514,7 @@ def engine_for(scenario: Scenario, mode: str, **fields: Any) -> SelfRouteQueryEn
     told = {
         "draft": scenario.draft,
         "final": scenario.final,
+        "ends": scenario.ends,
         "retriever": retriever,
         "refusal": scenario.refusal,
         "streaming": mode in STREAMS,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from selfroute.flow import Route
 
@@ -33,6 +34,8 @@ class Scenario:
         evidence: Words that the decision's evidence holds; of an answer it is empty.
         answerable: Whether some step answered.
         refusal: The word that declines.
+        ends: How the replies of the steps end, in the provider's words; a step that is missing says nothing.
+        finish_reason: How the reply that is shown ended.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Scenario:
     evidence: str = ""
     answerable: bool = True
     refusal: str = field(default="unanswerable", kw_only=True)
+    ends: Mapping[Route, str] = field(default_factory=dict, kw_only=True)
+    finish_reason: str | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         return self.name.replace(" ", "-")
@@ -80,10 +85,19 @@ def _declined(
 
 
 def _neither(
-    name: str, draft: Pieces, *final: str | None, signal: str = "sentinel", refusal: str = "unanswerable"
+    name: str,
+    draft: Pieces,
+    *final: str | None,
+    answer: str | None = None,
+    signal: str = "sentinel",
+    refusal: str = "unanswerable",
+    **ending: Any,
 ) -> Scenario:
     evidence = text_of(draft) if signal == "sentinel" else ""
-    return Scenario(name, draft, final, refusal, "long_context", signal, evidence, answerable=False, refusal=refusal)
+    answer = answer or refusal
+    return Scenario(
+        name, draft, final, answer, "long_context", signal, evidence, answerable=False, refusal=refusal, **ending
+    )
 
 
 PLAIN = _answered("a plain answer", "Mr Lin.")
@@ -204,9 +218,31 @@ FINALS = [
     ),
     _neither("both steps decline", ("unanswerable",), "un", "answerable"),
     _neither(
-        "the second declines with a reason", ("unanswerable",), "Unanswerable", ": the text names nobody", " at all."
+        "the second declines with a reason",
+        ("unanswerable",),
+        *("Unanswerable", ": the text names nobody", " at all."),
+        answer="the text names nobody at all.",
     ),
-    _neither("the second declines in words of its own", ("unanswerable",), "The text does not ", "mention the chair."),
+    _neither(
+        "the second declines and says what there is",
+        ("unanswerable",),
+        *("un", "answerable", ".", " The", " report covers 2024 only."),
+        answer="The report covers 2024 only.",
+    ),
+    _neither(
+        "the second declines in words of its own",
+        ("unanswerable",),
+        *("The text does not ", "mention the chair."),
+        answer="The text does not mention the chair.",
+    ),
+    _neither(
+        "the second denies in its second sentence",
+        ("unanswerable",),
+        *("The report covers ", "2024 only. ", "It does not mention ", "the chair."),
+        answer="The report covers 2024 only. It does not mention the chair.",
+    ),
+    _neither("the second declines more than once", ("unanswerable",), "**Unanswerable**, ", "unanswerable!"),
+    _neither("the second declines in a tag", ("unanswerable",), "<answer>unanswerable</", "answer>"),
     _neither("the second reply is empty", ("unanswerable",), "", ""),
     _neither("the second reply is white space", ("unanswerable",), " ", "\n"),
     _neither("the second reply has no content", ("unanswerable",), None),
@@ -247,7 +283,45 @@ REFUSALS = [
     _declined("a slash in the refusal", "n/a", evidence="n/a", refusal="N/A"),
 ]
 
-SCENARIOS = [*ANSWERS, *DECLINES, *FINALS, *REFUSALS]
+
+def _ended(of: Scenario, name: str, finish_reason: str | None, **ends: str) -> Scenario:
+    return replace(of, name=name, ends=ends, finish_reason=finish_reason)
+
+
+ENDINGS = [
+    _ended(PLAIN, "an answer that ended by itself", "stop", rag="stop"),
+    _ended(PLAIN, "an answer with a word that nobody knows", "xyzzy", rag="xyzzy"),
+    _ended(_answered("", "The crane was ", "repaired in"), "an answer that was cut", "length", rag="length"),
+    _ended(_answered("", "Mr Lin ", "said: "), "an answer that was filtered", "SAFETY", rag="SAFETY"),
+    _ended(_answered("", "Let me look it up."), "words before a tool call", "tool_use", rag="tool_use"),
+    _ended(_answered("", "No", "."), "a short answer that ended by itself", "end_turn", rag="end_turn"),
+    _ended(DECLINED, "a decline and an answer", "end_turn", rag="stop", long_context="end_turn"),
+    _ended(DECLINED, "a decline that was cut after the word", "stop", rag="length", long_context="stop"),
+    _ended(DECLINED, "a second answer that was cut", "max_tokens", rag="stop", long_context="max_tokens"),
+    _ended(_declined("", "un", "a", evidence="una"), "a draft that was cut in the refusal", None, rag="length"),
+    _ended(_declined("", '"U', evidence="U"), "a draft cut after one letter of the refusal", None, rag="MAX_TOKENS"),
+    _ended(
+        _declined("", "The passages do not ", "mention", signal="phrase"), "a cut decline in words", None, rag="length"
+    ),
+    _ended(_declined("", "", signal="empty"), "an empty reply that ended by itself", None, rag="stop"),
+    _ended(
+        _neither("", ("unanswerable",), ""), "an empty second reply that ended by itself", "stop", long_context="stop"
+    ),
+    _ended(
+        _neither("", ("unanswerable",), "una"),
+        "a second reply that was cut in the refusal",
+        "length",
+        long_context="length",
+    ),
+    _ended(
+        _neither("", ("unanswerable",), "Unanswerable. The repo", answer="The repo"),
+        "a second decline that was cut in its own words",
+        "length",
+        long_context="length",
+    ),
+]
+
+SCENARIOS = [*ANSWERS, *DECLINES, *FINALS, *REFUSALS, *ENDINGS]
 _SOME = {
     "a plain answer",
     "an answer in many pieces",
@@ -261,7 +335,62 @@ _SOME = {
     "an empty reply",
     "nothing is retrieved",
     "both steps decline",
+    "the second declines and says what there is",
+    "an answer that was cut",
     "the second answer is the beginning of the refusal",
     "two words as the refusal",
 }
 SOME = [scenario for scenario in SCENARIOS if scenario.name in _SOME]  # one of each way to come to an end
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply:
+    """A question of which a step ends without a reply that could be judged.
+
+    Attributes:
+        name: A sentence on what happens.
+        step: The step.
+        pieces: The pieces of its text; the draft before the second step declines.
+        finish_reason: How it ends, in the provider's word.
+        refusal: The text by which the model refuses, apart from its text.
+        calls_tool: Whether it calls a tool.
+    """
+
+    name: str
+    step: Route
+    pieces: Pieces
+    finish_reason: str | None
+    refusal: str = ""
+    calls_tool: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.name}".replace(" ", "-")
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The fields of a scripted model."""
+        draft, final = (self.pieces, None) if self.step == "rag" else (("unanswerable",), self.pieces)
+        ends = {self.step: self.finish_reason} if self.finish_reason else {}
+        apart = {"refusals": {self.step: self.refusal} if self.refusal else {}}
+        calls = {"tool_calls": {self.step} if self.calls_tool else set()}
+        return {"draft": draft, "final": final, "ends": ends, **apart, **calls}
+
+
+_NO_REPLY: list[tuple[Any, ...]] = [
+    ("the thoughts used the tokens up", (), "length"),
+    ("the tokens ended in white space", (" ", "\n"), "max_tokens"),
+    ("the tokens ended in the thoughts", ("<think>the passages ", "tell"), "length"),
+    ("filtered", ("",), "content_filter"),
+    ("unsafe", (None,), "SAFETY"),
+    ("refused without a word", (), "refusal"),
+    ("refused in words of its own", (), "stop", "I cannot help with that."),
+    ("refused by a provider that gives no reason", (), None, "I cannot help with that."),
+    ("a tool call", (), "tool_calls", "", True),
+    ("a tool call that ended by itself", (), "STOP", "", True),
+    ("a tool call that says nothing", (), None, "", True),
+    ("broken off", (), "error"),
+]
+NO_REPLIES = [NoReply(row[0], step, *row[1:]) for row in _NO_REPLY for step in ("rag", "long_context")] + [
+    NoReply("cut where a decline may begin", "rag", ("The ", "passages"), "length"),
+    NoReply("filtered where a decline may begin", "rag", ("No",), "content_filter"),
+]

@@ -1,0 +1,131 @@
+"""How a reply ended, in the provider's own word, and whether it ended by itself.
+
+Every provider has its own words for this, in its own place: `finish_reason`, `stop_reason`, `done_reason` and more. An
+adapter hands over its framework's report, and everything that depends on a word is here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from selfroute.errors import NoReplyError
+
+Kind = Literal["complete", "cut", "tool call", "refused", "broken off"]
+
+# Part of a provider's word, in lower case. Any other word, such as "stop" or "end_turn", means that the model was done.
+_WORDS: tuple[tuple[Kind, str], ...] = (
+    ("tool call", "tool|function|pause_turn"),
+    ("cut", "length|max|limit|context_window|truncat"),
+    ("refused", "filter|safe|refus|block|prohib|recit|guard|spii|armor|sensitive|moderat|toxic|language|image"),
+    ("broken off", "error|fail|abort|cancel|timeout|malformed|missing|insufficient|incomplete|compact|other|unspec"),
+)
+_WHY: Mapping[Kind, str] = {
+    "tool call": "the model called a tool instead of writing an answer: use a model without tools",
+    "cut": "the model ran out of tokens first: allow it more output tokens, or less reasoning",
+    "refused": "the provider or the model refused: ask another model, or rephrase the question",
+    "broken off": "the provider broke it off: ask again",
+}
+_TOLD = (
+    ("refusal",),
+    ("stop_details", "explanation"),
+    ("delta", "stop_details", "explanation"),
+    ("prompt_feedback", "block_reason_message"),
+)
+_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a reply ended, as far as the provider says.
+
+    Attributes:
+        reason: The provider's own word, such as `"stop"` or `"max_tokens"`; None if it says nothing.
+        refusal: The text by which the provider or the model refused, if it comes apart from the reply.
+        calls_tool: Whether the model called a tool.
+        reported: Whether the model filled in its report: then the reply is complete, whatever the word.
+    """
+
+    reason: str | None = None
+    refusal: str = ""
+    calls_tool: bool = False
+    reported: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What the word means; `"complete"` if the model was done."""
+        if self.reported:
+            return "complete"
+        if self.refusal:
+            return "refused"
+        kind = _kind_of(self.reason) if self.reason else "complete"
+        return "tool call" if kind == "complete" and self.calls_tool else kind
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model was done, as far as the provider says."""
+        return self.kind == "complete"
+
+    def error(self, step: str) -> NoReplyError:
+        """Return the error that a step ended without a reply."""
+        reason = f" (finish_reason: {self.reason})" if self.reason else ""
+        said = f"; it said: {self.refusal}" if self.refusal else ""
+        why = _WHY.get(self.kind, "the reply ended early")
+        msg = f"the {step} step got no reply that could be judged, since {why}{reason}{said}"
+        return NoReplyError(msg, step=step, finish_reason=self.reason, refusal=self.refusal)
+
+
+DONE = Ending()
+REPORTED = Ending(reported=True)
+
+
+@lru_cache(maxsize=256)
+def _kind_of(reason: str) -> Kind:
+    word = reason.lower()
+    return next((kind for kind, parts in _WORDS if re.search(parts, word)), "complete")
+
+
+def reason_in(report: Any) -> str | None:
+    """Return the word for how a reply ended, from a provider's report; None if it has none.
+
+    Args:
+        report: A mapping or an object: a whole reply, a piece of a stream, or the metadata of a message.
+    """
+    choices = _look(report, "choices")
+    if choices is not None:  # OpenAI's protocol
+        return _first(choices[0], _KEYS) if choices else None
+    if word := _first(report, _KEYS):
+        return word
+    delta, response = _look(report, "delta"), _look(report, "response")
+    if word := (_first(delta, _KEYS) if delta else None):
+        return word
+    details = response or report
+    blocked = _look(details, "prompt_feedback", "block_reason") or _look(details, "block_reason")
+    return _word(_look(details, "incomplete_details", "reason") or blocked or _look(details, "status"))
+
+
+def refusal_in(report: Any) -> str:
+    """Return the text by which a provider or a model refused, from a report as in `reason_in`; empty if none is there."""
+    choices = _look(report, "choices")
+    if choices:
+        report = _look(choices[0], "message") or _look(choices[0], "delta")
+    told = (_look(report, *place) for place in _TOLD)
+    return next((text for text in told if text and isinstance(text, str)), "")
+
+
+def _first(report: Any, names: tuple[str, ...]) -> str | None:
+    return next(filter(None, (_word(_look(report, name)) for name in names)), None)
+
+
+def _word(value: Any) -> str | None:
+    value = getattr(value, "value", value)  # of an enumeration
+    return value if isinstance(value, str) and value else None
+
+
+def _look(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value
