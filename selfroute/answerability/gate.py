@@ -68,11 +68,18 @@ class Gate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_judging", "_limit", "_reader", "_reasoning", "_refusal", "_skipped", "_text", "verdict")
+    __slots__ = ("_judging", "_limit", "_phrases", "_reader", "_reasoning", "_refusal", "_skipped", "_text", "verdict")
 
-    def __init__(self, refusal: str = "unanswerable") -> None:
-        """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""
+    def __init__(self, refusal: str = "unanswerable", *, phrases: bool = True) -> None:
+        """Prepare for one reply.
+
+        Args:
+            refusal: The text that the prompt asks the model to write if it cannot answer.
+            phrases: Whether declining in the model's own words counts, too. If not, only the refusal itself is held
+                back, and everything else is an answer.
+        """
         self.verdict: Verdict | None = None
+        self._phrases = phrases
         self._refusal = compile_refusal(refusal)
         self._limit = max(_WINDOW, 2 * len(self._refusal.core))
         self._reasoning = ReasoningSplitter()
@@ -134,12 +141,13 @@ class Gate:
             return refused
         declining, label, answering = rules.declines, rules.labels, rules.answers
         reader.read_from(start)
-        while not declining.matched:
-            word = yield from reader.word(declining)
-            declining = declining.after(word)
-            if declining.dead or (word == "$" and not declining.matched):
+        while not (self._phrases and declining.matched):
+            word = yield from reader.word(declining if self._phrases else label)
+            declining, label = declining.after(word), label.after(word)
+            held = declining if self._phrases else label
+            if held.dead or (word == "$" and not held.matched):
                 return ANSWERED
-            label, answering = label.after(word), rules.answers if word == "." else answering.after(word)
+            answering = rules.answers if word == "." else answering.after(word)
             if label.matched:
                 at = reader.at
                 visible = yield from reader.find(self._refusal.visible, at)
