@@ -31,6 +31,10 @@ WORDS = {
     # Unmistakable names of what was retrieved, and how they are pointed at: "the provided documents".
     "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
         documents snippet snippets search_results knowledge_base""",
+    # Works that a denial in the middle of a sentence may be about.
+    "read": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents snippet snippets filing filings paper papers article articles report reports book story novel
+        chapter chapters transcript statement statements""",
     "handed": "provided given retrieved supplied available above attached",
     # What the model speaks of as its own: not "your information".
     "this": "the this these those that any such all requested required necessary relevant requisite needed",
@@ -162,6 +166,7 @@ PARTS = {
     "where": "({about} (-{pauses})*)? {in_source}",
     "where_law": "({where} | {in} {the}* {given}* {law})",
     "inside": "(in | from | within | across) {the}* {given}* ({passages} | {work} | {asked})",
+    "in_read": "{in} {the}* ({given} | {number})* ({read} | {asked} {handed})",
     "is_never": "({aux} ({aux} | {adverb})* (not | never) | {is_not}) ({aux} | {adverb})*",
     "does_never": "({adverb}* {active} ({active} | {adverb})* (not | never | unable) | {adverb}* ({does_not} | never))"
     " ({active} | {adverb})*",
@@ -268,6 +273,16 @@ ENGLISH = Language(
         "({the} | {lead}) .. {never} {soft} ({told} | {say} | {offer})",
         "{lead} .. {never} ({say} | {offer}) {in_text}",
         "{the} .. {never} ({say} | {offer}) ({the}* {pointed} | (-{pauses})* {in_source})",
+    ),
+    denials=(
+        "{is_never} ({told} | {given_out} | {found}) ({about} (-{pauses})*)? {in_read}",
+        "{is_never} {soft} ({mentioned} | {given_out} | discussed | addressed | disclosed)",
+        "{the} ({given} | {number})* {read} {head} {does_never} ({say} | {offer} | {tell} {in_text} | {soft} {tell})",
+        "{never} {soft} {mention_law}",
+        "{does_never} {offer} {the}* {pointed}",
+        "there ({aux} | {adverb} | {not})* {none} {specific}* ({news} {of_it} | (-{pauses})* ({told} | {in_read}))",
+        "there ({aux} | {adverb} | {not})* {none} (-{pauses})* {given_out} ({about} (-{pauses})*)? {in_read}",
+        "{none} {specific}* {news} ({topic} .. | {be} ({told} | {given_out} | {found})) {in_read}",
     ),
     answers=(
         "... ({not} | no | {lacking}) ... .? {but} ... {worked_out}",

@@ -55,7 +55,7 @@ def fold_character(character: str) -> str:
 
 def fold(text: str) -> str:
     """Return a text as words are compared: without case, accents and width."""
-    return "".join(map(fold_character, text))
+    return text.lower() if text.isascii() and text.isalnum() else "".join(map(fold_character, text))
 
 
 def words_of(text: str) -> list[str]:

@@ -262,7 +262,7 @@ def languages() -> Iterator[list[Language]]:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> None:
-    rules = (language.start, *language.declines, *language.answers, *language.labels, *language.explains)
+    rules = (language.start, *language.declines, *language.denials, *language.answers, *language.labels, *language.explains)
     used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
     assert {*language.words, *language.parts} - used <= {"stops"}
     assert not set(language.words) & set(language.parts)
