@@ -173,8 +173,8 @@ PARTS = {
     "says_not": "({does_never} ({say} | {offer} | {tell} | .. {information})"
     " | {is_never} (about | clear | relevant | enough | sufficient | specific | explicit | detailed | focused))",
     # What a sentence is about that does not begin with the text, perhaps with a relative clause.
-    "topics": "({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)?",
-    "name": "-{no_name} (-{no_more})? (-{no_more})?",
+    "topics": "({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)*",
+    "name": "-{no_name} (-{no_more})? (-{no_more})? (and -{no_more} (-{no_more})?)?",
     "end": ". | , | : | anywhere | here",
 }
 
@@ -261,7 +261,7 @@ ENGLISH = Language(
         "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where_law})",
         "(unable | not able | not possible | impossible | cannot) to? ({say} | {tell})",
         "(not {inside} | {not} know {end})",
-        "nothing {be} {adverb}* {told} ({end} | {topic} | {whether} | {where_law})",
+        "nothing {be} {adverb}* ({told} | said) ({end} | {topic} | {whether} | {where_law})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
         # The topic of the question is not mentioned.
         "{topics} {is_never} ({mentioned} | provided | given) {end}",
