@@ -12,7 +12,7 @@ WORDS = {
     "work": """paper papers article articles report reports section sections note notes book story novel chapter
         chapters transcript author authors editors segment segments page pages table narrative manual guide
         minutes interview letter documentation wiki leaflet ticket email abstract summary record records log
-        guidelines""",
+        guidelines docs readme changelog code judgment judgement ruling""",
     # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" one of these begins a decline; according to a report or a chunk, an answer.
@@ -24,7 +24,7 @@ WORDS = {
     "the": "the this these those that your any all my our her his their its a an such both each",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
     "about": "of in for about regarding on to from concerning with by between at within which who as you i we that",
-    "whether": "who whom whose what when where why how whether which if",
+    "whether": "who whom whose what when where why how whether which",
     # A relative clause: "the lady who was honored".
     "relative": "who whom whose that which",
     "in": "in from within by across throughout on with using of through",
@@ -204,15 +204,19 @@ ENGLISH = Language(
     declines=(
         # The text does not say.
         "(as | since | because)? {the_text} {says_not}",
-        "(as | since | because)? {the_work} {does_never} ({say} | {offer} | {tell} {in_text} | {soft} {tell})",
+        "(as | since | because)? {the_work} {does_never} ({say} | {offer} | {tell} ({in_text} | {whether}) | {soft} {tell})",
+        "{the} -{no_more} {work} {do_not} {adverb}* {say}",  # "the match report"
+        "{the} {handed} -{no_more} {does_never} ({say} | {tell} ({in_text} | {whether}))",  # "the provided recipe"
         "(as | since | because)? {the}* {given}* {law} {head} {do_not} {adverb}* {mention_law}",
         "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
+        "{the}* {given}* {law} {head} ({aux} | {adverb})* silent",
         "({the_text} | {the_work}) ({aux} | {adverb})* ({wanting} | (fail | fails | failed) to ({say} | {offer} | {tell}))",
         "{this}* {given}* {asked} {head} ({aux} | {adverb})* {lacking}",
         "it ({aux} | {adverb})* ({open} ({end} | {whether} | {where}) | impossible to {knows})",
         (
             "({the_text} | {the_work} | {the_asked}) ({aux} | {adverb})* {describes} ..."
-            " (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)? {says_not}"
+            " (but not {the} | (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)?"
+            " ({says_not} | (say | says) nothing))"
         ),
         "({lead} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it) {says_not}",
         (
@@ -254,10 +258,11 @@ ENGLISH = Language(
         "{this}* {given}* question {head} ({aux} | {adverb})* cannot be {adverb}* {told}",
         "{this}* {given}* {asked} {head} {does_never} (appear | exist) {where}",
         "{the_asked} ({aux} | falls)* (outside | beyond) (the | scope | of)* {given}* ({passages} | {work})",
-        "it {is_never} ({told} | {possible} | {given_out}) ({whether} | that | {where_law})",
+        "we (are | re) {adverb}* (not | never) told ({whether} | {about} | {the})",
+        "it {is_never} ({told} | {possible} | {given_out}) ({whether} | if | that | {where_law})",
         "it {is_never} ({told} | {possible}) ({end} | {topic} {whether})",
         "it {is_never} possible to {knows}",
-        "it {does_never} {say} ({end} | {whether})",
+        "it {does_never} {say} ({end} | {whether} | if)",
         "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where_law})",
         "(unable | not able | not possible | impossible | cannot) to? ({say} | {tell})",
         "(not {inside} | {not} know {end})",
