@@ -1,17 +1,30 @@
-"""Judge a whole reply by the wider rule: a denial anywhere in it counts."""
+"""Judge a whole reply by the wider rule: a denial anywhere in it counts.
+
+The second step has read whole documents, after the first one declined. Models then like to describe what the documents
+hold before they say that they do not hold the answer, so that the opening of a reply tells less. Each sentence is
+looked through by rules that need not begin with it; what denies a fact and not the answer is no denial here either.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
 from selfroute.answerability.gate import declines
+from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.answerability.refusal import Refusal, compile_refusal
 from selfroute.answerability.verdict import ANSWERED, Verdict
+from selfroute.languages import grammar
+from selfroute.languages.notation import compile_rules
+from selfroute.languages.words import fold, mark_of, word_pattern
 
-_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+_NOTHING = compile_rules([])  # matches nothing
 
 
 def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
-    """Return the verdict on a complete reply to whole documents: it declines if it denies anywhere that they tell.
+    """Return the verdict on a complete reply to whole documents: a denial anywhere in it counts.
+
+    It declines if `declines` says so, if one of its sentences is the refusal, or if one of them says, also in its
+    middle, that the text does not tell. The time that this takes grows with the length of the reply.
 
     Args:
         reply: The reply of the model.
@@ -23,8 +36,53 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
         >>> bool(declines_anywhere("We do not provide refunds after 30 days."))
         False
     """
-    verdict = declines(reply, refusal)
-    if verdict:
+    if verdict := declines(reply, refusal):
         return verdict
-    verdicts = (declines(sentence) for sentence in _SENTENCE.split(reply) if sentence.strip())
-    return next((verdict for verdict in verdicts if verdict.signal == "phrase"), ANSWERED)
+    _, text = ReasoningSplitter().split(reply, final=True)
+    return _denial(text, compile_refusal(refusal)) or ANSWERED
+
+
+def _denial(text: str, refusal: Refusal) -> Verdict | None:
+    """Return the verdict on the first sentence that denies and does not answer after all; None if no sentence does."""
+    rules = grammar()
+    denying, answering = rules.denials, rules.answers
+    begins, found = 0, None
+    for start, end, word in _words(text):
+        if denying is rules.denials and not found:
+            begins = start
+            if word != "." and (ended := _is_refusal(text, start, refusal)):
+                return Verdict(declined=True, signal="sentinel", evidence=text[start:ended])
+        answering = answering.after(word)
+        if answering.matched:
+            found, denying = None, _NOTHING
+        elif not found:
+            denying = denying.after(word)
+            if denying.matched:
+                found = Verdict(declined=True, signal="phrase", evidence=text[begins:end])
+        if found and answering.dead:
+            return found
+        if word == "." and not found:
+            denying, answering = rules.denials, rules.answers
+    return found
+
+
+def _words(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the words and marks of a text, each with where it begins and ends."""
+    last, at = "", 0
+    for found in word_pattern().finditer(text):
+        start, end = found.span()
+        if mark := mark_of(text[at:start], last=last, following=found[0], final=True):
+            yield at, at, mark
+        last = fold(found[0])
+        yield start, end, last
+        at = end
+    yield at, at, "."
+
+
+def _is_refusal(text: str, start: int, refusal: Refusal) -> int | None:
+    """Return where the refusal ends that is the whole sentence beginning at `start`; None if the sentence is not it."""
+    end = refusal.end_in(text, start)
+    if end is None or end <= start:
+        return None
+    following = next(_words(text[end : end + 200]), None)
+    return end if following and following[2] == "." else None

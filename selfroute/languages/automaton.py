@@ -71,6 +71,10 @@ class Words:
         )
         return listed != self.others
 
+    def excludes(self, beginning: str) -> bool:
+        """Return whether this takes no word that begins like this, because all of them are excepted."""
+        return beginning.startswith(self._stems)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Concat:
@@ -115,12 +119,13 @@ class State:
         dead: Whether the pattern does not match and cannot match any more, whatever follows.
     """
 
-    __slots__ = ("_after", "_automaton", "_moves", "_prefixes", "dead", "matched")
+    __slots__ = ("_after", "_automaton", "_moves", "_others", "_prefixes", "dead", "matched")
 
     def __init__(self, automaton: Automaton, moves: _Moves, *, matched: bool) -> None:
         """Make the state with these moves."""
         self._automaton, self._moves, self.matched = automaton, moves, matched
         self._after: dict[str, State] = {}
+        self._others = [words for words in moves if words.others]
         self._prefixes: list[str] | None = None  # sorted; made when it is first needed
         self.dead = not (moves or matched)
 
@@ -140,16 +145,12 @@ class State:
 
     def may_take(self, beginning: str) -> bool:
         """Return whether a word that begins like this may keep the state alive; `beginning` may be a whole word."""
+        if any(not words.excludes(beginning) for words in self._others):
+            return True
         if self._prefixes is None:
-            takes_any = any(words.others for words in self._moves)
-            self._prefixes = (
-                [""]
-                if takes_any
-                else sorted({word for words in self._moves for word in (*words.words, *words.phrases)})
-            )
+            listed = (words for words in self._moves if not words.others)
+            self._prefixes = sorted({word for words in listed for word in (*words.words, *words.phrases)})
         known = self._prefixes
-        if not known or not known[0]:
-            return bool(known)
         at = bisect_left(known, beginning)
         if at < len(known) and known[at].startswith(beginning):
             return True

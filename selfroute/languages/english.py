@@ -12,7 +12,7 @@ WORDS = {
     "work": """paper papers article articles report reports section sections note notes book story novel chapter
         chapters transcript author authors editors segment segments page pages table narrative manual guide
         minutes interview letter documentation wiki leaflet ticket email abstract summary record records log
-        guidelines""",
+        guidelines docs readme changelog code judgment judgement ruling""",
     # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" one of these begins a decline; according to a report or a chunk, an answer.
@@ -24,20 +24,40 @@ WORDS = {
     "the": "the this these those that your any all my our her his their its a an such both each",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
     "about": "of in for about regarding on to from concerning with by between at within which who as you i we that",
-    "whether": "who what when where why how whether which",
+    "whether": "who whom whose what when where why how whether which",
+    # A relative clause: "the lady who was honored".
+    "relative": "who whom whose that which",
+    "in": "in from within by across throughout on with using of through",
+    # Unmistakable names of what was retrieved, and how they are pointed at: "the provided documents".
+    "source": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents snippet snippets search_results knowledge_base""",
+    # Works that a denial in the middle of a sentence may be about.
+    "read": """text texts passage passages context contexts chunk chunks excerpt excerpts extract extracts document
+        documents snippet snippets filing filings paper papers article articles report reports book story novel
+        chapter chapters transcript statement statements""",
+    "handed": "provided given retrieved supplied available above attached",
+    # What the model speaks of as its own: not "your information".
+    "this": "the this these those that any such all requested required necessary relevant requisite needed",
     # Verbs.
     "be": "is are was were be been being am remain remains s m re",
     "aux": """is are was were be been being am remain remains do does did has have had can could will would may might
         should seem seems seemed appear appears appeared s m re ve d to able""",
+    "active": """do does did has have had can could will would may might should seem seems seemed appear appears
+        appeared ve to able""",
+    "does_not": """cannot don't doesn't didn't can't couldn't won't wouldn't hasn't haven't hadn't""",
+    "is_not": "cannot isn't aren't wasn't weren't can't couldn't hasn't haven't hadn't won't",
     "not": """not never cannot unable isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't
         hasn't haven't hadn't""",
     # Present tense only: in the past tense, what somebody did not say is a fact.
     "do_not": "do_not does_not don't doesn't",
-    "mention": """mention specify state say reveal address describe discuss explain detail disclose indicate define
-        clarify list elaborate identify name outline quantify""",
+    # What only a text does, even if its name is not in these lists.
+    "mention": "mention specify elaborate clarify quantify",
+    "mention_law": """mention specify state say address describe discuss detail disclose indicate define clarify
+        elaborate outline quantify""",
     "adverb": """explicitly directly specifically clearly actually necessarily currently precisely exactly really fully
         definitively conclusively readily explicit direct also even yet only mainly primarily just mostly simply
         outright anywhere here there further quite entirely particularly reliably carefully thoroughly""",
+    "pointed": "specific explicit detailed precise exact concrete direct",
     "soft": "explicitly specifically directly precisely exactly outright explicit direct exact precise spelled",
     "say": """mention* specif* discuss* describ* stat* addres* detail* disclos* indicat* identif* elaborat* outlin*
         clarif* list* explain* name explor* quantif* report* reveal* say says tell* touch* delve* refer* speak
@@ -46,7 +66,7 @@ WORDS = {
     "offer": "provid* offer* break project* giv* present* cover* go",
     "tell": """compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat* know verif*
         access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
-        allow* supply define* pertain* highlight* feature* support* about relevant enough sufficient document*
+        allow* supply define* pertain* propose* recommend* introduc* highlight* feature* support* about relevant enough sufficient document*
         examine* investigat* pinpoint* relate* appear allude* hint* enable* permit* rule state analyze* evaluat*""",
     "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
         answerable determined explained outlined compared quantified calculated inferred elaborated clarified
@@ -54,13 +74,14 @@ WORDS = {
     # A bare "is not mentioned." declines; with the other participles it may be a fact: "was not confirmed."
     "mentioned": """mentioned specified stated indicated detailed disclosed revealed outlined elaborated named spelled
         explained described""",
-    # What "we cannot" if "we" is the model; it may also be the author of the text: "We do not offer refunds."
-    "knows": "find determine know tell say see locate answer identify infer conclude verify provide* comment",
+    "knows": "find found determine know tell say see locate answer identify infer conclude verify",
     "given_out": "provided given available",
     "found": """found located known present visible recorded documented said named included listed reported seen clear
         shown covered identified presented broken touched gleaned assessed settled worked_out dealt_with deduced
         derived extracted discerned""",
     "possible": "clear certain sure",
+    "wanting": "insufficient inadequate unclear silent irrelevant unrelated lack* omit*",
+    "open": "unclear unknown unspecified unanswerable",
     "lacking": """insufficient unclear impossible unspecified unavailable unanswerable lack* omit* fail fails failed
         missing absent silent unknown inadequate incomplete irrelevant unrelated""",
     "holds": "contain contains provide provides give gives make makes offer offers include includes has have",
@@ -68,6 +89,9 @@ WORDS = {
         appear contain contains provide provides list lists""",
     "information": """mention* information detail* reference* indication* discussion* info specifics explanation*
         statement*""",
+    "news": """mention mentions information detail details reference references indication indications discussion
+        discussions info specifics explanation explanations""",
+    "topic": "about on regarding concerning as_to of for relating_to related_to pertaining_to",
     "specific": "specific explicit direct clear further relevant sufficient additional detailed concrete precise exact",
     "knowledge": """idea knowledge way access mention* information detail* reference* indication* discussion* info
         answer* data evidence record*""",
@@ -85,7 +109,16 @@ WORDS = {
         explains implies refers means represents reflects increased decreased declined rose fell grew resulted
         contributed involves requires focuses aims expects intends believes leads becomes became went took gave
         got told considers allows consists but cannot not never unable lacks provides contains describes discusses
-        mentions include includes propose introduce""",
+        mentions include includes propose introduce that who whom whose""",
+    # What may not stand first in a relative clause, or in a name.
+    "denial": """not never cannot unable isn aren wasn weren don doesn didn can couldn won wouldn hasn haven hadn ,""",
+    "no_name": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn s yes* no none neither nothing
+        nowhere nobody there here i we it he she they you this that these those what who when where why how which
+        whether if in on at by to from for with as after before during since while although because due based
+        according and or but a an the all both each every some many most only also 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* ,""",
+    "no_more": """is are was were be been being am do does did has have had can could will would may might should not
+        never cannot isn aren wasn weren don doesn didn couldn wouldn hasn haven hadn that who which to ,""",
     "pauses": ",",
     "pause": ", the they it he she i you",
     "but": "but however though although nevertheless nonetheless yet still",
@@ -93,6 +126,8 @@ WORDS = {
         dividing multiplying""",
     "telling": """mention* discuss* describ* focus* refer* provid* infer* lack* not no never only rather instead
         contain* suggest* indicat* cover* stat* say* appear* seem* does do about""",
+    "silent": """not no never nor cannot unable don doesn didn isn aren wasn can't couldn't unanswerable unclear unknown
+        insufficient impossible lack* missing uncertain question answer answers determine* information ,""",
     # How an explanation begins that follows the refusal without a punctuation mark.
     "because": """the this these those that your because i we since given based due per according without there not none
         no neither nothing nowhere insufficient unfortunately sorry however it they although while please if
@@ -123,9 +158,23 @@ PARTS = {
     "boxed": "boxed : (text :)?",
     "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific}"
     " | (in | from | within) {the}* {given}* ({work} | {law}))",
-    "where": "{about} ({the}* {given}* ({work} | {law}) | {in_text})",
-    "inside": "(in | from | within | across) {the}* {given}* ({passages} | {work} | {law} | {asked})",
-    "says_not": "{never} ({say} | {offer} | {tell} | .. {information})",
+    # Where something is not said: in what was retrieved.
+    "in_passages": "{in} {the}* (({given} | {number})* {passages} | (-{pauses})? {source}"
+    " | {handed} ({passages} | {work} | {asked}) | {asked} {handed})",
+    "in_source": "({in_passages} | {in} {the}* ({given} | {number})* {work})",
+    "of_it": "({topic} | {in} | {whether} | that | which | as | i | we | you | to {knows})",
+    "where": "({about} (-{pauses})*)? {in_source}",
+    "where_law": "({where} | {in} {the}* {given}* {law})",
+    "inside": "(in | from | within | across) {the}* {given}* ({passages} | {work} | {asked})",
+    "in_read": "{in} {the}* ({given} | {number})* ({read} | {asked} {handed})",
+    "is_never": "({aux} ({aux} | {adverb})* (not | never) | {is_not}) ({aux} | {adverb})*",
+    "does_never": "({adverb}* {active} ({active} | {adverb})* (not | never | unable) | {adverb}* ({does_not} | never))"
+    " ({active} | {adverb})*",
+    "says_not": "({does_never} ({say} | {offer} | {tell} | .. {information})"
+    " | {is_never} (about | clear | relevant | enough | sufficient | specific | explicit | detailed | focused))",
+    # What a sentence is about that does not begin with the text, perhaps with a relative clause.
+    "topics": "({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)*",
+    "name": "-{no_name} (-{no_more})? (-{no_more})? (and -{no_more} (-{no_more})?)?",
     "end": ". | , | : | anywhere | here",
 }
 
@@ -141,8 +190,8 @@ ENGLISH = Language(
         ),
         "a :",
         (
-            "({hedge} | {greeting} | {lead})* ,? ({the}* (final | correct)* (answer | response | question | verdict)?"
-            " | i think it) {aux} considered? (: | that)? {boxed}?"
+            "({hedge} | {greeting} | {lead})* ,? ({the}* (final | correct)* (answer | response | question | verdict)"
+            " | (this | that | so it | i think it)) {aux} considered? (: | that)? {boxed}?"
         ),
         "({hedge} | {greeting} | {lead}) (, | .)?",
         "{boxed}",
@@ -155,12 +204,19 @@ ENGLISH = Language(
     declines=(
         # The text does not say.
         "(as | since | because)? {the_text} {says_not}",
-        "(as | since | because)? {the_work} {never} ({say} | {offer} | {tell} {in_text})",
+        "(as | since | because)? {the_work} {does_never} ({say} | {offer} | {tell} ({in_text} | {whether}) | {soft} {tell})",
+        "{the} -{no_more} {work} {do_not} {adverb}* {say}",  # "the match report"
+        "{the} {handed} -{no_more} {does_never} ({say} | {tell} ({in_text} | {whether}))",  # "the provided recipe"
+        "(as | since | because)? {the}* {given}* {law} {head} {do_not} {adverb}* {mention_law}",
         "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
-        "({the_text} | {the_work} | {the_asked} | it) ({aux} | {adverb})* {lacking}",
+        "{the}* {given}* {law} {head} ({aux} | {adverb})* silent",
+        "({the_text} | {the_work}) ({aux} | {adverb})* ({wanting} | (fail | fails | failed) to ({say} | {offer} | {tell}))",
+        "{this}* {given}* {asked} {head} ({aux} | {adverb})* {lacking}",
+        "it ({aux} | {adverb})* ({open} ({end} | {whether} | {where}) | impossible to {knows})",
         (
             "({the_text} | {the_work} | {the_asked}) ({aux} | {adverb})* {describes} ..."
-            " (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)? {says_not}"
+            " (but not {the} | (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)?"
+            " ({says_not} | (say | says) nothing))"
         ),
         "({lead} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it) {says_not}",
         (
@@ -168,37 +224,74 @@ ENGLISH = Language(
             " {aux}* ({say} | {tell} | {describes} | ... ({told} | {given_out}))"
         ),
         # There is no information.
-        "there ({aux} | {adverb} | {not})* ({none} | nothing) (-{pauses})* ({information} | {told} | {inside})",
-        "there ({aux} | {adverb} | {not})* {none} {specific}* {asked}",
+        (
+            "there ({aux} | {adverb} | {not})* ({none} | nothing) (-{pauses})*"
+            " ({news} ({of_it} | {end} | {be} | {told} | {given_out} | {found}) | explicit | detailed"
+            " | {told} | {inside})"
+        ),
+        "there ({aux} | {adverb} | {not})* {none} {specific}* {asked} ({of_it} | {end} | {be} | {told} | {given_out})",
         "{lead} there ({aux} | {adverb})* {none} {specific}",
         "there ({aux} | {adverb} | {not})* enough {passages}",
-        "{none} {specific}* {information} ({about} | {end} | {be}? ({told} | {given_out} | {found}))",
+        (
+            "{none} {specific}* {information} ({end} | {topic} .. ({end} | {in_source})"
+            " | ({topic} ..)? {where}"
+            " | ({topic} ..)? {be}? {adverb}* ({told} | {given_out} | {found}) ({end} | {topic} | {whether} | {where}))"
+        ),
+        "(insufficient | not enough | not sufficient) {specific}* {information}",
         "{none} -{pause} ... {be} {adverb}* ({mentioned} {end} | ({told} | {given_out}) {where})",
         "{none} {asked} found? {end} | {lead} {none} -{pause} ... {be} {given_out} {end}",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
-        # The model does not know.
+        # The model does not know. "We" may also be the authors of the text: then it is a fact.
         "i ({looked} (and | but))? {never} ({say} | {offer} | {tell} | {possible} | {passages} | .)",
-        "we ({looked} (and | but))? {never} {knows}",
-        "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further))",
-        "(i | we) ({aux} | {adverb})* {finds}? (no {knowledge} | nothing)",
+        "{lead} {opener} we ({looked} (and | but))? {never} {knows}",
+        (
+            "we ({looked} (and | but))? {never} ({knows} ({end} | ... {in_passages})"
+            " | (find | found | have) (any | enough | sufficient | a | the)? {specific}* {news} ({of_it} | {end}))"
+        ),
+        "(i | we) ({aux} | {adverb})* (lack | need (more | additional | further)) .. ({asked} | {passages})",
+        "i ({aux} | {adverb})* {finds}? (no {knowledge} | nothing)",
+        "we ({aux} | {adverb})* {finds}? (no {specific}* {news} | nothing) ({of_it} | {end})",
         # What was asked for is not stated.
-        "{the_asked} {never} ({told} | {given_out} | {found} | {say} | {offer} | {tell} | {possible} | in {the_text})",
+        "{the}* ({handed} {asked} | {asked} {handed}) {head} {says_not}",
+        "{this}* {given}* {asked} {head} {is_never} ({told} | {given_out} | {found}) ({end} | {whether} | {where})",
+        "{this}* {given}* {asked} {head} {is_never} (enough | sufficient | {possible} | in {the_text})",
+        "{this}* {given}* question {head} ({aux} | {adverb})* cannot be {adverb}* {told}",
+        "{this}* {given}* {asked} {head} {does_never} (appear | exist) {where}",
         "{the_asked} ({aux} | falls)* (outside | beyond) (the | scope | of)* {given}* ({passages} | {work})",
-        "it {never} ({told} ({end} | {about}) | {possible} | possible to ({say} | {tell}) | {given_out} {where})",
-        "it {never} {say} ({end} | {whether})",
-        "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where})",
-        "(unable | not able | not possible | impossible | cannot) to? ({say} | {offer} | {tell})",
-        "(not {inside} | {not} know {end} | nothing {be} {adverb}* {told})",
+        "we (are | re) {adverb}* (not | never) told ({whether} | {about} | {the})",
+        "it {is_never} ({told} | {possible} | {given_out}) ({whether} | if | that | {where_law})",
+        "it {is_never} ({told} | {possible}) ({end} | {topic} {whether})",
+        "it {is_never} possible to {knows}",
+        "it {does_never} {say} ({end} | {whether} | if)",
+        "({never} ({told} | {given_out} | {found}) | unclear | unknown | unspecified) ({end} | {where_law})",
+        "(unable | not able | not possible | impossible | cannot) to? ({say} | {tell})",
+        "(not {inside} | {not} know {end})",
+        "nothing {be} {adverb}* ({told} | said) ({end} | {topic} | {whether} | {where_law})",
         "(n a | null | not applicable | no idea | answerable : false) ({end} | $)",
         # The topic of the question is not mentioned.
-        "({the} | {whether}) .. {never} ({mentioned} | provided | given) {end}",
-        "({the} | {whether}) .. {never} ({told} | {given_out} | {found}) {where}",
+        "{topics} {is_never} ({mentioned} | provided | given) {end}",
+        "{topics} ({is_never} ({told} {where_law} | ({given_out} | {found}) {where}) | {aux} {lacking} {where})",
+        "{name} {is_never} {told} {where_law}",
+        "{name} {is_never} ({given_out} | {found}) ({about} (-{pauses})*)? {in} {the}* {given}* {source}",
+        "{name} {do_not} {adverb}* ({mention_law} | {offer}) ... {in} {the}* ({given}* {source} | {handed} {work})",
         "{the} .. {do_not} {adverb}* {mention}",
-        "({the} | {lead}) .. {never} ({soft} ({told} | {say} | {offer}) | ({say} | {offer}) {in_text})",
-        "({the} | {whether}) .. {aux} {lacking} {where}",
+        "({the} | {lead}) .. {never} {soft} ({told} | {say} | {offer})",
+        "{lead} .. {never} ({say} | {offer}) {in_text}",
+        "{the} .. {never} ({say} | {offer}) ({the}* {pointed} | (-{pauses})* {in_source})",
+    ),
+    denials=(
+        "{is_never} ({told} | {given_out} | {found}) ({about} (-{pauses})*)? {in_read}",
+        "{is_never} {soft} ({mentioned} | {given_out} | discussed | addressed | disclosed)",
+        "{the} ({given} | {number})* {read} {head} {does_never} ({say} | {offer} | {tell} {in_text} | {soft} {tell})",
+        "{never} {soft} {mention_law}",
+        "{does_never} {offer} {the}* {pointed}",
+        "there ({aux} | {adverb} | {not})* {none} {specific}* ({news} {of_it} | (-{pauses})* ({told} | {in_read}))",
+        "there ({aux} | {adverb} | {not})* {none} (-{pauses})* {given_out} ({about} (-{pauses})*)? {in_read}",
+        "{none} {specific}* {news} ({topic} .. | {be} ({told} | {given_out} | {found})) {in_read}",
     ),
     answers=(
         "... ({not} | no | {lacking}) ... .? {but} ... {worked_out}",
+        "... {do_not} ... , so (-{silent})* .",
         "(... {soft} | ({the_text} | {the_work} | {none})) ... , {but} (-{telling})* .",
     ),
 )

@@ -131,7 +131,7 @@ PARTS = {
     "the_work": "({the} | {given})* {work} {head}",
     "the_asked": "({the} | {given})* {asked}",
     "in_text": "({prep} | {the}) ({prep} | {the} | {given})* ({passages} | {work} | {data} {given}) {head}",
-    "in_it": "(-{comma})* {in_text}",
+    "in_it": "(-{comma})* {prep} ({prep} | {the} | {given})* ({passages} | {work} | {data} {given}) {head}",
     "lead": "{prep} ({prep} | {the} | {given})* ({passages} | {work} | {asked}) {head} ((que | et | de | d | du | des)"
     " (-{comma})*)? ,? | comme (-{comma})* , | {about} (-{comma})* ,",
     "opener": "(({hedge} | {apology}) (, | que)? | (j | nous) (ai | avons) {read} ... (, | et | mais))*",
@@ -165,7 +165,7 @@ PARTS = {
     " {in_text}) | (a | ont) {not} {told} {in_text}"
     " | (semble | semblent) {adverb}* {not} {adverb}* (être | avoir été) {adverb}* ({told} | {treated})"
     " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
-    "topic_not": "{article} .. ({which} ... | , (elle | lui | elles | eux) ,)? {told_not}",
+    "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
     "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?",
 }
 
@@ -217,15 +217,17 @@ FRENCH = Language(
             " {given_out})"
         ),
         (
-            "{not} (-{ne})* {ne} ((est | sont) {adverb}* {told}"
+            "{not} -{ne} (-{ne})* {ne} ((est | sont) {adverb}* {told}"
             " | (est | sont | a été | ont été) {adverb}* ({told} | {treated} | {given_out}) {adverb}* {in_text})"
         ),
+        "rien {ne} (est | a été) {adverb}* ({told} | {treated}) ({end} | {about} | {in_text})",
         "{not} {the}? ({information} | {findings}) .. {ne} ((est | sont) {adverb}* {given_out} | permet | permettent)",
         "{some} (non ({told} | {given_out}) | {missing} | {lacking})",
         "((non | pas) {told} | question sans réponse | inconnu | inconnue | aucune idée) ({end} | {in_text})",
         "((c | il) est)? (impossible | incapable) (à | de | d) {clitic}* ({inf})",
         # The model does not know.
-        "(je | nous) {reader_not} | je l ignore | j ignore",
+        "je {reader_not} | je l ignore | j ignore",
+        "nous {reader_not} ({end} | {in_it})",  # otherwise a fact: "nous" may be the authors of the text
         "on ({can_not} | ignore | {ne} (sait {adverb}* pas | saurait | {clitic}* (trouve | apprend) {adverb}* {not}))",
         "vous {ne} trouverez {not}",
         "pour (y répondre | répondre ..) , il (faudrait | manque)",

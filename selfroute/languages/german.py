@@ -173,7 +173,7 @@ PARTS = {
     " | (geht | gehen) ({mid} {not} {adverb}* {in_text}? | {in_text} .. {no} ..) hervor"
     " | (kommt | kommen) {mid} {not} vor"
     " | (lässt | lassen) sich {mid} ({no} .. {sight} | {not} {mid} {inf} | {zero})"
-    " | {can} (ich | wir | man) ({mid} {can_not} | .. {not} {adverb}* {inf})"
+    " | {can} (ich | man | wir {mid} {in_text}) ({mid} {can_not} | .. {not} {adverb}* {inf})"
     " | (erfährt | erfahren | weiß | wissen) (man | ich | wir) {mid} {not}"
     " | (habe | haben | finde | sehe) (ich | wir) {mid} ({zero} | nichts {end})"
     " | ({holds} | {names} | {gives}) ({adverb} | {about})* ({source}) {silent}"
@@ -241,13 +241,16 @@ GERMAN = Language(
         "{the} .. (nennt | nennen | erwähnt | erwähnen | gibt | geben | legt | legen) .. {not} {soft}",
         "(da | weil) {the_text} {mid} {zero}",
         # The model does not know.
-        "(ich | wir) ((habe | haben) ... (, | und) {opener} (ich | wir)?)? {reader_not}",
+        "ich (habe ... (, | und) {opener} ich?)? {reader_not}",
+        # "We" may also be the authors of the text: then it is a fact.
+        "wir (wissen {mid} nicht . | {can} {the} frage .. {not} {adverb}* {inf})",
+        "wir ({can} | haben | finden | sehen | wissen) {mid} {in_text} ({mid} {can_not} | .. {not} {adverb}* {inf})",
         "man ({can} {mid} ({in_text} | {about}) {mid} {can_not} | (erfährt | findet) {mid} ({not} | nichts | {zero}))",
         "mir {lie} {mid} {zero}",
         # What was asked for is not stated.
         "{info_lacks}",
         "{the_asked} .. (({be} | wäre) {mid} {not} (ausreichend | genug | möglich) | {suffices} {mid} {not})",
-        "({lead} | es) (ist | wäre) {mid} {not} möglich ({end} | {in_text} | .. zu {inf})",
+        "({lead} | es) (ist | wäre) {mid} {not} möglich (. | : | {in_text} | ,? .. zu {inf})",
         "({lead} | es) (ist | bleibt) {mid} ({not} bekannt | {open})",
         "um {the_asked} zu beantworten , {needs}",
         "({zero} | keine ahnung) ({end} | {prep} | {about} | {told} | {possible} | möglich)",

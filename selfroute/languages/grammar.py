@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from selfroute.languages.automaton import State
 from selfroute.languages.chinese import CHINESE
@@ -19,10 +19,11 @@ from selfroute.languages.spanish import SPANISH
 LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grammar:
     """The compiled rules of some languages: for each kind of rule of a `Language`, the first state of its automaton."""
 
+    languages: tuple[Language, ...]
     declines: State
     answers: State
     labels: State
@@ -48,10 +49,26 @@ class Grammar:
             )
 
         return cls(
+            languages=tuple(languages),
             declines=start("declines", opened=True),
             answers=start("answers", opened=True),
             labels=start("labels", opened=False),
             explains=start("explains", opened=False),
+        )
+
+    @cached_property
+    def denials(self) -> State:
+        """The first state of the automaton that finds denials anywhere in a sentence; compiled when first needed."""
+        return compile_rules(
+            Rules(
+                rules=(
+                    f"(... ,)? {language.start} (({') | ('.join(language.declines)}))",
+                    *(f"... {rule}" for rule in language.denials),
+                ),
+                words=language.words,
+                parts=language.parts,
+            )
+            for language in self.languages
         )
 
 
@@ -70,6 +87,6 @@ def add_language(language: Language) -> None:
     Raises:
         ConfigurationError: A rule cannot be read.
     """
-    Grammar.of([language])
+    _ = Grammar.of([language]).denials
     LANGUAGES[:] = [*(known for known in LANGUAGES if known.name != language.name), language]
     grammar.cache_clear()

@@ -22,6 +22,8 @@ class Language:
         name: The name of the language.
         declines: How a reply that declines begins: "The text does not mention".
         start: What may come before that, after a label: "Unfortunately,", "Based on the passages,".
+        denials: What denies in the middle of a sentence, too, if a whole reply is searched for denials: "is not stated
+            in the report". The beginnings of `declines` are looked for after each comma as well.
         answers: Whole sentences, from their first word, that begin like a decline but answer after all: "The text does
             not say so directly, but adding both figures gives 42".
         labels: What may come before the refusal or a decline: "Answer:".
@@ -33,6 +35,7 @@ class Language:
     name: str
     declines: tuple[str, ...]
     start: str = ""
+    denials: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()

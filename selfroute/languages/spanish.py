@@ -53,7 +53,7 @@ WORDS = {
     "hay": "hay existe existen había",
     "comma": ",",
     "available": "disponible disponibles accesible* incluid*",
-    "able": "puedo podemos podría podríamos pude logro consigo sabría sabríamos",
+    "able": "puedo podría pude logro consigo sabría",
     "permits": "permite* basta* alcanza* ayuda*",
     "enough": "suficiente suficientes",
     "has": "ha han",
@@ -130,7 +130,7 @@ WORDS = {
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
     "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
     # Words that no topic contains, mostly finite verbs: in a decline the topic comes before "no".
-    "stops": """, no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
+    "stops": """, que no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
         dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
         propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
         contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre est
@@ -215,7 +215,7 @@ SPANISH = Language(
         "{lead} {opener} no (se? encuentra | se? encuentran | {hay}) {any_info}",
         "no se {clitic}* ({names} | {holds} | {tells} | {has} {told} | encuentra | encuentran | tiene) {any_info}",
         "no se ({holds} | {tells} | {has} {told} | encuentra | encuentran) (({lots}) ..)? {in_text}",
-        "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells})",
+        "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells}) ({end} | {in_text} | {about} | {who})",
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
         "(no {told} | sin (respuesta | información | datos) | desconocido | desconocida | ni idea) ({end} | {in_text})",
@@ -225,6 +225,7 @@ SPANISH = Language(
             " {inf} | (estoy en condiciones | soy capaz) de {inf} | estoy seguro)"
         ),
         "no {clitic}* {know} ... {in_text}",
+        "no {clitic}* (podemos | podríamos) {adverb}* {clitic}* {inf} ({end} | {in_it})",
         "no poder {clitic}* {inf}",
         "(desconozco | desconocemos | ignoro | se desconoce ({end} | {who}))",
         "no ({clitic}* (es | resulta) posible | hay (forma | manera | modo) de | se {can} {adverb}*) {clitic}* {inf}",
@@ -233,14 +234,14 @@ SPANISH = Language(
         "(me resulta | me es | es | resulta)? imposible {clitic}* {inf}",
         "para (responder | contestar) .. {needs}",
         # What was asked for is not stated.
-        "({article} | {apology} ,? (pero | que)?) .. {told_not}",
+        "({article} | {apology} ,? (pero | que)?) .. (que -{negated} ..)? {told_not}",
         "{article} .. no ({names} | {holds} | (ha | han) {told}) ({soft} | {in_it})",
         "{lead} no (consta | constan | figura | figuran) ",
         "{article} .. no se {adverb}* ({tells} | {holds}) ({adverb} | {given})* {in_text}",
         "{any} .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
         (
             "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits} |"
-            " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} | encuentra | encuentran | {can} {inf}) |"
+            " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra | encuentran | {can} {inf}) |"
             " no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 # The characters that may surround a word without changing its meaning, as the inside of a character class.
 NOISE = (
     r"\s\\\"'`*_#>~|=+.…,:;!?()\[\]{}<«»„“”‘’‚‹›「」『』＂＇（）［］【】、。，：；！？¡¿•·/–—\-"
-    "\ufeff\u200b-\u200f\u2060"
+    "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 )
 # In scripts that put no spaces between words, every character counts as a word.
 _UNSPACED_RANGES = (
@@ -23,7 +23,10 @@ _UNSPACED_RANGES = (
 )
 _UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
-_WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}])*"
+# Soft hyphens and characters without width: they may stand inside a word, and nobody sees them.
+_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+_WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}{_INVISIBLE}])*"
 NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
@@ -39,18 +42,20 @@ def word_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def fold_character(character: str) -> str:
-    """Return a character as words are compared: without case, accents and width."""
+    """Return a character as words are compared: without case, accents and width; nothing if it is invisible."""
     if character in "‘’":
         return "'"
     if character.isspace() or character in "_\\":
         return " "
+    if _IS_INVISIBLE.match(character):
+        return ""
     parts = unicodedata.normalize("NFKD", character)
     return "".join(part for part in parts if not unicodedata.combining(part)).casefold()
 
 
 def fold(text: str) -> str:
     """Return a text as words are compared: without case, accents and width."""
-    return "".join(map(fold_character, text))
+    return text.lower() if text.isascii() and text.isalnum() else "".join(map(fold_character, text))
 
 
 def words_of(text: str) -> list[str]:

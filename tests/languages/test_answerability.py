@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from replies import ANSWERS, DECLINES, REFUSALS, by_language, languages_put_back
-from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines
+from replies import ANSWERS, DECLINES, DENIALS, POLICIES, REFUSALS, by_language, languages_put_back
+from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines, declines_anywhere
 from selfroute.errors import ConfigurationError
 from selfroute.languages import LANGUAGES, Language, add_language, grammar
 
@@ -25,6 +26,22 @@ def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:
         if gate.verdict is not None:
             return taken, gate
     return len(text), gate
+
+
+every_reply = [reply for table in (REFUSALS, DECLINES, ANSWERS) for replies in table.values() for reply in replies]
+openings = st.sampled_from([*every_reply, "Answer:", "The", "I don't", "un", "```", "<think>", "</think>", ""])
+fragments = st.one_of(
+    st.sampled_from([" ", "\n", "**", ", but ", ". However, ", "? ", " not ", "12", "The text ", "'", "-", "  \n\n"]),
+    st.text(max_size=12),
+)
+replies = st.builds(
+    lambda before, opening, after, much: before + opening + "".join(after) * much,
+    st.sampled_from(["", " ", "**", "\n> ", "```text\n", "\ufeff", "<think>No.</think>\n", "Answer: "]),
+    openings,
+    st.lists(fragments, max_size=6),
+    st.sampled_from([1, 1, 1, 40]),
+)
+refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
 
 
 @by_language(REFUSALS)
@@ -50,11 +67,33 @@ def test_an_answer_does_not_decline(reply: str) -> None:
     assert declines(reply) == ANSWERED
 
 
+@by_language(POLICIES)
+def test_an_answer_that_denies_a_fact_declines_by_neither_rule(reply: str) -> None:
+    assert declines(reply) == declines_anywhere(reply) == ANSWERED
+
+
 @pytest.mark.parametrize(
     "reply", ["", " ", "\n\n", "**", "```\n```", "...", "\u200b", "Answer:", "<think>It was", "<think></think>\n"]
 )
 def test_a_reply_without_a_word_is_empty(reply: str) -> None:
     assert declines(reply) == EMPTY
+
+
+def test_what_is_invisible_does_not_hide_a_decline() -> None:
+    for mark in ("\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff"):
+        assert declines(f"{mark}un{mark}answer{mark}{mark}able{mark}").signal == "sentinel"
+        assert declines(f"The pas{mark}sages do not men{mark}tion it.").signal == "phrase"
+        assert not declines(f"un{mark}answerable questions go to the chair")
+
+
+@pytest.mark.parametrize(
+    ("before", "declined"),
+    [("Ok", True), ("Sure", True), ("So", True), ("However", True), ("Paris", False), ("May", False), ("Yes", False)],
+)
+def test_a_refusal_after_an_answer_is_part_of_the_answer_and_after_a_filler_it_declines(
+    before: str, declined: bool
+) -> None:
+    assert bool(declines(f"{before}. unanswerable")) == declined
 
 
 @pytest.mark.parametrize(
@@ -103,6 +142,69 @@ def test_another_refusal_matches_nothing_but_itself(refusal: str, reply: str) ->
     assert declines(reply, refusal) == ANSWERED
 
 
+@by_language(DENIALS)
+def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(reply: str) -> None:
+    verdict = declines_anywhere(reply)
+    assert verdict
+    assert verdict.evidence in reply
+    assert not declines(reply)
+
+
+@pytest.mark.parametrize("table", [REFUSALS, DECLINES], ids=["refusals", "declines"])
+def test_what_declines_by_its_opening_declines_by_the_wider_rule(table: dict[str, list[str]]) -> None:
+    for reply in (reply for replies in table.values() for reply in replies):
+        assert declines_anywhere(reply) == declines(reply)
+
+
+def test_an_answer_declines_by_the_wider_rule_only_if_a_part_of_it_denies() -> None:
+    taken = [reply for replies in ANSWERS.values() for reply in replies if declines_anywhere(reply)]
+    assert taken == [
+        "The firm holds most of it, but the exact share is not specified.",
+        "The firm was founded in 1987. Its capital is not mentioned.",
+        "What the passages do not say is quoted below: 1921.",
+        "\u6587\u4e2d\u63d0\u5230\uff0c\u6e21\u8f6e\u6bcf\u5929\u5f00\u4e24\u73ed\u3002\u6587\u4e2d\u6ca1\u6709\u63d0\u5230\u672b\u73ed\u8239\u7684\u65f6\u95f4\u3002",
+    ]
+
+
+def test_a_denial_counts_however_long_the_answer_before_it_is_and_not_in_what_the_model_thinks() -> None:
+    answer = "The harbour was built in 1921, and two ships, both of oak, were kept there. "
+    assert not declines_anywhere(answer * 200)
+    assert declines_anywhere(answer * 200 + "The report does not mention their names.")
+    assert declines_anywhere(answer * 3 + "\n\n**Unanswerable.**").signal == "sentinel"
+    assert declines_anywhere(answer * 3 + "\nkeine Angabe", "keine Angabe").signal == "sentinel"
+    assert not declines_anywhere("<think>The report does not mention it.</think>" + answer)
+
+
+@examples(200)
+@given(reply=replies, refusal=refusals, answer=st.sampled_from(["It was 12.", "1921"]))
+def test_what_declines_still_does_after_an_answer_of_another_line(reply: str, refusal: str, answer: str) -> None:
+    whole = declines_anywhere(reply, refusal)
+    assert bool(whole) >= bool(declines(reply, refusal))
+    assert whole.evidence in reply
+
+
+def test_the_time_of_the_wider_rule_grows_with_the_length_of_the_reply() -> None:
+    for unit in ("The text, ", "there is no ", "while the paper, ", "It was oak. ", "(", "a, the ", "\u6587\u4e2d"):
+        declines_anywhere(unit * 100)
+        begun = time.perf_counter()
+        declines_anywhere(unit * (200_000 // len(unit)))
+        assert time.perf_counter() - begun < 4  # some 0.2 seconds; squared it would be minutes
+
+
+@pytest.mark.parametrize("reply", ["The passages do not mention it.", "In 1921, no ship came.", "Based on it, 12"])
+def test_a_gate_for_the_refusal_alone_lets_everything_else_flow(reply: str) -> None:
+    gate = Gate(phrases=False)
+    assert "".join(map(gate.feed, reply)) + gate.end() == reply
+    assert gate.verdict == ANSWERED
+
+
+@by_language(REFUSALS)
+def test_a_gate_for_the_refusal_alone_holds_the_refusal_back(reply: str) -> None:
+    gate = Gate(phrases=False)
+    assert "".join(map(gate.feed, reply)) + gate.end() == ""
+    assert gate.verdict == declines(reply)
+
+
 def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
     assert not ANSWERED
     assert EMPTY
@@ -122,22 +224,6 @@ def test_its_dress_does_not_change_a_verdict(dress: str) -> None:
         for reply in replies["English"]:
             if not reply.startswith(("<", "`", "Answer", "## ")):
                 assert bool(declines(dress.format(reply.replace("'", "\u2019")))) == expected, reply
-
-
-every_reply = [reply for table in (REFUSALS, DECLINES, ANSWERS) for replies in table.values() for reply in replies]
-openings = st.sampled_from([*every_reply, "Answer:", "The", "I don't", "un", "```", "<think>", "</think>", ""])
-fragments = st.one_of(
-    st.sampled_from([" ", "\n", "**", ", but ", ". However, ", "? ", " not ", "12", "The text ", "'", "-", "  \n\n"]),
-    st.text(max_size=12),
-)
-replies = st.builds(
-    lambda before, opening, after, much: before + opening + "".join(after) * much,
-    st.sampled_from(["", " ", "**", "\n> ", "```text\n", "\ufeff", "<think>No.</think>\n", "Answer: "]),
-    openings,
-    st.lists(fragments, max_size=6),
-    st.sampled_from([1, 1, 1, 40]),
-)
-refusals = st.sampled_from(["unanswerable", "unanswerable", "I don't know", "[NO ANSWER]", "The", "-1", ""])
 
 
 @examples(1000)
@@ -171,15 +257,24 @@ def test_a_settled_verdict_never_changes(reply: str, refusal: str, following: st
         assert declines(reply[:taken] + following, refusal) == gate.verdict
 
 
-@pytest.mark.parametrize("first", ["Paris", "Yes", "1921", "42", "$12.4", "Emma", "\u00c9mile", "She", "Mr", "**Rex**"])
+@pytest.mark.parametrize("first", ["Yes", "1921", "42", "$12.4", "**7**"])
 def test_an_answer_whose_first_word_rules_a_decline_out_is_not_held_at_all(first: str) -> None:
     assert Gate().feed(first) == first
+
+
+@pytest.mark.parametrize("name", ["Lucy", "Dorian Gray", "\u00c9mile's dog", "Chief Regalia"])
+def test_a_name_is_held_only_while_the_reply_may_still_say_that_it_is_not_mentioned(name: str) -> None:
+    assert Gate().feed(f"{name} ") == ""
+    assert declines(f"{name} is not mentioned in the provided chunks.").signal == "phrase"
+    for answer in (f"{name}, the ", f"{name} is a ", f"{name}\n\n", f"{name} was not se"):
+        assert Gate().feed(answer + "p") == answer + "p"
 
 
 @pytest.mark.parametrize(
     ("reply", "held"),
     [
-        ("Paris is the capital.", ""),
+        ("Paris is the capital.", "Paris is "),
+        ("Emma walked to the harbour that day.", "Emma walked to "),
         ("No, they never met.", "No"),
         ("As of May 2021, it was 12.", "As "),
         ("In 1921 no ship came.", "In "),
@@ -262,7 +357,14 @@ def languages() -> Iterator[list[Language]]:
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_every_list_and_every_part_of_a_language_is_used(language: Language) -> None:
-    rules = (language.start, *language.declines, *language.answers, *language.labels, *language.explains)
+    rules = (
+        language.start,
+        *language.declines,
+        *language.denials,
+        *language.answers,
+        *language.labels,
+        *language.explains,
+    )
     used = set(re.findall(r"\{(\w+)\}", " ".join([*rules, *language.parts.values()])))
     assert {*language.words, *language.parts} - used <= {"stops"}
     assert not set(language.words) & set(language.parts)

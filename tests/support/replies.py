@@ -1,4 +1,4 @@
-"""Replies by kind and language: the refusal in all its dress, declines in a model's own words, and answers."""
+"""Replies by kind and language: the refusal in all its dress, declines in a model's own words, and answers, also of policies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import pytest
 import replies_chinese_japanese as eastern
 import replies_english as english
 import replies_german_french_spanish as continental
+import replies_policies as policies
+import replies_policies_translated as translated
 from selfroute.languages import LANGUAGES, Language, grammar
 
 REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
 DECLINES = {"English": english.DECLINES, **continental.DECLINES, **eastern.DECLINES}
 ANSWERS = {"English": english.ANSWERS, **continental.ANSWERS, **eastern.ANSWERS}
+DENIALS = {"English": english.DENIALS, **translated.DENIALS}
+POLICIES = {"English": policies.ENGLISH, **translated.ANSWERS}
 
 
 def by_language(table: Mapping[str, Sequence[str]]) -> pytest.MarkDecorator:

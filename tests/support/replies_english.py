@@ -169,6 +169,33 @@ DECLINES = [
     "Nothing is mentioned about the price in the passages.",
     "Per the passages, no price is given.",
     "## Answer\n\nThe passages do not mention the price.",
+    "Lucy is not mentioned in the provided chunks.",
+    "Dorian Gray and Basil are not mentioned in the text.",
+    "Kepler does not mention any plan for Asia in the provided text.",
+    "The name of the lady who was honored by the mayor is not provided in the chunks.",
+    "The year in which the bridge that he built opened is not stated in the passages.",
+    "The paper does not propose any specific remedy for this.",
+    "Paper 1 does not directly compare the two pumps.",
+    "The contract does not specify a minimum term.",
+    "We cannot determine the fee from the passages.",
+    "We do not have enough information to answer.",
+    "We do not know.",
+    "Nothing is said about the fee.",
+]
+
+# The opening of these answers; what follows denies.
+DENIALS = [
+    "The harbour was built in 1921. However, its cost is not stated in the report.",
+    "The firm grew by 12 % in Asia, but the text does not say by how much in Europe.",
+    "According to the report, sales rose, while specific figures are not provided in the document.",
+    "They plan three new lines. Beyond this, the report does not detail any targets.",
+    "Kew sells tea, and there is no specific strategy mentioned for coffee.",
+    "It fell to 7,444; since there is no rate provided in the financial statement, the total is open.",
+    "Norton's strategy for the coming five years in the south is not explicitly stated.",
+    "Norton does not provide a specific date.",
+    "She lives by the sea. There is no mention of a brother.",
+    "The chapter is about whales. I could not find anything about a ship in the text.",
+    "It is an old mill. Unanswerable.",
 ]
 
 ANSWERS = [
