@@ -43,7 +43,7 @@ def a_heavy_chain(**fields: Any) -> Any:
 
 
 LIGHT = {
-    "chain": lambda: a_heavy_chain(),
+    "chain": a_heavy_chain,
     "with config": lambda: a_heavy_chain().with_config(tags=["mine"]),
     "one key": lambda: a_heavy_chain().pick("answer"),
     "some keys": lambda: a_heavy_chain().pick(["answer", "route"]),
