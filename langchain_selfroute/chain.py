@@ -270,7 +270,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         The artifact of its message has all keys of the result, but not the text of whole documents.
         """
-        tool = super().as_tool(args_schema, name=name, description=description, arg_types=arg_types)
+        from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
+
+        tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, self.source_key))
 
     @override

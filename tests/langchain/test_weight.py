@@ -13,7 +13,6 @@ from langchain_core.tracers.schemas import Run
 from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FOUND
 
-BETA = "ignore:This API is in beta:langchain_core._api.beta_decorator.LangChainBetaWarning"
 MARK = "The lamp was lit at nine."
 HEAVY = [
     Document(f"{MARK} {DOCUMENT_TEXTS[0]} " + "Minutes were read. " * 500, metadata={"source": "May"}, id="d1"),
@@ -100,7 +99,6 @@ async def _call(tool: Any, mode: str, given: Any, config: Any = None) -> Any:
     return await tool.ainvoke(given, config) if mode == "ainvoke" else tool.invoke(given, config)
 
 
-@pytest.mark.filterwarnings(BETA)
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
 @pytest.mark.parametrize("route", ["rag", "long_context"])
 async def test_a_tool_tells_the_answer_the_route_and_the_sources(route: str, mode: str) -> None:
@@ -110,7 +108,6 @@ async def test_a_tool_tells_the_answer_the_route_and_the_sources(route: str, mod
     assert told == {"answer": answer, "route": route, "answerable": True, "sources": sources}
 
 
-@pytest.mark.filterwarnings(BETA)
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
 async def test_a_tool_message_is_short_and_its_artifact_has_all_keys(mode: str) -> None:
     tracer, tool = TreeTracer(), _tool(a_heavy_chain())
@@ -125,7 +122,6 @@ async def test_a_tool_message_is_short_and_its_artifact_has_all_keys(mode: str) 
     assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
 
 
-@pytest.mark.filterwarnings(BETA)
 def test_a_tool_names_sources_by_the_key_of_the_stored_documents_or_the_id_and_each_once() -> None:
     documents = [Document("One.", metadata={"source": 7}), Document("Two.", metadata={"source": 7}), HEAVY[2]]
     documents.append(Document("Three.", id="d3"))
@@ -133,7 +129,6 @@ def test_a_tool_names_sources_by_the_key_of_the_stored_documents_or_the_id_and_e
     assert told["sources"] == ["7", "d3"]
 
 
-@pytest.mark.filterwarnings(BETA)
 def test_a_tool_takes_more_arguments_where_they_are_declared() -> None:
     seen: list[Any] = []
     chain = a_chain(documents=lambda given: seen.append(given["year"]) or HEAVY)

@@ -68,7 +68,7 @@ def a_failing_engine(mode: str, **fields: Any) -> Any:
 @pytest.mark.parametrize("mode", ["query", "aquery", "stream"])
 async def test_another_engine_answers_for_a_second_step_that_fails(mode: str) -> None:
     small = ScriptedLLM(final=FINAL)
-    other = an_engine(long_context_llm=small, max_context_tokens=20, streaming=mode in STREAMS)
+    other = an_engine(long_context_llm=small, max_context_tokens=25, streaming=mode in STREAMS)
     asked = await ask(Fallbacks(engines=[a_failing_engine(mode), other]), QUESTION, mode)
     assert (asked.text, asked.route, len(small.calls)) == (FOUND, "long_context", 1)
     assert asked.source_nodes[-1].node.metadata["selfroute"]["trimmed"] is True
