@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    BaseCallbackManager,
+    CallbackManagerForChainRun,
+)
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
 from langchain_core.prompts import format_document
@@ -15,6 +20,7 @@ from typing_extensions import override
 
 from langchain_selfroute import documents, models, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
+from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
@@ -49,6 +55,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.given = given
         self.passages: Sequence[Document] = ()
         self.inputs: dict[str, Any] = {}
+        self._heard = TooLongHeard()  # within the latest call of a model
 
     @override
     def flow(self) -> Flow:
@@ -63,7 +70,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def is_too_long(self, error: Exception) -> bool:
-        return is_too_long(error)
+        return is_too_long(error) or self._heard.error is not None
 
     @override
     def _text_of(self, document: Document) -> str:
@@ -122,7 +129,19 @@ class Call(BaseSteps[Document], Generic[Manager]):
         if self.settings.structured:
             model, schema = structured.asking("llm", model, self.config), structured.schema_length()
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
-        return model, prompt, self._child(step, f"selfroute:{step}")
+        return model, prompt, self._listening(self._child(step, f"selfroute:{step}"), self.parts.models[step])
+
+    def _listening(self, config: RunnableConfig, model: Runnable[Any, Any]) -> RunnableConfig:
+        """Return the config with a listener to the errors of fallbacks, if the model has some."""
+        self._heard = TooLongHeard()
+        if has_fallbacks(model, self.config):
+            cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
+        return config
+
+    def _named(self, effect: ReadDocuments) -> ReadDocuments:
+        """Return the effect with the error that says what is too long, where `with_fallbacks` raised another one."""
+        raised, heard = effect.too_long, self._heard.error
+        return replace(effect, too_long=heard) if raised and heard and not is_too_long(raised) else effect
 
     def _context_text(self, effect: Generate) -> str:
         template = self.parts.document_prompt

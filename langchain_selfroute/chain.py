@@ -23,11 +23,12 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import structured
 from langchain_selfroute.documents import Source
+from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
@@ -44,6 +45,9 @@ from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool  # takes long to import
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -254,6 +258,41 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         }
         return graph_of(steps, start=start, end=end)
 
+    @override
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: dict[str, type] | None = None,
+    ) -> BaseTool:
+        """Return a tool that gives an agent `answer`, `route`, `answerable` and `sources`, the names of what was read.
+
+        The artifact of its message has all keys of the result, but not the text of whole documents.
+        """
+        from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
+
+        tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
+        return tool.model_copy(update=tool_fields(self, self.source_key))
+
+    @override
+    def pick(self, keys: str | list[str]) -> RunnableSerializable[Any, Any]:
+        """Return a runnable that returns only these keys of the result."""
+        picking: RunnableSerializable[Any, Any] = self.pipe(QuietPick(keys=keys))
+        return picking
+
+    @override
+    def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Yield events as any runnable does, but the text of whole documents only once: as the model's run starts."""
+        events: Any = super().astream_events(input, config, **kwargs)
+        return light_events(events) if hasattr(events, "__aiter__") else events
+
+    @property
+    def source_key(self) -> str:
+        """The key of the metadata that names a document."""
+        return self.documents.source_key if isinstance(self.documents, StoredDocuments) else "source"
+
     @cached_property
     def estimate(self) -> LongContextEstimate:
         """What this chain has learned about the cost of reading documents."""
@@ -287,7 +326,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
         config = ensure_config(config)
-        manager = get_callback_manager_for_config(config).on_chain_start(None, input, **_run_fields(self, config))
+        manager = get_callback_manager_for_config(config).on_chain_start(
+            None, recorded_inputs(input), **_run_fields(self, config)
+        )
         try:
             steps = Steps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
             with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
@@ -295,7 +336,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         except BaseException as error:
             manager.on_chain_error(error)
             raise
-        manager.on_chain_end(output)
+        manager.on_chain_end(recorded(output))
         return cast("SelfRouteOutput", output)
 
     @override
@@ -305,7 +346,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """Do as `invoke` does, asynchronously."""
         config = ensure_config(config)
         fields = _run_fields(self, config)
-        manager = await get_async_callback_manager_for_config(config).on_chain_start(None, input, **fields)
+        manager = await get_async_callback_manager_for_config(config).on_chain_start(
+            None, recorded_inputs(input), **fields
+        )
         try:
             steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
             with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
@@ -314,7 +357,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         except BaseException as error:
             await manager.on_chain_error(error)
             raise
-        await manager.on_chain_end(output)
+        await manager.on_chain_end(recorded(output))
         return cast("SelfRouteOutput", output)
 
     @override
@@ -334,10 +377,11 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             )
             return inner[0]
 
-        outer: Any = self._transform_stream_with_config(iter([input]), transform, config, **kwargs)
+        given = iter([recorded_inputs(input)])
+        outer: Any = self._transform_stream_with_config(given, transform, config, **kwargs)
         try:
-            for chunk in outer:  # noqa: UP028 - `yield from` would close `outer` first
-                yield chunk
+            for chunk in outer:  # `yield from` would close `outer` first
+                yield whole_chunk(chunk)
         finally:
             for chunks in inner:  # the model's run has to end before that of the chain
                 chunks.close()
@@ -351,7 +395,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         inner: list[AsyncGenerator[AddableDict, None]] = []
 
         async def once() -> AsyncIterator[Any]:
-            yield input
+            yield recorded_inputs(input)
 
         @_stated
         def transform(
@@ -367,7 +411,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         outer: Any = self._atransform_stream_with_config(once(), transform, config, **kwargs)
         try:
             async for chunk in outer:
-                yield chunk
+                yield whole_chunk(chunk)
         finally:
             for chunks in inner:
                 await chunks.aclose()

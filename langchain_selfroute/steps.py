@@ -49,6 +49,7 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text."""
+        effect = self._named(effect)
         run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.too_long is None:
@@ -100,6 +101,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Do as `Steps.read_documents` does, asynchronously."""
+        effect = self._named(effect)
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.too_long is None:

@@ -7,6 +7,7 @@ from contextlib import aclosing, closing
 
 from langchain_core.runnables.utils import AddableDict
 
+from langchain_selfroute.light import RecordedChunk
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute.drivers import astream, stream
 from selfroute.flow import Decided
@@ -22,7 +23,7 @@ def chunks_of(steps: Steps) -> Generator[AddableDict, None, None]:
             elif not isinstance(item, str):
                 yield AddableDict(steps.rest(item))
             elif decided:
-                yield AddableDict(steps.head(decided, item))
+                yield RecordedChunk(steps.head(decided, item))
                 decided = None
             else:
                 yield AddableDict(answer=item)
@@ -38,7 +39,7 @@ async def achunks_of(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
             elif not isinstance(item, str):
                 yield AddableDict(steps.rest(item))
             elif decided:
-                yield AddableDict(steps.head(decided, item))
+                yield RecordedChunk(steps.head(decided, item))
                 decided = None
             else:
                 yield AddableDict(answer=item)

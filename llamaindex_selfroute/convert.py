@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
@@ -16,6 +17,8 @@ from selfroute.errors import ConfigurationError
 from selfroute.prompts import documents_in
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
+
+_CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
 Prompt: TypeAlias = "list[ChatMessage] | str"
 
@@ -66,6 +69,12 @@ def checked_prompt(
         msg = f"{name} must have {wanted}, or the model would not see it; it has {sorted(known)}"
         raise ConfigurationError(msg)
     return prompt
+
+
+def retrieved_text(node: BaseNode) -> str:
+    """Return the text of a retrieved node as it is in its document: without the number that cites it."""
+    text = node.get_content()
+    return text[label.end() :] if (label := _CITED.match(text)) else text
 
 
 def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | None, *, whole: bool) -> str:

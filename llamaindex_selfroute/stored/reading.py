@@ -21,6 +21,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import override
 
+from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
@@ -166,7 +167,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     def _retrieved(self, passage: NodeWithScore) -> RetrievedChunk:
         node = passage.node
         ids = {node.node_id, *(child.node_id for child in node.child_nodes or ())}  # `AutoMergingRetriever` merges them
-        return RetrievedChunk(frozenset(ids), node.get_content(), node.metadata)
+        return RetrievedChunk(frozenset(ids), retrieved_text(node), node.metadata)
 
     @override
     def _chunks(self, source: Any, limits: AccessLimits | None) -> Iterator[StoredChunk]:

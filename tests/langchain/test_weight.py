@@ -1,0 +1,137 @@
+"""A whole document is recorded once, with the prompt that held it; an agent is given the answer, not the document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+from langchain_core.tracers.schemas import Run
+
+from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask
+from scenarios import DOCUMENT_TEXTS, FOUND
+
+MARK = "The lamp was lit at nine."
+HEAVY = [
+    Document(f"{MARK} {DOCUMENT_TEXTS[0]} " + "Minutes were read. " * 500, metadata={"source": "May"}, id="d1"),
+    Document(DOCUMENT_TEXTS[1], metadata={"source": "May"}),
+    Document("Of unknown origin."),
+]
+every_mode = pytest.mark.parametrize("mode", MODES)
+
+
+def copies(recorded: Any) -> int:
+    """How often the marked document is in what was recorded."""
+    return str(recorded).count(MARK)
+
+
+def _runs(run: Run) -> list[Run]:
+    return [run, *(below for child in run.child_runs for below in _runs(child))]
+
+
+async def _traced(chain: Runnable[Any, Any], given: Any, mode: str) -> tuple[list[Run], Any]:
+    tracer = TreeTracer()
+    result = await ask(chain, given, mode, {"callbacks": [tracer]})
+    return [run for root in tracer.roots for run in _runs(root)], result
+
+
+def a_heavy_chain(**fields: Any) -> Any:
+    return a_chain(**{"documents": HEAVY, **fields})
+
+
+LIGHT = {
+    "chain": a_heavy_chain,
+    "with config": lambda: a_heavy_chain().with_config(tags=["mine"]),
+    "one key": lambda: a_heavy_chain().pick("answer"),
+    "some keys": lambda: a_heavy_chain().pick(["answer", "route"]),
+}
+
+
+@every_mode
+@pytest.mark.parametrize("form", LIGHT)
+async def test_the_runs_of_a_question_hold_a_document_once(form: str, mode: str) -> None:
+    runs, _ = await _traced(LIGHT[form](), QUESTION, mode)
+    assert [run.name for run in runs if copies([run.inputs, run.outputs])] == ["long_context"]
+    assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
+
+
+@every_mode
+async def test_the_result_is_whole_whatever_is_recorded(mode: str) -> None:
+    runs, result = await _traced(a_heavy_chain(), QUESTION, mode)
+    assert result["context"] == HEAVY
+    told = runs[0].outputs or {}
+    assert {**told, "context": None} == {**result, "context": None}
+    assert [(one.id, one.metadata) for one in told["context"]] == [(one.id, one.metadata) for one in HEAVY]
+    assert f"{len(HEAVY[0].page_content):,} characters" in told["context"][0].page_content
+
+
+@every_mode
+async def test_passages_are_recorded_with_the_answer_that_was_read_from_them(mode: str) -> None:
+    runs, result = await _traced(a_heavy_chain(draft=("Mr Lin.",)), QUESTION, mode)
+    assert runs[0].outputs == result
+
+
+@every_mode
+async def test_a_result_that_is_passed_in_again_is_not_recorded_as_input(mode: str) -> None:
+    last = await ask(a_heavy_chain(), {"input": QUESTION, "year": 1907}, mode)
+    runs, _ = await _traced(a_heavy_chain(), last, mode)
+    assert runs[0].inputs == {"input": QUESTION, "year": 1907}
+    assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
+
+
+@pytest.mark.parametrize("form", ["chain", "with config"])
+async def test_events_hold_a_document_once(form: str) -> None:
+    events = [event async for event in LIGHT[form]().astream_events(QUESTION, version="v2")]
+    holding = [(event["event"], event["name"]) for event in events if copies(event["data"])]
+    assert holding == [("on_chat_model_start", "long_context")]
+    assert sum(copies(event["data"]) for event in events) == 1
+    assert events[-1]["data"]["output"]["answer"] == FOUND
+    assert [one.metadata for one in events[-1]["data"]["output"]["context"]] == [one.metadata for one in HEAVY]
+
+
+def _tool(chain: Any) -> Any:
+    return chain.as_tool(name="minutes", description="Answers from the minutes.")
+
+
+async def _call(tool: Any, mode: str, given: Any, config: Any = None) -> Any:
+    return await tool.ainvoke(given, config) if mode == "ainvoke" else tool.invoke(given, config)
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("route", ["rag", "long_context"])
+async def test_a_tool_tells_the_answer_the_route_and_the_sources(route: str, mode: str) -> None:
+    tool = _tool(a_heavy_chain(draft=("Mr Lin.",)) if route == "rag" else a_heavy_chain())
+    told = await _call(tool, mode, {"input": QUESTION})
+    answer, sources = ("Mr Lin.", []) if route == "rag" else (FOUND, ["May"])
+    assert told == {"answer": answer, "route": route, "answerable": True, "sources": sources}
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+async def test_a_tool_message_is_short_and_its_artifact_has_all_keys(mode: str) -> None:
+    tracer, tool = TreeTracer(), _tool(a_heavy_chain())
+    call = {"name": "minutes", "args": {"input": QUESTION}, "id": "1", "type": "tool_call"}
+    message = await _call(tool, mode, call, {"callbacks": [tracer]})
+    assert json.loads(message.content)["answer"] == FOUND
+    assert len(message.content) < 200
+    assert message.artifact.keys() == a_heavy_chain().invoke(QUESTION).keys()
+    assert message.artifact["usage"]["rag"]
+    runs = [run for root in tracer.roots for run in _runs(root)]
+    assert [run.name for run in runs if run.run_type == "chain"] == ["SelfRouteChain", "read_documents"]
+    assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
+
+
+def test_a_tool_names_sources_by_the_key_of_the_stored_documents_or_the_id_and_each_once() -> None:
+    documents = [Document("One.", metadata={"source": 7}), Document("Two.", metadata={"source": 7}), HEAVY[2]]
+    documents.append(Document("Three.", id="d3"))
+    told = _tool(a_chain(documents=documents)).invoke({"input": QUESTION})
+    assert told["sources"] == ["7", "d3"]
+
+
+def test_a_tool_takes_more_arguments_where_they_are_declared() -> None:
+    seen: list[Any] = []
+    chain = a_chain(documents=lambda given: seen.append(given["year"]) or HEAVY)
+    tool = chain.as_tool(name="minutes", description="Answers.", arg_types={"input": str, "year": int})
+    assert tool.invoke({"input": QUESTION, "year": 1907})["answer"] == FOUND
+    assert (seen, set(tool.args)) == ([1907], {"input", "year"})
