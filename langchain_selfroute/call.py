@@ -22,7 +22,7 @@ from langchain_selfroute.stored import StoredDocuments
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.performing import BaseSteps
-from selfroute.prompts import documents_in
+from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
@@ -127,7 +127,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _context_text(self, effect: Generate) -> str:
         template = self.parts.document_prompt
         if template is not None:
-            return "\n\n".join([format_document(document, template) for document in effect.context])
+            return "\n\n".join([format_document(_shown(document), template) for document in effect.context])
         texts = [document.page_content for document in effect.context]
         if effect.step == "rag":
             return "\n\n".join(texts)
@@ -190,6 +190,12 @@ def _for_children(config: RunnableConfig) -> RunnableConfig:
     """Return the config without the keys that belong to the chain's own run."""
     rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
     return cast("RunnableConfig", rest)
+
+
+def _shown(document: Document) -> Document:
+    """Return a document with its metadata as a prompt may show them."""
+    metadata = in_prompt(document.metadata)
+    return document if metadata is document.metadata else Document(document.page_content, metadata=dict(metadata))
 
 
 def takes_string(retriever: Runnable[Any, Any]) -> bool:

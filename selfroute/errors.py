@@ -19,3 +19,7 @@ class ReplyError(SelfRouteError, TypeError):
 
 class DocumentNotFoundError(SelfRouteError, LookupError):
     """A retrieved passage names a document that does not exist."""
+
+
+class CopyError(SelfRouteError, TypeError):
+    """A part cannot be copied or pickled, so neither can what it belongs to; the message names it."""

@@ -108,7 +108,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
-        return self._read(self._passages_in(inputs), None)
+        return super().__call__(inputs)
 
     def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> ScopedDocuments[Document, Document]:
         """Return these documents limited to what a retriever may see in a call with this config.
@@ -134,6 +134,11 @@ class StoredDocuments(StoredReader[Document, Document]):
         cache_key = self._store.cache_key(conditions)
         key = _plain_key(conditions) if cache_key is None else cache_key
         return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, declared=declared)
+
+    @property
+    @override
+    def _is_overridden(self) -> bool:
+        return type(self).__call__ is not StoredDocuments.__call__
 
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:
