@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
@@ -13,7 +13,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import documents, models, structured
+from langchain_selfroute import documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
@@ -25,6 +25,8 @@ from selfroute.performing import BaseSteps
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
+Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig]"
+"""The model, its prompt and its config."""
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 
@@ -112,12 +114,21 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.passages = documents.documents_of(found, "retriever")
         return self.passages
 
-    def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
-        self.context, step = effect.context, effect.step
-        context = self._context_text(effect)
-        words = {**self.inputs, "context": context, "refusal": self.refusal}
-        prompt = self.parts.prompts[step].format_prompt(**words)
-        model = self.parts.models[step]
+    def _prompt(self, effect: Generate) -> Asked:
+        template, words, config = self._to_format(effect)
+        return self._asked(effect.step, prompting.formatted(template, words, config), words)
+
+    async def _aprompt(self, effect: Generate) -> Asked:
+        template, words, config = self._to_format(effect)
+        return self._asked(effect.step, await prompting.aformatted(template, words, config), words)
+
+    def _to_format(self, effect: Generate) -> tuple[Runnable[Any, Any], dict[str, Any], RunnableConfig]:
+        self.context = effect.context
+        words = {**self.inputs, "context": self._context_text(effect), "refusal": self.refusal}
+        return self.parts.prompts[effect.step], words, self._child(f"{effect.step}_prompt")
+
+    def _asked(self, step: Route, prompt: PromptValue, words: Mapping[str, Any]) -> Asked:
+        model, context = self.parts.models[step], words["context"]
         schema = 0
         if self.settings.structured:
             model, schema = structured.asking("llm", model, self.config), structured.schema_length()

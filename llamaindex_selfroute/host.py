@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from inspect import unwrap
 from typing import Any, NoReturn
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,6 +20,10 @@ from llama_index.core.vector_stores import MetadataFilters, simple
 
 from selfroute.errors import ConfigurationError
 
+_SELECTING = (
+    *("retrieve", "_apply_node_postprocessors", "_query"),
+    *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
+)
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -54,6 +60,13 @@ def search_of(retriever: BaseRetriever) -> Search | None:
         )
     except AttributeError:
         _refuse("where a VectorIndexRetriever keeps its filters")
+
+
+@cache
+def selects_nodes_as(kind: type, base: type) -> bool:
+    """Return whether a class of query engines selects nodes as its base does, with none of the methods overridden."""
+    own, known = ([unwrap(getattr(one, name, one)) for name in _SELECTING] for one in (kind, base))
+    return own == known
 
 
 def index_of(retriever: Any) -> Any:

@@ -147,15 +147,23 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _source_of(self, passage: Document) -> Hashable | None:
         source = passage.metadata.get(self.source_key)
-        return source if isinstance(source, _SOURCES) else None
+        return source if isinstance(source, _SOURCES) and source == source else None  # noqa: PLR0124 - NaN is no name
 
     @override
     def _refuse_unnamed(self, passages: Sequence[Document]) -> None:
-        keys = sorted({key for passage in passages for key in passage.metadata})
-        msg = (
-            f"no retrieved passage has metadata[{self.source_key!r}], which names its document; the keys are {keys}: "
-            "pass the right one as source_key="
-        )
+        key = self.source_key
+        unfit = [passage.metadata[key] for passage in passages if key in passage.metadata]
+        if unfit:
+            msg = (
+                f"metadata[{key!r}] of a retrieved passage is {_shown(unfit[0])}, which cannot name its document: index "
+                f"the chunks with a string or a number as metadata[{key!r}], or pass another key as source_key="
+            )
+        else:
+            keys = sorted({str(key) for passage in passages for key in passage.metadata})
+            msg = (
+                f"no retrieved passage has metadata[{key!r}], which names its document; the keys are {keys}: "
+                "pass the right one as source_key="
+            )
         raise DocumentNotFoundError(msg)
 
     @override
@@ -200,6 +208,10 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _in_threads(self) -> bool:
         return self._store.in_threads
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, float | None) else f"a {type(value).__name__}"
 
 
 def is_empty(condition: Any) -> bool:

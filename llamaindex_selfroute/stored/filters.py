@@ -59,7 +59,7 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
     Returns:
         The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
-    if not all(type(one).__module__.startswith("llama_index.") for one in postprocessors):
+    if not all(type(one).__module__.startswith(("llama_index.", "selfroute.")) for one in postprocessors):
         return None
     if type(retriever).__module__.startswith(_UNFILTERED):
         return _OPEN

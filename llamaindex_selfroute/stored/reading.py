@@ -136,7 +136,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
         If the retriever is None, it is not known what found the nodes.
         """
-        return ScopedDocuments(self, RetrieverScope(retriever, postprocessors) if retriever else None)
+        return ScopedDocuments(self, None if retriever is None else RetrieverScope(retriever, postprocessors))
 
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
