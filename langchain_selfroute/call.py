@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
-from langchain_core.prompts import format_document
+from langchain_core.prompts import BasePromptTemplate, format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
@@ -125,7 +125,9 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _to_format(self, effect: Generate) -> tuple[Runnable[Any, Any], dict[str, Any], RunnableConfig]:
         self.context = effect.context
         words = {**self.inputs, "context": self._context_text(effect), "refusal": self.refusal}
-        return self.parts.prompts[effect.step], words, self._child(f"{effect.step}_prompt")
+        prompt = self.parts.prompts[effect.step]
+        template = isinstance(prompt, BasePromptTemplate)  # has no run of its own
+        return prompt, words, self.config if template else self._child(f"{effect.step}_prompt")
 
     def _asked(self, step: Route, prompt: PromptValue, words: Mapping[str, Any]) -> Asked:
         model, context = self.parts.models[step], words["context"]

@@ -196,6 +196,14 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         return self._response_synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex's own engine does
 
     @override
+    def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
+        """Update prompts; of the two names of each that `get_prompts` lists, the one that was changed counts."""
+        known = self.get_prompts()
+        super().update_prompts(
+            {name: one for name, one in prompts_dict.items() if name not in known or one != known[name]}
+        )
+
+    @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
         self._response_synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
 

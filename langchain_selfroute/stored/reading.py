@@ -155,8 +155,8 @@ class StoredDocuments(StoredReader[Document, Document]):
         unfit = [passage.metadata[key] for passage in passages if key in passage.metadata]
         if unfit:
             msg = (
-                f"metadata[{key!r}] of a retrieved passage is {_shown(unfit[0])}, which cannot name its document: index "
-                f"the chunks with a string or a number as metadata[{key!r}], or pass another key as source_key="
+                f"metadata[{key!r}] of a retrieved passage is {_shown(unfit[0])}, which cannot name its document: "
+                f"index the chunks with a string or a number as metadata[{key!r}], or pass another key as source_key="
             )
         else:
             keys = sorted({str(key) for passage in passages for key in passage.metadata})

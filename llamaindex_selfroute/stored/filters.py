@@ -36,8 +36,8 @@ class AccessLimits:
 
     @property
     def key(self) -> Hashable:
-        """A cache key for these limits."""
-        return tuple(filters.model_dump_json() for filters in self.filters), self.documents, self.nodes
+        """A cache key for these limits: the limits themselves, since two limits may have the same hash, or JSON."""
+        return tuple(map(repr, self.filters)), self.documents, self.nodes
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
         """Return these limits with additional filters."""
