@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
@@ -291,24 +291,9 @@ class ScopedDocuments(Generic[Passage, Document]):
 
     def __call__(self, *given: Any) -> Any:
         """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
-        if inspect.iscoroutinefunction(type(self._stored).__call__):
-            return self._awaited(*given)
-        with self._in_scope():
+        with _scope((self._stored, self._scope)):
             found: Any = self._stored(*given)
-        return found
-
-    async def _awaited(self, *given: Any) -> Any:
-        with self._in_scope():
-            return await cast("Any", self._stored(*given))
-
-    @contextmanager
-    def _in_scope(self) -> Iterator[None]:
-        before = _SCOPE.get()
-        _SCOPE.set((self._stored, self._scope))
-        try:
-            yield
-        finally:
-            _SCOPE.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
+        return _Awaited(found, (self._stored, self._scope)) if inspect.isawaitable(found) else found
 
     def lengths(self, passages: Sequence[Passage], *, count: bool = False) -> Lengths | None:
         """Return a function that returns the lengths of the documents; None if they cannot become known.
@@ -320,3 +305,30 @@ class ScopedDocuments(Generic[Passage, Document]):
             count: Whether to have unread documents counted in a background thread, each once.
         """
         return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001
+
+
+@contextmanager
+def _scope(scope: tuple[Any, Any]) -> Iterator[None]:
+    before = _SCOPE.get()
+    _SCOPE.set(scope)
+    try:
+        yield
+    finally:
+        _SCOPE.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Awaited:
+    """What an async `__call__` returned; it runs within the scope when it is awaited."""
+
+    _found: Any
+    _of: tuple[Any, Any]
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        with _scope(self._of):
+            return (yield from self._found.__await__())
+
+    def close(self) -> None:
+        """Close it without awaiting it, as a coroutine."""
+        if hasattr(self._found, "close"):
+            self._found.close()
