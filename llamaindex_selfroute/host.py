@@ -64,9 +64,28 @@ def search_of(retriever: BaseRetriever) -> Search | None:
 
 @cache
 def selects_nodes_as(kind: type, base: type) -> bool:
-    """Return whether a class of query engines selects nodes as its base does, with none of the methods overridden."""
-    own, known = ([unwrap(getattr(one, name, one)) for name in _SELECTING] for one in (kind, base))
+    """Return whether a class of query engines selects nodes as its base does, with no method of its own for it.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex has other methods.
+    """
+    try:
+        own, known = ([unwrap(getattr(one, name)) for name in _SELECTING] for one in (kind, base))
+    except AttributeError:
+        _refuse("how a RetrieverQueryEngine selects its nodes")
     return own == known
+
+
+def parts_of(engine: Any) -> tuple[Any, Any]:
+    """Return the synthesizer and the postprocessors of a query engine.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex keeps them elsewhere.
+    """
+    try:
+        return engine._response_synthesizer, engine._node_postprocessors  # noqa: SLF001
+    except AttributeError:
+        _refuse("where a RetrieverQueryEngine keeps its parts")
 
 
 def index_of(retriever: Any) -> Any:

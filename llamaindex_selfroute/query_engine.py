@@ -187,13 +187,13 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
     def _scoped(self) -> AbstractContextManager[None]:
         """Tell the synthesizer on whose behalf it answers; a subclass that selects nodes itself may hide some."""
-        synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
+        synthesizer, postprocessors = host.parts_of(self)
         own = host.selects_nodes_as(type(self), SelfRouteQueryEngine)
-        return synthesizer.behind(self._retriever if own else None, self._node_postprocessors)
+        return cast("SelfRouteSynthesizer", synthesizer).behind(self.retriever if own else None, postprocessors)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return self._response_synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex's own engine does
+        return host.parts_of(self)[0]._get_prompts()  # type: ignore[no-any-return]  # noqa: SLF001 - as LlamaIndex does
 
     @override
     def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        self._response_synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
+        host.parts_of(self)[0]._update_prompts(prompts_dict)  # noqa: SLF001
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:

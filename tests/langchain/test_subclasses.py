@@ -13,11 +13,11 @@ from langchain_selfroute import StoredDocuments
 from langchain_stores import KINDS, chain_on, chunks_of, holding, prompts_of, read_by, store_with, text_of
 from selfroute.errors import ConfigurationError
 
-SECRET = "crates"  # in every paragraph
+HIDDEN = "crates"  # in every paragraph
 
 
 def _redacted(documents: list[Document]) -> list[Document]:
-    return [Document(one.page_content.replace(SECRET, "***"), metadata=one.metadata) for one in documents]
+    return [Document(one.page_content.replace(HIDDEN, "***"), metadata=one.metadata) for one in documents]
 
 
 class Redacting(StoredDocuments):
@@ -63,8 +63,8 @@ async def test_what_a_subclass_makes_of_the_documents_is_read(kind: Any, mode: s
     vectorstore = store_with(store, chunks_of(text_of("north"), source="a"))
     chain = chain_on(vectorstore, kind(vectorstore))
     (document,) = await read_by(chain, mode)
-    assert document.page_content == text_of("north").replace(SECRET, "***")
-    assert SECRET not in prompts_of(chain.llm).partition("Read the following text")[2]
+    assert document.page_content == text_of("north").replace(HIDDEN, "***")
+    assert HIDDEN not in prompts_of(chain.llm).partition("Read the following text")[2]
 
 
 @pytest.mark.parametrize("store", KINDS)
@@ -77,7 +77,7 @@ async def test_within_a_subclass_the_filter_of_the_call_holds(kind: Any, mode: s
     retriever = vectorstore.as_retriever(search_kwargs={"filter": holding(store, tenant="north")})
     for filters in (None, holding(store, year=1)):  # its own filter does not stand in for the retriever's
         (document,) = await read_by(chain_on(vectorstore, kind(vectorstore, filter=filters), retriever), mode)
-        assert document.page_content == text_of("north").replace(SECRET, "***")
+        assert document.page_content == text_of("north").replace(HIDDEN, "***")
 
 
 @pytest.mark.parametrize("mode", MODES)

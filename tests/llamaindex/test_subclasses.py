@@ -13,12 +13,12 @@ from llamaindex_parts import MODES, QUESTION, STREAMS, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
 from llamaindex_stores_parts import STORES, declining, only, split
 
-SECRET = "crates"
+HIDDEN = "crates"
 TEXT = "\n".join(f"Paragraph {n}: the crane of the north lifts {n} crates." for n in range(9))
 
 
 def _redacted(documents: list[BaseNode]) -> list[BaseNode]:
-    return [Document(text=one.get_content().replace(SECRET, "***"), id_=one.node_id) for one in documents]
+    return [Document(text=one.get_content().replace(HIDDEN, "***"), id_=one.node_id) for one in documents]
 
 
 class Redacting(StoredDocuments):
@@ -68,7 +68,7 @@ async def test_what_a_subclass_makes_of_the_documents_is_read_within_the_filters
     assert answer.metadata["route"] == "long_context"
     (read,) = [source.node.get_content() for source in answer.source_nodes]
     assert all(text in read for text in seen)
-    assert not any(text in read for text in [SECRET, "sings", *hidden])
+    assert not any(text in read for text in [HIDDEN, "sings", *hidden])
 
 
 def test_nothing_is_counted_behind_the_back_of_a_subclass() -> None:
