@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
@@ -13,12 +13,12 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
-from langchain_core.prompts import format_document
+from langchain_core.prompts import BasePromptTemplate, format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import documents, models, structured
+from langchain_selfroute import documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
 from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
 from langchain_selfroute.ledger import entry_recorder
@@ -28,9 +28,11 @@ from langchain_selfroute.stored import StoredDocuments
 from selfroute.drivers import Flow
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.performing import BaseSteps
-from selfroute.prompts import documents_in
+from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
+Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig]"
+"""The model, its prompt and its config."""
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 
@@ -119,12 +121,23 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.passages = documents.documents_of(found, "retriever")
         return self.passages
 
-    def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
-        self.context, step = effect.context, effect.step
-        context = self._context_text(effect)
-        words = {**self.inputs, "context": context, "refusal": self.refusal}
-        prompt = self.parts.prompts[step].format_prompt(**words)
-        model = self.parts.models[step]
+    def _prompt(self, effect: Generate) -> Asked:
+        template, words, config = self._to_format(effect)
+        return self._asked(effect.step, prompting.formatted(template, words, config), words)
+
+    async def _aprompt(self, effect: Generate) -> Asked:
+        template, words, config = self._to_format(effect)
+        return self._asked(effect.step, await prompting.aformatted(template, words, config), words)
+
+    def _to_format(self, effect: Generate) -> tuple[Runnable[Any, Any], dict[str, Any], RunnableConfig]:
+        self.context = effect.context
+        words = {**self.inputs, "context": self._context_text(effect), "refusal": self.refusal}
+        prompt = self.parts.prompts[effect.step]
+        template = isinstance(prompt, BasePromptTemplate)  # has no run of its own
+        return prompt, words, self.config if template else self._child(f"{effect.step}_prompt")
+
+    def _asked(self, step: Route, prompt: PromptValue, words: Mapping[str, Any]) -> Asked:
+        model, context = self.parts.models[step], words["context"]
         schema = 0
         if self.settings.structured:
             model, schema = structured.asking("llm", model, self.config), structured.schema_length()
@@ -146,7 +159,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _context_text(self, effect: Generate) -> str:
         template = self.parts.document_prompt
         if template is not None:
-            return "\n\n".join([format_document(document, template) for document in effect.context])
+            return "\n\n".join([format_document(_shown(document), template) for document in effect.context])
         texts = [document.page_content for document in effect.context]
         if effect.step == "rag":
             return "\n\n".join(texts)
@@ -210,6 +223,12 @@ def _for_children(config: RunnableConfig) -> RunnableConfig:
     """Return the config without the keys that belong to the chain's own run."""
     rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
     return cast("RunnableConfig", rest)
+
+
+def _shown(document: Document) -> Document:
+    """Return a document with its metadata as a prompt may show them."""
+    metadata = in_prompt(document.metadata)
+    return document if metadata is document.metadata else Document(document.page_content, metadata=dict(metadata))
 
 
 def takes_string(retriever: Runnable[Any, Any]) -> bool:

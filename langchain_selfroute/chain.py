@@ -26,7 +26,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import structured
+from langchain_selfroute import prompting, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import name_of
@@ -38,6 +38,7 @@ from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
+from selfroute.copying import CopiedAsParts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
@@ -56,7 +57,7 @@ def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
 
 
-class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
@@ -92,7 +93,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             `{**inputs, "retrieved": [...]}` and returns a list of Documents.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
-            `chat_history` and `refusal`.
+            `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
+            prompt.
         long_context_prompt: The prompt of the second step, with the same variables.
         document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
             are several documents, each is preceded by its number and its `title` or source.
@@ -122,8 +124,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     llm: Runnable[Any, Any]
     documents: Source = Field(repr=False, exclude=True)
     long_context_llm: Runnable[Any, Any] | None = None
-    rag_prompt: BasePromptTemplate = _prompt(prompts.RAG)  # type: ignore[type-arg]
-    long_context_prompt: BasePromptTemplate = _prompt(prompts.LONG_CONTEXT)  # type: ignore[type-arg]
+    rag_prompt: Runnable[Any, Any] = _prompt(prompts.RAG)
+    long_context_prompt: Runnable[Any, Any] = _prompt(prompts.LONG_CONTEXT)
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
@@ -166,10 +168,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
     @field_validator("rag_prompt", "long_context_prompt")
     @classmethod
-    def _check_prompt(cls, value: BasePromptTemplate[Any], info: ValidationInfo) -> BasePromptTemplate[Any]:
-        if "context" not in value.input_variables:
-            msg = f"{info.field_name} must have the variable {{context}}; it has {sorted(value.input_variables)}"
-            raise ConfigurationError(msg)
+    def _check_prompt(cls, value: Runnable[Any, Any], info: ValidationInfo) -> Runnable[Any, Any]:
+        prompting.check(str(info.field_name), value)
         return value
 
     @model_validator(mode="after")
@@ -241,7 +241,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @property
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        parts = (self.retriever, self.llm, self.long_context_llm, self.documents)
+        models = (self.llm, self.long_context_llm)
+        parts = (self.retriever, *models, self.documents, self.rag_prompt, self.long_context_prompt)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
         )
@@ -292,6 +293,10 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def source_key(self) -> str:
         """The key of the metadata that names a document."""
         return self.documents.source_key if isinstance(self.documents, StoredDocuments) else "source"
+
+    @override
+    def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
+        return [found for prompt in (self.rag_prompt, self.long_context_prompt) for found in prompt.get_prompts(config)]
 
     @cached_property
     def estimate(self) -> LongContextEstimate:

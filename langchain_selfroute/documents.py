@@ -40,7 +40,7 @@ def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]
         return source
     found = _within(config, _call(source, config), given)
     if inspect.isawaitable(found):
-        if inspect.iscoroutine(found):
+        if hasattr(found, "close"):
             found.close()
         msg = "documents is async: call ainvoke or astream, or pass a sync callable"
         raise ReplyError(msg)

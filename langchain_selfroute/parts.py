@@ -33,7 +33,7 @@ class Parts:
 
     retriever: Runnable[Any, Any]
     models: Mapping[Route, Runnable[Any, Any]]
-    prompts: Mapping[Route, BasePromptTemplate[Any]]
+    prompts: Mapping[Route, Runnable[Any, Any]]
     documents: Source
     document_prompt: BasePromptTemplate[Any] | None
     settings: Settings

@@ -85,8 +85,8 @@ class Fields(TypedDict, total=False):
     """The optional fields of `SelfRouteChain`, which documents them."""
 
     long_context_llm: Runnable[Any, Any] | None
-    rag_prompt: BasePromptTemplate  # type: ignore[type-arg]
-    long_context_prompt: BasePromptTemplate  # type: ignore[type-arg]
+    rag_prompt: Runnable[Any, Any]
+    long_context_prompt: Runnable[Any, Any]
     document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
     refusal: str
     answerability: Answerability

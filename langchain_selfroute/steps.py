@@ -80,7 +80,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `Steps.generate` does, asynchronously."""
-        model, prompt, config = self._prompt(effect)
+        model, prompt, config = await self._aprompt(effect)
         tally = MessageTally(whole=not self.streaming)
         with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
             if self.streaming:

@@ -14,7 +14,7 @@ from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import documents_in
+from selfroute.prompts import documents_in, in_prompt
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
 
@@ -85,19 +85,26 @@ def context_of(nodes: Sequence[NodeWithScore], template: BasePromptTemplate | No
         template: Formats each node; None to use its own format.
         whole: Whether the nodes are whole documents; several of them are numbered.
     """
+    shown = [_shown(item.node) for item in nodes]
     if template is None:
-        texts = [item.node.get_content(metadata_mode=MetadataMode.LLM) for item in nodes]
-        return documents_in(texts, [_name(item.node) for item in nodes]) if whole else "\n\n".join(texts)
+        texts = [node.get_content(metadata_mode=MetadataMode.LLM) for node in shown]
+        return documents_in(texts, [_name(node) for node in shown]) if whole else "\n\n".join(texts)
     return "\n\n".join(
         [
             template.format(
-                **_visible(item),
-                content=item.node.get_content(),
-                metadata_str=item.node.get_metadata_str(MetadataMode.LLM),
+                **_visible(node),
+                content=node.get_content(),
+                metadata_str=node.get_metadata_str(MetadataMode.LLM),
             )
-            for item in nodes
+            for node in shown
         ]
     )
+
+
+def _shown(node: BaseNode) -> BaseNode:
+    """Return a node with its metadata as a prompt may show them."""
+    metadata = in_prompt(node.metadata)
+    return node if metadata is node.metadata else node.model_copy(update={"metadata": metadata})
 
 
 def _name(node: BaseNode) -> str | None:
@@ -109,9 +116,9 @@ def _name(node: BaseNode) -> str | None:
     return None
 
 
-def _visible(item: NodeWithScore) -> dict[str, Any]:
-    hidden = {LABEL, *item.node.excluded_llm_metadata_keys}
-    return {key: value for key, value in item.node.metadata.items() if key not in hidden}
+def _visible(node: BaseNode) -> dict[str, Any]:
+    hidden = {LABEL, *node.excluded_llm_metadata_keys}
+    return {key: value for key, value in node.metadata.items() if key not in hidden}
 
 
 def text_of(prompt: Prompt) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from inspect import unwrap
 from typing import Any, NoReturn
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,6 +20,10 @@ from llama_index.core.vector_stores import MetadataFilters, simple
 
 from selfroute.errors import ConfigurationError
 
+_SELECTING = (
+    *("retrieve", "_apply_node_postprocessors", "_query"),
+    *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
+)
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -54,6 +60,32 @@ def search_of(retriever: BaseRetriever) -> Search | None:
         )
     except AttributeError:
         _refuse("where a VectorIndexRetriever keeps its filters")
+
+
+@cache
+def selects_nodes_as(kind: type, base: type) -> bool:
+    """Return whether a class of query engines selects nodes as its base does, with no method of its own for it.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex has other methods.
+    """
+    try:
+        own, known = ([unwrap(getattr(one, name)) for name in _SELECTING] for one in (kind, base))
+    except AttributeError:
+        _refuse("how a RetrieverQueryEngine selects its nodes")
+    return own == known
+
+
+def parts_of(engine: Any) -> tuple[Any, Any]:
+    """Return the synthesizer and the postprocessors of a query engine.
+
+    Raises:
+        ConfigurationError: This version of LlamaIndex keeps them elsewhere.
+    """
+    try:
+        return engine._response_synthesizer, engine._node_postprocessors  # noqa: SLF001
+    except AttributeError:
+        _refuse("where a RetrieverQueryEngine keeps its parts")
 
 
 def index_of(retriever: Any) -> Any:

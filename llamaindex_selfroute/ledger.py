@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from copy import deepcopy
 from typing import Any
 
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from pydantic import PrivateAttr
-from typing_extensions import override
+from typing_extensions import Self, override
 
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from selfroute.usage.ledger import Ledger
@@ -43,6 +44,17 @@ class SelfRouteLedger(Ledger, BaseEventHandler):
     def __init__(self) -> None:
         BaseEventHandler.__init__(self)
         Ledger.__init__(self)
+
+    @override
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        BaseEventHandler.__init__(self)
+        Ledger.__setstate__(self, state)
+
+    @override
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        copy = type(self).__new__(type(self))
+        copy.__setstate__(deepcopy(self.__getstate__(), memo))
+        return copy
 
     @classmethod
     @override

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import fields as fields_of
-from inspect import unwrap
 from typing import Any, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
+from llamaindex_selfroute import host
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
+from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.settings import Settings
 
-_CHOOSING = (
-    *("retrieve", "_apply_node_postprocessors", "_query"),
-    *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
-)
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
     "streaming": False
 }  # the default of all other fields is None
@@ -40,7 +40,7 @@ class Fields(SynthesizerFields, total=False):
     callback_manager: CallbackManager | None
 
 
-class SelfRouteQueryEngine(RetrieverQueryEngine):
+class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     It is a `RetrieverQueryEngine` with a `SelfRouteSynthesizer`: the model answers from the retrieved nodes, or writes
@@ -79,7 +79,7 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         Args:
             retriever: Retrieves the nodes of the first step.
             response_synthesizer: A synthesizer that holds the documents, the models and all other fields, instead of
-                those below.
+                those below. It is not copied: what is set on it later counts here, too.
             node_postprocessors: Applied to the retrieved nodes.
             callback_manager: The callback manager of the engine. Unless a synthesizer is passed, both models get it.
             documents: Where the whole documents come from, as in `SelfRouteSynthesizer`.
@@ -98,7 +98,6 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         else:
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
-        synthesizer = self._scoped(synthesizer, retriever, node_postprocessors or ())
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
 
     @classmethod
@@ -154,27 +153,59 @@ class SelfRouteQueryEngine(RetrieverQueryEngine):
         """Return the same engine over another retriever."""
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
-        synthesizer = cast("SelfRouteSynthesizer", self._response_synthesizer)
-        engine._response_synthesizer = self._scoped(synthesizer, retriever, self._node_postprocessors)  # noqa: SLF001
         return engine
 
-    def _scoped(
+    @override
+    def synthesize(
         self,
-        synthesizer: SelfRouteSynthesizer,
-        retriever: BaseRetriever,
-        postprocessors: Sequence[BaseNodePostprocessor],
-    ) -> SelfRouteSynthesizer:
-        # A subclass that selects nodes itself may hide some.
-        own, host = ([unwrap(getattr(kind, name)) for name in _CHOOSING] for kind in (type(self), RetrieverQueryEngine))
-        return synthesizer.behind(retriever if own == host else None, postprocessors)
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        with self._scoped():
+            return super().synthesize(query_bundle, nodes, additional_source_nodes)
+
+    @override
+    async def asynthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        with self._scoped():
+            return await super().asynthesize(query_bundle, nodes, additional_source_nodes)
+
+    @override
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._scoped():
+            return super()._query(query_bundle)
+
+    @override
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        with self._scoped():
+            return await super()._aquery(query_bundle)
+
+    def _scoped(self) -> AbstractContextManager[None]:
+        """Tell the synthesizer on whose behalf it answers; a subclass that selects nodes itself may hide some."""
+        synthesizer, postprocessors = host.parts_of(self)
+        own = host.selects_nodes_as(type(self), SelfRouteQueryEngine)
+        return cast("SelfRouteSynthesizer", synthesizer).behind(self.retriever if own else None, postprocessors)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return self._response_synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex's own engine does
+        return host.parts_of(self)[0]._get_prompts()  # type: ignore[no-any-return]  # noqa: SLF001 - as LlamaIndex does
+
+    @override
+    def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
+        """Update prompts; of the two names of each that `get_prompts` lists, the one that was changed counts."""
+        known = self.get_prompts()
+        super().update_prompts(
+            {name: one for name, one in prompts_dict.items() if name not in known or one != known[name]}
+        )
 
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        self._response_synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
+        host.parts_of(self)[0]._update_prompts(prompts_dict)  # noqa: SLF001
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:

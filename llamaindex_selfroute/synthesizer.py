@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from copy import copy
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypedDict
 
 from llama_index.core import Settings as HostSettings
@@ -17,24 +18,30 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from llamaindex_selfroute import models, responses
-from llamaindex_selfroute.convert import checked_model, checked_prompt
-from llamaindex_selfroute.documents import Source, checked_documents
+from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
+from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
+from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
-from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
+from selfroute.settings import SETTINGS, MeasureSavings, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 dispatcher = get_dispatcher(__name__)
+# The synthesizer that an engine is asking, the engine's retriever and its postprocessors
+_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor]]] = ContextVar(
+    "selfroute_behind", default=(None, None, ())
+)
 
 
 class SynthesizerFields(TypedDict, total=False):
@@ -58,7 +65,7 @@ def _prompt(template: str) -> PromptTemplate:
     return PromptTemplate(template.replace("{context}", "{context_str}").replace("{question}", "{query_str}"))
 
 
-class SelfRouteSynthesizer(BaseSynthesizer):
+class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
@@ -73,6 +80,8 @@ class SelfRouteSynthesizer(BaseSynthesizer):
 
     Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
     as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
+
+    The arguments of the constructor are also attributes; one that is set later counts from the next query on.
 
     Example:
         ```python
@@ -142,74 +151,46 @@ class SelfRouteSynthesizer(BaseSynthesizer):
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
-        llm = llm or HostSettings.llm
-        self._long_context_llm = long_context_llm or llm
-        checked_model("llm", llm)
-        checked_model("long_context_llm", self._long_context_llm)
-        super().__init__(llm=llm, callback_manager=callback_manager, streaming=streaming)
+        self.llm, self.long_context_llm = llm or HostSettings.llm, long_context_llm
+        super().__init__(llm=self.llm, callback_manager=callback_manager, streaming=streaming)
         if callback_manager:
-            self._long_context_llm.callback_manager = callback_manager
-        self.documents = checked_documents(documents)
-        self._source: Source | None = None  # the documents, limited to what one retriever may see
-        self.document_prompt = document_prompt and checked_prompt(
-            "document_prompt", document_prompt, variables={"content"}
-        )
-        self.refusal = checked("refusal", refusal)
-        self.answerability: Answerability = checked("answerability", answerability)
-        self.max_context_tokens: int | None = checked("max_context_tokens", max_context_tokens)
-        self.token_counter: Callable[[str], int] | None = checked("token_counter", token_counter)
-        self.measure_savings: MeasureSavings = checked("measure_savings", measure_savings)
-        self.priced_as: str | None = checked("priced_as", priced_as)
-        self.long_context_priced_as: str | None = checked("long_context_priced_as", long_context_priced_as)
+            self.callback_manager = callback_manager
+        self.documents = documents  # type: ignore[assignment]
+        self.document_prompt = document_prompt
+        self.refusal = refusal
+        self.answerability: Answerability = answerability
+        self.max_context_tokens = max_context_tokens
+        self.token_counter = token_counter
+        self.measure_savings: MeasureSavings = measure_savings
+        self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
         prices.load_price_lists()
-        self._prompts: dict[str, BasePromptTemplate] = {
-            "rag_prompt": checked_prompt("rag_prompt", rag_prompt or _prompt(prompts.RAG)),
-            "long_context_prompt": checked_prompt(
-                "long_context_prompt", long_context_prompt or _prompt(prompts.LONG_CONTEXT)
-            ),
-        }
+        self.rag_prompt = rag_prompt or _prompt(prompts.RAG)
+        self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
 
-    def behind(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> Self:
-        """Return this synthesizer for an engine with a retriever, whose filters then apply to `StoredDocuments`.
+    @contextmanager
+    def behind(
+        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
+    ) -> Iterator[None]:
+        """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
 
         Args:
             retriever: The retriever; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
         """
-        documents = self.documents
-        # A subclass with a `__call__` of its own may hide documents.
-        if not isinstance(documents, StoredDocuments) or type(documents).__call__ is not StoredDocuments.__call__:
-            return self
-        synthesizer = copy(self)
-        synthesizer._source = documents.behind(retriever, postprocessors) if retriever else None  # noqa: SLF001
-        return synthesizer
-
-    @property
-    def llm(self) -> LLM:
-        """The model of the first step."""
-        return self._llm
-
-    @property
-    def callback_manager(self) -> CallbackManager:
-        """The callback manager; setting it sets it on both models."""
-        return self._callback_manager
-
-    @callback_manager.setter
-    def callback_manager(self, callback_manager: CallbackManager) -> None:
-        self._callback_manager = callback_manager
-        self._llm.callback_manager = callback_manager
-        self._long_context_llm.callback_manager = callback_manager
+        before = _BEHIND.get()
+        _BEHIND.set((self, retriever, postprocessors))
+        try:
+            yield
+        finally:
+            _BEHIND.set(before)
 
     def parts(self) -> Parts:
         """Return what a query works with, as this synthesizer is configured now."""
         return Parts(
-            models={"rag": self._llm, "long_context": self._long_context_llm},
-            prompts={
-                "rag": self._prompts["rag_prompt"],
-                "long_context": self._prompts["long_context_prompt"],
-            },
-            documents=self.documents if self._source is None else self._source,
+            models={"rag": self.llm, "long_context": self.long_context_llm or self.llm},
+            prompts={"rag": self.rag_prompt, "long_context": self.long_context_prompt},
+            documents=self._source(),
             document_prompt=self.document_prompt,
             streaming=self._streaming,
             settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
@@ -217,20 +198,28 @@ class SelfRouteSynthesizer(BaseSynthesizer):
             estimate=self.estimate,
         )
 
+    def _source(self) -> Source:
+        """Return the documents, limited to what the retriever that found the nodes may see."""
+        if not isinstance(self.documents, StoredDocuments):
+            return self.documents
+        asked, retriever, postprocessors = _BEHIND.get()
+        return self.documents.behind(retriever if asked is self else None, postprocessors)
+
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return dict(self._prompts)
+        return {name: getattr(self, name) for name in PROMPTS}
 
     @override
     def _update_prompts(self, prompts: dict[str, Any]) -> None:
         own = {
             name: prompt for name, prompt in prompts.items() if ":" not in name
         }  # the others belong to other modules
-        unknown = sorted(own.keys() - self._prompts.keys())
+        unknown = sorted(own.keys() - set(PROMPTS))
         if unknown:
-            msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(self._prompts)}"
+            msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(PROMPTS)}"
             raise ConfigurationError(msg)
-        self._prompts.update({name: checked_prompt(name, prompt) for name, prompt in own.items()})
+        for name, prompt in [(name, checked_prompt(name, prompt)) for name, prompt in own.items()]:
+            setattr(self, name, prompt)
 
     @override
     @dispatcher.span

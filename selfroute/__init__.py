@@ -6,6 +6,7 @@ The core of `langchain_selfroute` and `llamaindex_selfroute`: it decides, loops 
 from selfroute.answerability import Gate, Verdict, declines
 from selfroute.errors import (
     ConfigurationError,
+    CopyError,
     DocumentNotFoundError,
     InputError,
     ReplyError,
@@ -16,6 +17,7 @@ from selfroute.version import __version__
 
 __all__ = [
     "ConfigurationError",
+    "CopyError",
     "DocumentNotFoundError",
     "Gate",
     "InputError",

@@ -46,3 +46,7 @@ class NoReplyError(ReplyError):
         """Pickle the attributes, too."""
         how = partial(type(self), step=self.step, finish_reason=self.finish_reason, refusal=self.refusal)
         return how, self.args
+
+
+class CopyError(SelfRouteError, TypeError):
+    """A part cannot be copied or pickled, so neither can what it belongs to; the message names it."""

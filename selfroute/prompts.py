@@ -6,7 +6,8 @@ question comes last, so that the documents of the second step are part of a pref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfroute.errors import ConfigurationError
@@ -33,17 +34,45 @@ question cannot be answered based on the text: exactly this word and nothing els
 Question: {question}
 Answer:"""
 
+_MAX_NAME = 200  # characters of a document's name in its heading
+_MAX_VALUE = 2_000  # characters of another value of its metadata
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")  # what ends a line anywhere, and other control characters
+
+
+def one_line(text: str, *, most: int = _MAX_VALUE) -> str:
+    """Return a text as one line of a bounded length, so that it cannot pass for several lines of a prompt.
+
+    Args:
+        text: The text.
+        most: The limit in characters; what is cut off is marked by an ellipsis.
+    """
+    if len(text) <= most and text.isprintable():
+        return text
+    line = _BREAKS.sub(" ", text[: 2 * most]).strip()
+    return line if len(line) <= most and len(text) <= 2 * most else f"{line[: most - 1]}…"
+
+
+def in_prompt(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return metadata as a prompt may show them: each key, and each value that is text, as one line."""
+    shown = {_shown(key): _shown(value) for key, value in metadata.items()}
+    return metadata if shown == metadata else shown
+
+
+def _shown(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
+
 
 def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     """Join several documents, each under its number and its name; return the text alone if there is only one.
 
     Args:
         texts: The texts of the documents.
-        names: The name of each document; None if it is not known.
+        names: The name of each document, of which a heading shows one line; None if it is not known.
     """
     if len(texts) < 2:  # noqa: PLR2004
         return "".join(texts)
-    heads = [f"Document {n}" if name is None else f"Document {n}: {name}" for n, name in enumerate(names, 1)]
+    known = ["" if name is None else one_line(str(name), most=_MAX_NAME) for name in names]
+    heads = [f"Document {n}: {name}" if name else f"Document {n}" for n, name in enumerate(known, 1)]
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
 
 

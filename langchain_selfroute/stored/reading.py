@@ -108,7 +108,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
-        return self._read(self._passages_in(inputs), None)
+        return super().__call__(inputs)
 
     def behind(self, retriever: Runnable[Any, Any], config: RunnableConfig) -> ScopedDocuments[Document, Document]:
         """Return these documents limited to what a retriever may see in a call with this config.
@@ -135,6 +135,11 @@ class StoredDocuments(StoredReader[Document, Document]):
         key = _plain_key(conditions) if cache_key is None else cache_key
         return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, declared=declared)
 
+    @property
+    @override
+    def _is_overridden(self) -> bool:
+        return type(self).__call__ is not StoredDocuments.__call__
+
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:
         return cast("Sequence[Document]", given[0]["retrieved"])
@@ -142,15 +147,23 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _source_of(self, passage: Document) -> Hashable | None:
         source = passage.metadata.get(self.source_key)
-        return source if isinstance(source, _SOURCES) else None
+        return source if isinstance(source, _SOURCES) and source == source else None  # noqa: PLR0124 - NaN is no name
 
     @override
     def _refuse_unnamed(self, passages: Sequence[Document]) -> None:
-        keys = sorted({key for passage in passages for key in passage.metadata})
-        msg = (
-            f"no retrieved passage has metadata[{self.source_key!r}], which names its document; the keys are {keys}: "
-            "pass the right one as source_key="
-        )
+        key = self.source_key
+        unfit = [passage.metadata[key] for passage in passages if key in passage.metadata]
+        if unfit:
+            msg = (
+                f"metadata[{key!r}] of a retrieved passage is {_shown(unfit[0])}, which cannot name its document: "
+                f"index the chunks with a string or a number as metadata[{key!r}], or pass another key as source_key="
+            )
+        else:
+            keys = sorted({str(key) for passage in passages for key in passage.metadata})
+            msg = (
+                f"no retrieved passage has metadata[{key!r}], which names its document; the keys are {keys}: "
+                "pass the right one as source_key="
+            )
         raise DocumentNotFoundError(msg)
 
     @override
@@ -195,6 +208,10 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _in_threads(self) -> bool:
         return self._store.in_threads
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, float | None) else f"a {type(value).__name__}"
 
 
 def is_empty(condition: Any) -> bool:

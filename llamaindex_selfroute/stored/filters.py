@@ -36,8 +36,8 @@ class AccessLimits:
 
     @property
     def key(self) -> Hashable:
-        """A cache key for these limits."""
-        return tuple(filters.model_dump_json() for filters in self.filters), self.documents, self.nodes
+        """A cache key for these limits: the limits themselves, since two limits may have the same hash, or JSON."""
+        return tuple(map(repr, self.filters)), self.documents, self.nodes
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
         """Return these limits with additional filters."""
@@ -59,7 +59,7 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
     Returns:
         The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
-    if not all(type(one).__module__.startswith("llama_index.") for one in postprocessors):
+    if not all(type(one).__module__.startswith(("llama_index.", "selfroute.")) for one in postprocessors):
         return None
     if type(retriever).__module__.startswith(_UNFILTERED):
         return _OPEN

@@ -121,20 +121,23 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         self.filters, self.docstore = filters, index.docstore if docstore is None else docstore
         self._store = store_of(index, fetch)
 
-    def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:  # noqa: ARG002
+    def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:
         """Read the documents behind the nodes, best first, each once.
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
             ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
-        return self._read(nodes, None)
+        return super().__call__(nodes, query)
 
     def behind(
-        self, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()
+        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
-        """Return these documents limited to what a retriever with these postprocessors may see."""
-        return ScopedDocuments(self, RetrieverScope(retriever, postprocessors))
+        """Return these documents limited to what a retriever with these postprocessors may see.
+
+        If the retriever is None, it is not known what found the nodes.
+        """
+        return ScopedDocuments(self, None if retriever is None else RetrieverScope(retriever, postprocessors))
 
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
@@ -144,6 +147,11 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         limits = (known or AccessLimits()).within(self.filters)
         cached = self._store.lists_ids
         return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, declared=not unknown)
+
+    @property
+    @override
+    def _is_overridden(self) -> bool:
+        return type(self).__call__ is not StoredDocuments.__call__
 
     @override
     def _source_of(self, passage: NodeWithScore) -> Hashable | None:

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
+from selfroute.copying import Remade
 from selfroute.documents.rebuild import RebuiltDocument
 
 _MAX_CHARACTERS = 20_000_000  # of all documents together: about five million tokens
@@ -31,7 +32,7 @@ class CachedDocument:
     ids_digest: bytes
 
 
-class Cache:
+class Cache(Remade):
     """The most recently used documents, by their source and the filter they were read with; safe to use from threads.
 
     A document stays for five minutes at most. The caller checks that it is still made of the same chunks, by comparing

@@ -11,6 +11,8 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from selfroute.copying import Remade
+
 MOST = 10_000  # documents that are remembered
 _MOST_WAITING = 1_000  # documents that wait to be counted; beyond that the oldest are dropped
 _MAX_AGE = 3_600.0  # seconds after which a document is counted again
@@ -63,7 +65,7 @@ Lengths = Callable[[], "list[Size] | None"]
 """Returns the lengths of the documents of a question, None until all of them are known."""
 
 
-class Sizes:
+class Sizes(Remade):
     """The lengths of stored documents: noted when they are read, or counted in the background, at most once an hour."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -6,13 +6,17 @@ read, what to check and what to cache is decided here.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from selfroute.copying import CopiedAsParts
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import chunks_of
 from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
@@ -23,6 +27,7 @@ from selfroute.errors import DocumentNotFoundError
 
 Passage = TypeVar("Passage")
 Document = TypeVar("Document")
+_SCOPE: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_scope", default=(None, None))  # a reader, and its scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,8 +68,11 @@ class Access:
     declared: bool
 
 
-class StoredReader(ABC, Generic[Passage, Document]):
+class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     """Reads the documents that passages came from, best first and each once.
+
+    Whoever reads documents calls it, so a subclass that overrides `__call__` decides what is read, in part or in whole.
+    `ScopedDocuments` calls it on behalf of a retriever.
 
     Attributes:
         start_key: The key of the metadata that holds a chunk's offset in its document.
@@ -80,6 +88,15 @@ class StoredReader(ABC, Generic[Passage, Document]):
 
     def __init__(self) -> None:
         self._cache, self._sizes = Cache(), Sizes()
+
+    def __call__(self, *given: Any) -> list[Document]:
+        """Read the documents; called as the framework calls any source of documents.
+
+        Raises:
+            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
+        """
+        return self._read(self._passages_in(*given))
 
     @abstractmethod
     def _access(self, scope: Any) -> Access:
@@ -104,6 +121,11 @@ class StoredReader(ABC, Generic[Passage, Document]):
     @abstractmethod
     def _text_of(self, document: Document) -> str:
         """Return a document's text."""
+
+    @property
+    def _is_overridden(self) -> bool:
+        """Whether a user's subclass decides what is read; then lengths are not known before."""
+        return type(self).__call__ is not StoredReader.__call__
 
     def _passages_in(self, *given: Any) -> Sequence[Passage]:
         """Return the passages from what the framework calls a source of documents with."""
@@ -148,8 +170,9 @@ class StoredReader(ABC, Generic[Passage, Document]):
         self._cache.forget(source)
         self._sizes.forget()
 
-    def _read(self, passages: Sequence[Passage], scope: Any) -> list[Document]:
-        access = self._access(scope)
+    def _read(self, passages: Sequence[Passage]) -> list[Document]:
+        reader, scope = _SCOPE.get()
+        access = self._access(scope if reader is self else None)
         groups = self._grouped(passages)
         documents = []
         for source, found in groups:
@@ -162,7 +185,7 @@ class StoredReader(ABC, Generic[Passage, Document]):
     def _lengths(self, passages: Sequence[Passage], scope: Any, *, count: bool) -> Lengths | None:
         access = self._access(scope)
         groups = self._grouped(passages)
-        if access.key is None or access.verified:
+        if access.key is None or access.verified or self._is_overridden:
             return None
         known, keys = [], []
         for source, found in groups:
@@ -266,18 +289,11 @@ class ScopedDocuments(Generic[Passage, Document]):
     _stored: StoredReader[Passage, Document]
     _scope: Any
 
-    def __call__(self, *given: Any) -> list[Document]:
-        """Read the documents; called as the framework calls any source of documents."""
-        return self.read(self._stored._passages_in(*given))  # noqa: SLF001
-
-    def read(self, passages: Sequence[Passage]) -> list[Document]:
-        """Read the documents behind the passages, best first, each once.
-
-        Raises:
-            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
-        """
-        return self._stored._read(passages, self._scope)  # noqa: SLF001
+    def __call__(self, *given: Any) -> Any:
+        """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
+        with _scope((self._stored, self._scope)):
+            found: Any = self._stored(*given)
+        return _Awaited(found, (self._stored, self._scope)) if inspect.isawaitable(found) else found
 
     def lengths(self, passages: Sequence[Passage], *, count: bool = False) -> Lengths | None:
         """Return a function that returns the lengths of the documents; None if they cannot become known.
@@ -289,3 +305,30 @@ class ScopedDocuments(Generic[Passage, Document]):
             count: Whether to have unread documents counted in a background thread, each once.
         """
         return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001
+
+
+@contextmanager
+def _scope(scope: tuple[Any, Any]) -> Iterator[None]:
+    before = _SCOPE.get()
+    _SCOPE.set(scope)
+    try:
+        yield
+    finally:
+        _SCOPE.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Awaited:
+    """What an async `__call__` returned; it runs within the scope when it is awaited."""
+
+    _found: Any
+    _of: tuple[Any, Any]
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        with _scope(self._of):
+            return (yield from self._found.__await__())
+
+    def close(self) -> None:
+        """Close it without awaiting it, as a coroutine."""
+        if hasattr(self._found, "close"):
+            self._found.close()

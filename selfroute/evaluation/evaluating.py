@@ -51,8 +51,8 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         ```
 
     Args:
-        pipeline: A `SelfRouteChain`, a `SelfRouteQueryEngine` or another `RetrieverQueryEngine` with a
-            `SelfRouteSynthesizer`. It is not changed.
+        pipeline: A `SelfRouteChain`, or what its `with_config`, `bind` or `with_retry` returns; a
+            `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
         strategies: The strategies to compare.
@@ -101,10 +101,9 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
 def _pipeline_of(given: Any, replies: Replies, name: str | None) -> Pipeline:
     # A framework that is not imported cannot have made it.
     if "langchain_selfroute" in sys.modules:
-        from langchain_selfroute import SelfRouteChain  # noqa: PLC0415
-        from selfroute.evaluation.asking.with_langchain import ChainPipeline  # noqa: PLC0415
+        from selfroute.evaluation.asking.with_langchain import ChainPipeline, is_chain  # noqa: PLC0415
 
-        if isinstance(given, SelfRouteChain):
+        if is_chain(given):
             return ChainPipeline(given, replies, name=name)
     if "llamaindex_selfroute" in sys.modules:
         from llama_index.core.query_engine import RetrieverQueryEngine  # noqa: PLC0415
@@ -115,5 +114,8 @@ def _pipeline_of(given: Any, replies: Replies, name: str | None) -> Pipeline:
         synthesizer = getattr(given, "_response_synthesizer", None)
         if isinstance(given, RetrieverQueryEngine) and isinstance(synthesizer, SelfRouteSynthesizer):
             return EnginePipeline(given, replies, name=name)
-    msg = f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}"
+    msg = (
+        "evaluate takes a SelfRouteChain, or what its with_config, bind or with_retry returns, or a "
+        f"SelfRouteQueryEngine, not a {type(given).__name__}"
+    )
     raise ConfigurationError(msg)

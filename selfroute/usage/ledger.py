@@ -21,6 +21,9 @@ class Ledger:
 
     Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
     queries for which the length of the documents is not known yet.
+
+    A copy, also in another process, has the figures until then and goes on by itself; what a query saved that is not
+    known yet stays unknown in it.
     """
 
     def __init__(self) -> None:
@@ -30,6 +33,20 @@ class Ledger:
         self._lock = threading.Lock()
         self._totals = _empty()
         self._waiting: deque[Entry] = deque()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            self._catch_up()
+            return {
+                **vars(self),
+                "_totals": deepcopy(self._totals),
+                "_lock": None,
+                "_new": deque(),
+                "_waiting": deque(),
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     def add(self, entry: Entry) -> None:
         """Add a finished question."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from selfroute.copying import Remade
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
 from selfroute.usage import prices
 from selfroute.usage.account import Account
@@ -51,14 +52,14 @@ class Window:
         return self.budget * 4 if self.roughly or not rate else self.budget / rate
 
 
-class LongContextEstimate:
-    """Estimates what reading the documents costs a model, and learns from each time that it reads them."""
+class LongContextEstimate(Remade):
+    """Estimates what reading the documents costs a model, and learns from each time that it reads them.
+
+    A copy starts to learn from the beginning.
+    """
 
     def __init__(self) -> None:
         self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
-
-    def __reduce__(self) -> tuple[type[LongContextEstimate], tuple[()]]:
-        return LongContextEstimate, ()  # a copy starts to learn from the beginning
 
     def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
         """Add what the long context alone costs to the usage of a question whose documents were read.

@@ -6,7 +6,7 @@ import inspect
 
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.stored.stores.base import Fetch, Store, kind_of
+from langchain_selfroute.stored.stores.base import Fetch, Store
 from langchain_selfroute.stored.stores.chroma import Chroma
 from langchain_selfroute.stored.stores.fetched import Fetched
 from langchain_selfroute.stored.stores.in_memory import InMemory
@@ -30,9 +30,9 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
         return Fetched(vectorstore, fetch)
-    if kind_of(vectorstore, "InMemoryVectorStore"):
+    if InMemory.kind(vectorstore):
         return InMemory(vectorstore)
-    if kind_of(vectorstore, "Chroma"):
+    if Chroma.kind(vectorstore):
         return Chroma(vectorstore)
     msg = (
         f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch=, a callable "

@@ -42,9 +42,13 @@ class Store(Protocol):
         """Return a cache key for documents read under these conditions; None if `ids` costs as much as `chunks`."""
 
 
-def kind_of(vectorstore: Any, name: str) -> type | None:
-    """Return the base class of a store with this name, None if it has none; by name, since importing may be slow."""
-    return next((base for base in reversed(type(vectorstore).__mro__) if base.__name__ == name), None)
+def kind_of(vectorstore: Any, name: str, *packages: str) -> type | None:
+    """Return the base class of a store with this name from one of these packages, None if it has none.
+
+    It is found by name, since importing it may be slow.
+    """
+    bases = (base for base in reversed(type(vectorstore).__mro__) if base.__name__ == name)
+    return next((base for base in bases if base.__module__.partition(".")[0] in packages), None)
 
 
 @cache

@@ -20,7 +20,12 @@ class Chroma(Store):
 
     def __init__(self, vectorstore: Any) -> None:
         self._vectorstore, self._get = vectorstore, vectorstore.get
-        self._kind = kind_of(vectorstore, "Chroma")
+        self._kind = self.kind(vectorstore)
+
+    @staticmethod
+    def kind(vectorstore: Any) -> type | None:
+        """Return LangChain's own class of a Chroma store, None if it is another store."""
+        return kind_of(vectorstore, "Chroma", "langchain_chroma", "langchain_community")
 
     @override
     def is_of(self, vectorstore: Any) -> bool:

@@ -17,7 +17,12 @@ class InMemory(Store):
     """LangChain's own `InMemoryVectorStore`. Filters are callables that take a Document."""
 
     def __init__(self, vectorstore: Any) -> None:
-        self._vectorstore, self._kind = vectorstore, kind_of(vectorstore, "InMemoryVectorStore")
+        self._vectorstore, self._kind = vectorstore, self.kind(vectorstore)
+
+    @staticmethod
+    def kind(vectorstore: Any) -> type | None:
+        """Return LangChain's own class of an in-memory store, None if it is another store."""
+        return kind_of(vectorstore, "InMemoryVectorStore", "langchain_core")
 
     @override
     def is_of(self, vectorstore: Any) -> bool:

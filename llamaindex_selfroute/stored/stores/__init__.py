@@ -37,7 +37,7 @@ def store_of(index: BaseIndex[Any], fetch: Fetch | None) -> Store:
     if not isinstance(index, VectorStoreIndex) or not index.vector_store.stores_text:
         return Docstore(index)
     kind = listing_class(index.vector_store)
-    if kind.__name__ == "ChromaVectorStore":
+    if kind.__name__ == "ChromaVectorStore" and kind.__module__.startswith("llama_index."):
         return Chroma(index.vector_store)
     if kind is not BasePydanticVectorStore:
         return Listed(index.vector_store)

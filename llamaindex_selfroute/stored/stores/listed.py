@@ -1,9 +1,15 @@
-"""List the nodes of any vector store that has `get_nodes`."""
+"""List the nodes of any vector store that has `get_nodes`.
+
+Many integrations write ids and filters into the text of a query (SQL, or the language of the store) as they are. So
+only letters, digits, spaces and a few marks are sent to them: these do not end a string in any query language. What
+comes back is tested again, whatever the store says about its filters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from unicodedata import category
 
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
@@ -13,6 +19,8 @@ from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters, test_of, together
 from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
 from selfroute.errors import ConfigurationError
+
+_HARMLESS = frozenset(" _-./:")  # but not a quote, a backslash, or what some drivers replace, such as a percent sign
 
 
 class Listed(Store):
@@ -29,16 +37,42 @@ class Listed(Store):
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        own = MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=document)])
+        asked = together([MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=document)]), *filters])
+        self._refuse_unsafe(asked)
         try:
-            found: Iterable[BaseNode] = self._store.get_nodes(None, together([own, *filters]))
+            found: Iterable[BaseNode] = self._store.get_nodes(None, asked)
         except NotImplementedError as error:
             msg = f"{type(self._store).__name__}.get_nodes: {error}; pass StoredDocuments(fetch=...)"
             raise ConfigurationError(msg) from error
-        # LlamaIndex's own stores apply the filters; others may ignore them.
-        test = test_of(() if self._kind.__module__.startswith("llama_index.") else filters)
+        test = test_of(filters)
         return (node for node in found if node.ref_doc_id == document and test(node))
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
         return [node.node_id for node in self.nodes(document, filters)]
+
+    def _refuse_unsafe(self, filters: Any) -> None:
+        """Raise a `ConfigurationError` if a text in filters could be read as a part of a query."""
+        unsafe = next((text for text in _texts(filters) if not _is_harmless(text)), None)
+        if unsafe is not None:
+            msg = (
+                f"{unsafe!r} is not sent to a {type(self._store).__name__}, which may take a part of it for a query: "
+                "pass StoredDocuments(fetch=...), a callable that takes (ref_doc_id, filters) and lists the nodes with "
+                "both passed as parameters, or use ids and values of letters, digits, spaces and _ - . / : only"
+            )
+            raise ConfigurationError(msg)
+
+
+def _texts(filters: MetadataFilters | MetadataFilter) -> Iterator[str]:
+    """Yield all texts of filters: their keys and values."""
+    if isinstance(filters, MetadataFilters):
+        for one in filters.filters:
+            yield from _texts(one)
+    else:
+        values = filters.value if isinstance(filters.value, list) else [filters.value]
+        yield from (text for text in (filters.key, *values) if isinstance(text, str))
+
+
+def _is_harmless(text: str) -> bool:
+    # A modifier letter, such as an apostrophe (U+02BC), may become an ASCII quote on its way.
+    return all(one in _HARMLESS or (one.isalnum() and category(one) != "Lm") for one in text)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.base import RunnableBinding
+from langchain_core.runnables.base import RunnableBinding, RunnableBindingBase
 from pydantic import Field
 from typing_extensions import override
 
@@ -125,21 +125,38 @@ def _no_documents(_: Any) -> list[Document]:
     return []
 
 
+def is_chain(given: Any) -> bool:
+    """Return whether something is a chain, or what `with_config`, `bind`, `with_retry` and the like return for one."""
+    return isinstance(_inside(given), SelfRouteChain)
+
+
+def _inside(given: Any) -> Any:
+    return _inside(given.bound) if isinstance(given, RunnableBindingBase) else given
+
+
+def _within(given: Runnable[Any, Any], chain: SelfRouteChain) -> Runnable[Any, Any]:
+    """Return a chain within the same bindings as another one."""
+    if not isinstance(given, RunnableBindingBase):
+        return chain
+    return given.model_copy(update={"bound": _within(given.bound, chain)})
+
+
 class ChainPipeline:
     """Evaluates a chain."""
 
-    def __init__(self, chain: SelfRouteChain, replies: Replies, *, name: str | None = None) -> None:
+    def __init__(self, chain: Runnable[Any, Any], replies: Replies, *, name: str | None = None) -> None:
         """Take a chain.
 
         Args:
-            chain: The chain; it is not changed.
+            chain: The chain, or bindings around one, for which `is_chain` holds; it is not changed.
             replies: Keeps its models' replies.
             name: As in `evaluate`.
 
         Raises:
             ConfigurationError: The replies are kept in a folder, and a model can neither be described nor has a name.
         """
-        self.chain, self.parts = chain, chain.parts()
+        self.bound, self.chain = chain, _inside(chain)
+        self.parts = self.chain.parts()
         self.replies = replies
         self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
 
@@ -178,8 +195,8 @@ class ChainPipeline:
         context = "\n\n".join(passage.text for passage in passages)
         return self._text("rag", "reason", REASONS.format(context=context, input=with_choices(task.question)), [])
 
-    def _chain_for(self, task: Task, used: Mapping[Route, list[Reply]]) -> SelfRouteChain:
-        """Return the chain with the parts of a strategy."""
+    def _chain_for(self, task: Task, used: Mapping[Route, list[Reply]]) -> Runnable[Any, Any]:
+        """Return the chain with the parts of a strategy, within the same bindings."""
         chain = self.chain
         changes: dict[str, Any] = {
             "llm": self._kept("rag", "rag", used["rag"]),
@@ -193,7 +210,7 @@ class ChainPipeline:
             changes |= {"documents": _no_documents, "measure_savings": False}
         elif task.strategy == "long_context":
             changes["llm"] = _Declines()
-        return chain.model_copy(update=changes)
+        return _within(self.bound, chain.model_copy(update=changes))
 
     def _kept(self, step: Route, purpose: str, used: list[Reply]) -> KeptModel:
         parts = self.parts

@@ -243,14 +243,14 @@ class EnginePipeline:
         """Return the engine with the parts of a strategy."""
         engine, synthesizer = copy(self.engine), copy(self.synthesizer)
         first = self._kept("rag", "rag", used["rag"])
-        synthesizer._llm = _Declines() if task.strategy == "long_context" else first  # noqa: SLF001
-        synthesizer._long_context_llm = self._kept("long_context", "long_context", used["long_context"])  # noqa: SLF001
-        synthesizer._streaming = False  # noqa: SLF001
+        synthesizer.llm = _Declines() if task.strategy == "long_context" else first
+        synthesizer.long_context_llm = self._kept("long_context", "long_context", used["long_context"])
+        synthesizer.streaming = False
         # A shared one would make estimates depend on earlier questions.
         synthesizer.estimate = LongContextEstimate()
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":
-            synthesizer.documents, synthesizer._source = _no_documents, None  # noqa: SLF001
+            synthesizer.documents = _no_documents
             synthesizer.measure_savings = False
         engine._response_synthesizer = synthesizer  # noqa: SLF001
         engine._node_postprocessors = [*self.engine._node_postprocessors, noting]  # noqa: SLF001

@@ -1,0 +1,80 @@
+"""Fill in the prompts of a chain: templates, or runnables that return a prompt, such as configurable templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.prompt_values import ChatPromptValue, PromptValue, StringPromptValue
+from langchain_core.prompts import BasePromptTemplate
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
+
+from selfroute.errors import ConfigurationError, ReplyError
+
+
+def check(name: str, prompt: Runnable[Any, Any]) -> None:
+    """Check each template that may be chosen as a prompt.
+
+    Args:
+        name: The name of the chain's field, for error messages.
+        prompt: The prompt.
+
+    Raises:
+        ConfigurationError: A template lacks `{context}`.
+    """
+    for template in _templates(prompt):
+        if "context" not in template.input_variables:
+            msg = f"{name} must have the variable {{context}}; it has {sorted(template.input_variables)}"
+            raise ConfigurationError(msg)
+
+
+def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:
+    if isinstance(prompt, BasePromptTemplate):
+        yield prompt
+    elif isinstance(prompt, DynamicRunnable):
+        others = prompt.alternatives.values() if isinstance(prompt, RunnableConfigurableAlternatives) else ()
+        for one in (prompt.default, *others):
+            yield from _templates(one)
+
+
+def formatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:
+    """Fill in a prompt; a template leaves no run in a trace."""
+    prompt, config = _chosen(prompt, config)
+    if isinstance(prompt, BasePromptTemplate):
+        return prompt.format_prompt(**words)
+    return _value(prompt.invoke(dict(words), config))
+
+
+async def aformatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:
+    """Do as `formatted` does, asynchronously."""
+    prompt, config = _chosen(prompt, config)
+    if isinstance(prompt, BasePromptTemplate):
+        return prompt.format_prompt(**words)
+    return _value(await prompt.ainvoke(dict(words), config))
+
+
+def _chosen(prompt: Runnable[Any, Any], config: RunnableConfig) -> tuple[Runnable[Any, Any], RunnableConfig]:
+    """Return the prompt that the config of a call chooses, checked, and the config for it."""
+    if not isinstance(prompt, DynamicRunnable):
+        return prompt, config
+    prompt, config = prompt.prepare(config)
+    check("the prompt that the config chooses", prompt)
+    return prompt, config
+
+
+def _value(found: Any) -> PromptValue:
+    """Return what a runnable returned as a prompt.
+
+    Raises:
+        ReplyError: It is no prompt.
+    """
+    if isinstance(found, PromptValue):
+        return found
+    if isinstance(found, str):
+        return StringPromptValue(text=found)
+    if isinstance(found, list | tuple) and all(isinstance(one, BaseMessage) for one in found):
+        return ChatPromptValue(messages=found)
+    msg = f"rag_prompt and long_context_prompt must return a prompt, a string or messages, not {type(found).__name__}"
+    raise ReplyError(msg)

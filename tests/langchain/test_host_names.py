@@ -1,0 +1,64 @@
+"""A private name of LangChain or an integration that has gone is no error: what it told is unknown."""
+
+from __future__ import annotations
+
+import langchain_core.runnables.retry
+import pytest
+from langchain.chat_models import base, init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from host_names import private_names, run
+from langchain_parts import MODES, QUESTION, a_chain, ask
+from langchain_selfroute import StoredDocuments, host
+from langchain_stores import chroma_class, store_with
+
+NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_collection")
+
+
+def test_every_private_name_is_known_here() -> None:
+    assert private_names(host) == set(NAMES)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_model_that_does_not_say_its_name_answers(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(BaseChatModel, "_get_ls_params")
+    monkeypatch.setattr(BaseChatModel, "_get_ls_params_with_defaults", lambda *_, **__: {}, raising=False)  # the host's
+    answer = await ask(a_chain(), QUESTION, mode)
+    assert (answer["route"], answer["usage"]["cost"]) == ("long_context", None)
+
+
+def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = init_chat_model(configurable_fields=("model",))
+    monkeypatch.delattr(base._ConfigurableModel, "_model")
+    assert host.chosen_model(model, {"configurable": {"model": "gpt-4o"}}) is None
+
+
+def test_a_retry_that_is_elsewhere_is_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    retrying = a_chain().retriever.with_retry()
+    assert host.is_retry(retrying)
+    monkeypatch.delattr(langchain_core.runnables.retry, "RunnableRetry")
+    assert not host.is_retry(retrying)
+
+
+def test_a_chroma_that_does_not_show_its_collection_is_told_from_others_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = store_with("chroma"), store_with("chroma")
+    documents = StoredDocuments(first)
+    assert documents._store.cache_key([]) is not None
+    monkeypatch.delattr(chroma_class(), "_collection")
+    assert documents._store.cache_key([]) is None  # nothing is kept
+    assert (documents._store.is_of(first), documents._store.is_of(second)) == (True, False)
+
+
+def test_nothing_private_is_needed_at_import() -> None:
+    run(f"""
+from langchain_core.language_models import BaseChatModel, BaseLanguageModel
+import langchain_core.runnables.retry
+del langchain_core.runnables.retry.RunnableRetry
+for name in {sorted(NAMES)}:
+    for holder in (BaseLanguageModel, BaseChatModel):
+        if name in vars(holder):
+            delattr(holder, name)
+import langchain_selfroute
+""")

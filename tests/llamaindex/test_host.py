@@ -1,0 +1,94 @@
+"""A private name of LlamaIndex that has gone is no error at import, and a clear one at the first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core.llms import LLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import Document, QueryBundle
+from llama_index.core.vector_stores import simple
+
+from host_names import private_names, run
+from llamaindex_parts import QUESTION
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments, host
+from llamaindex_stores_parts import STORES, declining, only, split
+from scenarios import FINAL, text_of
+from selfroute.errors import ConfigurationError
+
+OF_CLASSES: dict[str, Any] = {
+    "_get_messages": LLM,
+    "_get_prompt": LLM,
+    "_apply_node_postprocessors": RetrieverQueryEngine,
+    "_async_apply_node_postprocessors": RetrieverQueryEngine,
+}
+OF_ENGINES = ("_response_synthesizer", "_node_postprocessors")
+OF_RETRIEVERS = ("_filters", "_doc_ids", "_node_ids", "_index", "_kwargs")
+OF_MODULES = ("_build_metadata_filter_fn",)
+HARMLESS = ("_should_use_structure_outputs", "_prepare_schema")  # without them, a report is asked for in another way
+OWN = ("_query", "_aquery")  # the engine has them itself
+REFUSED = [*OF_CLASSES, *OF_ENGINES, *OF_RETRIEVERS, *OF_MODULES]
+
+
+def test_every_private_name_is_known_here() -> None:
+    known = {*REFUSED, *HARMLESS, *OWN, "_vector_store"}
+    assert private_names(host) == known
+
+
+def _engine(**fields: Any) -> tuple[SelfRouteQueryEngine, Any]:
+    index = STORES["listing"](split(Document(text="The crane.", id_="a", metadata={"tenant": "north"})))
+    retriever = index.as_retriever(filters=only("tenant", "north"))
+    return SelfRouteQueryEngine(retriever, documents=StoredDocuments(index), llm=declining(**fields)), retriever
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_name_that_has_gone_is_said_with_the_versions_that_have_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, retriever = _engine(is_chat=name != "_get_prompt")
+    host.selects_nodes_as.cache_clear()
+    nodes = retriever.retrieve(QUESTION)  # which needs most of them, too
+    holder = {**dict.fromkeys(OF_ENGINES, engine), **dict.fromkeys(OF_RETRIEVERS, retriever), **OF_CLASSES}
+    for gone in ("build_metadata_filter_fn", name) if name in OF_MODULES else (name,):
+        monkeypatch.delattr(holder.get(name, simple), gone, raising=name not in OF_MODULES)
+    with pytest.raises(ConfigurationError, match=r"LlamaIndex has changed .*; use llama-index-core 0\.12"):
+        engine.synthesize(QueryBundle(QUESTION), nodes)
+    host.selects_nodes_as.cache_clear()
+
+
+def test_a_store_that_a_retriever_no_longer_names_counts_as_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, retriever = _engine()
+    nodes = retriever.retrieve(QUESTION)
+    monkeypatch.delattr(retriever, "_vector_store")
+    response = engine.synthesize(QueryBundle(QUESTION), nodes)  # the node alone vouches for the document
+    assert str(response) == text_of(FINAL)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_model_without_its_response_format_is_asked_in_another_way(name: str) -> None:
+    class Model:
+        def _should_use_structure_outputs(self) -> bool:
+            return True
+
+        def _prepare_schema(self, options: Any, report: Any) -> Any:
+            return {"response_format": report}
+
+    assert host.report_options(Model(), dict)
+    delattr(Model, name)
+    assert host.report_options(Model(), dict) == {}
+
+
+def test_nothing_private_is_needed_at_import() -> None:
+    run(f"""
+import llama_index.core
+from llama_index.core.indices.vector_store import VectorIndexRetriever
+from llama_index.core.llms import LLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.vector_stores import simple
+for name in {sorted(private_names(host) | {"build_metadata_filter_fn"})}:
+    for holder in (LLM, RetrieverQueryEngine, VectorIndexRetriever, simple):
+        if name in vars(holder):
+            delattr(holder, name)
+import llamaindex_selfroute
+""")
