@@ -4,7 +4,8 @@
 
 The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out) and `model`. The
 detector is compared with three common ways: comparing the whole reply with the refusal word, looking for that word
-anywhere in it, and a plain pattern over the first 160 characters. The delay is how long a reader of a stream waits: how
+anywhere in it, and a plain pattern over the first 160 characters. Replies to whole documents are also judged by the
+wider rule of the second step: a denial anywhere counts. The delay is how long a reader of a stream waits: how
 much of a real answer has arrived when its first text is shown, in characters, words and pieces (some four characters,
 like tokens). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample` prints some
 unlabelled replies from both sides of the verdict, for a person to read.
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfroute.answerability import Gate, declines
+from selfroute.answerability import Gate, declines, declines_anywhere
 
 RECORDED = Path(__file__).resolve().parent.parent.parent / "shared" / "recorded"
 REFUSAL = "unanswerable"
@@ -158,6 +159,8 @@ def main() -> int:
     print(f"{len(rows)} labelled replies\n\n{'':28}precision  recall  replies  wrong")
     for name, detector in DETECTORS.items():
         print(f"{name:28}{score(rows, detector)}")
+    whole = [row for row in rows if row.get("step") == "long_context"]
+    print(f"{'selfroute, second step':28}{score(whole, lambda reply: bool(declines_anywhere(reply)))}")
     by_model: dict[str, list[Json]] = defaultdict(list)
     for row in rows:
         by_model[row["model"]].append(row)

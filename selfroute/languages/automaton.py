@@ -11,7 +11,7 @@ It is a regular expression engine whose letters are words, built the way RE2 bui
    the moves of the state.
 4. `State.after(word)` follows every move that takes the word. The set of places that results is looked up among the
    states that exist, and the way there is remembered, so that reading a familiar word costs one dictionary lookup,
-   however many rules there are.
+   however many rules there are. Once there are `_MOST_STATES` of them, all are forgotten and made anew.
 
 A state is `matched` if it contains the end, and `dead` if it is not matched and has no moves. This is what lets a
 stream be released early: once the state is dead, no rule can match any more, whatever follows.
@@ -41,6 +41,9 @@ from typing import TypeAlias
 
 from selfroute.languages.words import is_spaced
 
+_MOST_STATES = (
+    4_000  # of an automaton that are kept; the rules of six languages have some 400 after thousands of replies
+)
 MARKS = frozenset(",:.?$")
 CHARACTER = "*"  # stands for any character of a script without spaces
 
@@ -143,6 +146,10 @@ class State:
             state = self._after[word] = self._automaton.state(frozenset(places))
         return state
 
+    def forget(self) -> None:
+        """Forget which states follow; they are made again when they are needed."""
+        self._after.clear()
+
     def may_take(self, beginning: str) -> bool:
         """Return whether a word that begins like this may keep the state alive; `beginning` may be a whole word."""
         if any(not words.excludes(beginning) for words in self._others):
@@ -190,9 +197,17 @@ class Automaton:
         """Return the one state for these places; make it if it is new."""
         state = self._states.get(places)
         if state is None:
+            if len(self._states) >= _MOST_STATES:
+                self._forget()
             moves, matched = self._expand(places)
             state = self._states[places] = State(self, moves, matched=matched)
         return state
+
+    def _forget(self) -> None:
+        """Forget the states and the ways between them, so that no text makes the automaton grow without bound."""
+        for state in [*self._states.values(), self.start]:
+            state.forget()
+        self._states.clear()
 
     def _expand(self, places: Iterable[_Place | None]) -> tuple[_Moves, bool]:
         """Return the moves from some places: words, and the places they lead to; and whether the end is reached."""

@@ -12,7 +12,7 @@ WORDS = {
     "work": """paper papers article articles report reports section sections note notes book story novel chapter
         chapters transcript author authors editors segment segments page pages table narrative manual guide
         minutes interview letter documentation wiki leaflet ticket email abstract summary record records log
-        guidelines docs readme changelog code judgment judgement ruling""",
+        guidelines docs readme changelog code judgment judgement ruling faq faqs""",
     # What these do not provide or cover is a fact, not a decline.
     "law": "law laws regulation contract agreement policy policies contracts regulations",
     # "According to" one of these begins a decline; according to a report or a chunk, an answer.
@@ -20,7 +20,7 @@ WORDS = {
     "asked": "information info detail details specifics answer answers question questions data",
     "given": """four five six provided given retrieved supplied available above following preceding financial annual
         quarterly entire whole full two three search specific exact relevant attached shared listed current book
-        page text these form k q""",
+        page text these form k q needed required requested necessary""",
     "the": "the this these those that your any all my our her his their its a an such both each",
     "number": "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
     "about": "of in for about regarding on to from concerning with by between at within which who as you i we that",
@@ -66,7 +66,8 @@ WORDS = {
     "offer": "provid* offer* break project* giv* present* cover* go",
     "tell": """compar* contain* includ* suggest* show* have confirm* note* find* found determin* see locat* know verif*
         access* infer* extract* deriv* calculat* comment* conclude* assess* establish* discern* respond* help*
-        allow* supply define* pertain* propose* recommend* introduc* highlight* feature* support* about relevant enough sufficient document*
+        allow* supply define* pertain* propose* recommend* introduc* highlight* feature* support* about relevant enough
+        sufficient document*
         examine* investigat* pinpoint* relate* appear allude* hint* enable* permit* rule state analyze* evaluat*""",
     "told": """mentioned specified stated discussed described disclosed indicated detailed revealed addressed answered
         answerable determined explained outlined compared quantified calculated inferred elaborated clarified
@@ -80,6 +81,7 @@ WORDS = {
         shown covered identified presented broken touched gleaned assessed settled worked_out dealt_with deduced
         derived extracted discerned""",
     "possible": "clear certain sure",
+    "fails": "fail fails failed",
     "wanting": "insufficient inadequate unclear silent irrelevant unrelated lack* omit*",
     "open": "unclear unknown unspecified unanswerable",
     "lacking": """insufficient unclear impossible unspecified unavailable unanswerable lack* omit* fail fails failed
@@ -204,23 +206,29 @@ ENGLISH = Language(
     declines=(
         # The text does not say.
         "(as | since | because)? {the_text} {says_not}",
-        "(as | since | because)? {the_work} {does_never} ({say} | {offer} | {tell} ({in_text} | {whether}) | {soft} {tell})",
+        (
+            "(as | since | because)? {the_work} {does_never}"
+            " ({say} | {offer} | {tell} ({in_text} | {whether}) | {soft} {tell})"
+        ),
         "{the} -{no_more} {work} {do_not} {adverb}* {say}",  # "the match report"
-        "{the} {handed} -{no_more} {does_never} ({say} | {tell} ({in_text} | {whether}))",  # "the provided recipe"
+        (  # "the provided recipe"
+            "{the} ({handed} -{no_more} | -{no_more} (-{no_more})? {handed}) {does_never}"
+            " ({say} | {tell} ({in_text} | {whether}))"
+        ),
         "(as | since | because)? {the}* {given}* {law} {head} {do_not} {adverb}* {mention_law}",
         "({the_text} | {the_work}) {adverb}* ({holds} {none} | (say | says) nothing ({about} | .))",
         "{the}* {given}* {law} {head} ({aux} | {adverb})* silent",
-        "({the_text} | {the_work}) ({aux} | {adverb})* ({wanting} | (fail | fails | failed) to ({say} | {offer} | {tell}))",
+        "({the_text} | {the_work}) ({aux} | {adverb})* ({wanting} | {fails} to ({say} | {offer} | {tell}))",
         "{this}* {given}* {asked} {head} ({aux} | {adverb})* {lacking}",
         "it ({aux} | {adverb})* ({open} ({end} | {whether} | {where}) | impossible to {knows})",
         (
             "({the_text} | {the_work} | {the_asked}) ({aux} | {adverb})* {describes} ..."
-            " (but not {the} | (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)?"
+            " (but not {the} | , not about | (but | and | , | .) {opener} ({the_text} | {the_work} | it | they)?"
             " ({says_not} | (say | says) nothing))"
         ),
         "({lead} | (while | although | though) ({the_text} | {the_work}) ... ,) (they | it) {says_not}",
         (
-            "(none | neither | nothing | nowhere) (of | in) ({the_text} | {the_work})"
+            "((none | neither | nothing | nowhere) (of | in) | neither | no) ({the_text} | {the_work})"
             " {aux}* ({say} | {tell} | {describes} | ... ({told} | {given_out}))"
         ),
         # There is no information.
@@ -239,6 +247,7 @@ ENGLISH = Language(
         ),
         "(insufficient | not enough | not sufficient) {specific}* {information}",
         "{none} -{pause} ... {be} {adverb}* ({mentioned} {end} | ({told} | {given_out}) {where})",
+        "{none} {specific}* mention (is | was) {adverb}* made",
         "{none} {asked} found? {end} | {lead} {none} -{pause} ... {be} {given_out} {end}",
         "{none} -{pause} ... . {opener} {the_text} {says_not}",
         # The model does not know. "We" may also be the authors of the text: then it is a fact.
@@ -258,7 +267,7 @@ ENGLISH = Language(
         "{this}* {given}* question {head} ({aux} | {adverb})* cannot be {adverb}* {told}",
         "{this}* {given}* {asked} {head} {does_never} (appear | exist) {where}",
         "{the_asked} ({aux} | falls)* (outside | beyond) (the | scope | of)* {given}* ({passages} | {work})",
-        "we (are | re) {adverb}* (not | never) told ({whether} | {about} | {the})",
+        "we (are | re) {adverb}* (not | never) (told ({whether} | {about} | {the}) | (told | given) ... {in_passages})",
         "it {is_never} ({told} | {possible} | {given_out}) ({whether} | if | that | {where_law})",
         "it {is_never} ({told} | {possible}) ({end} | {topic} {whether})",
         "it {is_never} possible to {knows}",

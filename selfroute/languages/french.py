@@ -120,6 +120,11 @@ WORDS = {
     "telling": """pas aucun aucune rien ne n ni mention* précis* indiqu* dit texte contexte extraits passages je peux
         seulement uniquement évoqu* répond* parle* semble* port* traite* concerne*""",
     "negated": "ne n pas aucun aucune jamais rien ni non",
+    # What no name begins with, and what does not continue one.
+    "no_name": """, oui non no she he it they ne n il elle ils elles je nous on est sont a ont en au le la les l
+        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the a an as at by based according from given in on to we you there this
+        that these those while since after before of for with when where who what which how why if although neither""",
+    "no_more": ", ne n est sont était a ont avait fut qui que is are was were had has",
     "but": "mais cependant toutefois néanmoins pourtant en_revanche",
     "worked": "calcul* additionn* soustra* somm* divis* multipli*",
 }
@@ -166,6 +171,7 @@ PARTS = {
     " | (semble | semblent) {adverb}* {not} {adverb}* (être | avoir été) {adverb}* ({told} | {treated})"
     " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
     "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
+    "name": "-{no_name} (-{no_more})? (-{no_more})?",
     "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?",
 }
 
@@ -233,6 +239,7 @@ FRENCH = Language(
         "pour (y répondre | répondre ..) , il (faudrait | manque)",
         # What was asked for is not stated.
         "{topic_not} | {apology} ,? (mais | que)? .. {told_not}",
+        "{name} {ne} (est | sont) {adverb}* {not} {adverb}* ({told} | {treated}) {adverb}* {in_text}",
         "{lead} {article} .. {ne} (est | sont) {adverb}* {not} {known}",
         "{article} .. {ne} {clitic}* ({names} | {holds}) ({soft} {not} | {not} ({soft} | {in_it}))",
         "{article} .. {ne} (a | ont) ({soft} {not} | {not} {soft}) {told}",

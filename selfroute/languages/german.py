@@ -137,6 +137,11 @@ WORDS = {
         argumentiert argumentieren kostet verfügt verfügen betreibt dient dienen bekam gewährt ergibt ergab
         erreichte erreicht entspricht bietet bieten schrieb schreibt zahlte zahlt erhöht erhöhte sinkt steigt
         bezeichnet betont erlaubt ermöglicht handelt""",
+    # What no name begins with, and what does not continue one.
+    "no_name": """, ja nein no she he it they ist sind war wird werden hat ich wir er sie es nicht kein keine am im um
+        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the a an as at by based according from given in on to we you there this
+        that these those while since after before of for with when where who what which how why if although neither""",
+    "no_more": ", ist sind war waren wird werden wurde wurden hat haben hatte nicht is are was were had has",
     "but": "aber doch jedoch allerdings dennoch sondern",
     "telling": """nicht kein* nichts nur lediglich erwähn* nennt nennen genannt enthält enthalten steht gibt_es geht ich
         leider bitte können könnten empfehl* wenden weder ohne text kontext passagen auszüge""",
@@ -198,6 +203,7 @@ PARTS = {
     "info_lacks": "({info_topic} | {the_asked} ..) ({lacking} {end} | {lie} {mid} {not} vor | {be} {mid} {not}"
     " (gemacht | enthalten))",
     "lead": "({in_text} | {the_text} zufolge | nach .. {in_text} | soweit ...) (, | :)?",
+    "name": "-{no_name} (-{no_more})? (-{no_more})?",
     "opener": "(({hedge} | {apology}) ,?)*",
     "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
     # The model does not know.
@@ -225,6 +231,7 @@ GERMAN = Language(
         # The subject is something other than the text.
         "{denied}",
         "({topic} | {apology} ,? aber? ..) {denied}",
+        "{name} ({be} | {was}) {in_text} {mid} {not} {adverb}* ({told} | {treated})",
         "es ({be} | {was} | gibt) {mid} {no} (-{comma})* ({told} | {in_text})",
         "(es (gibt | gab) {there_is_no} | {lead} gibt es {mid} {zero} | es (scheint | scheinen) {mid} {zero})",
         "{lead} (({be} | {was}) .. ({not} {told} | {no} .. {told}) | (scheint | scheinen) .. {not} {adverb}* {told})",

@@ -130,7 +130,8 @@ WORDS = {
         hasta_donde_puedo_ver hasta_donde_sé por_lo_que_veo hasta_donde_alcanzo_a_ver""",
     "apology": "lo_siento lo_siento_mucho lo_lamento disculpe disculpa disculpas me_disculpo perdón lamentablemente",
     # Words that no topic contains, mostly finite verbs: in a decline the topic comes before "no".
-    "stops": """, que no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
+    "stops": """,
+        que no es fue son eran era fueron estaba nunca tampoco ha han había hay tiene tienen tenía hizo hace hacen
         dice dicen dijo debe deben puede pueden va van será serán se representa sustituyó señala indican indica
         propone cita sigue vuelve procede cerró bajó subió costó aconseja refleja cuenta consiste incluye incluyen
         contiene describe comenzó empezó nació murió vive vivía quiso llegó estudió describen pierden corre est
@@ -141,6 +142,11 @@ WORDS = {
         existen pasó quedó llamaba respondió""",
     "telling": """no ni ningún ninguna nada solo sólo únicamente menciona* indica* especifica* dice puedo texto contexto
         pasajes fragmentos si responde* parece* trata*""",
+    # What no name begins with, and what does not continue one.
+    "no_name": """, sí no she he it they es son fue el la los las él ella yo se en al
+        yes* 0* 1* 2* 3* 4* 5* 6* 7* 8* 9* i the a an as at by based according from given in on to we you there this
+        that these those while since after before of for with when where who what which how why if although neither""",
+    "no_more": ", no es son era fue ha han que se is are was were had has",
     "but": "pero sin_embargo no_obstante aunque",
     "worked": "calcul* sumando restando sumar restar dividiendo multiplicando obtenerse",
 }
@@ -176,6 +182,7 @@ PARTS = {
     " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
+    "name": "-{no_name} (-{no_more})? (-{no_more})?",
     "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
     " correcta)?",
 }
@@ -215,7 +222,10 @@ SPANISH = Language(
         "{lead} {opener} no (se? encuentra | se? encuentran | {hay}) {any_info}",
         "no se {clitic}* ({names} | {holds} | {tells} | {has} {told} | encuentra | encuentran | tiene) {any_info}",
         "no se ({holds} | {tells} | {has} {told} | encuentra | encuentran) (({lots}) ..)? {in_text}",
-        "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells}) ({end} | {in_text} | {about} | {who})",
+        (
+            "(nada | en (ningún lugar | ningún momento | ninguna parte) {in_text}?) se ({names} | {tells})"
+            " ({end} | {in_text} | {about} | {who})"
+        ),
         "(falta | faltan) {some}",
         "{some} no ({told} | {available})",
         "(no {told} | sin (respuesta | información | datos) | desconocido | desconocida | ni idea) ({end} | {in_text})",
@@ -236,12 +246,14 @@ SPANISH = Language(
         # What was asked for is not stated.
         "({article} | {apology} ,? (pero | que)?) .. (que -{negated} ..)? {told_not}",
         "{article} .. no ({names} | {holds} | (ha | han) {told}) ({soft} | {in_it})",
+        "{name} no (se {adverb}* ({names} | {has} {told}) | {appears} | (es | ha sido) {told}) {adverb}* {in_text}",
         "{lead} no (consta | constan | figura | figuran) ",
         "{article} .. no se {adverb}* ({tells} | {holds}) ({adverb} | {given})* {in_text}",
         "{any} .. (se ({names} | {holds} | {tells}) | {appears}) {adverb}* {in_text}",
         (
             "{the_asked} ({head} | {asked})* (no (es | son | resulta) {adverb}* ({enough} | clara) | {no} {permits} |"
-            " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra | encuentran | {can} {inf}) |"
+            " no (puede | pueden) (ser | {inf}) | no se ({names} | {holds} ({end} | {in_text}) | encuentra | encuentran"
+            " | {can} {inf}) |"
             " no (está | están) ({available} | {in_text}) | no tiene respuesta)"
         ),
         "{who} (-{comma})* ,? (({the_text} | {the_work}) {silent} | {told_not})",

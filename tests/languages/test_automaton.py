@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
@@ -111,6 +112,18 @@ def test_in_a_script_without_spaces_a_star_stands_for_any_character() -> None:
     assert states(machine, list("\u4fa1\u683c\u306f\u7121\u3044"))[-1].matched
     assert states(machine, ["price", "\u306f"])[-1].dead
     assert not machine.may_take("price")
+
+
+def test_no_text_makes_an_automaton_grow_without_bound() -> None:
+    state, last = first("... a" + " (a | b)" * 12 + " x"), "b" * 13  # whether to match depends on all of 13 words
+    machine = state._automaton
+    passed = set()
+    for word in random.Random(0).choices("ab", k=8_000):  # noqa: S311
+        state, last = state.after(word), last[1:] + word
+        passed.add(last)
+        assert state.after("x").matched == last.startswith("a")
+        assert len(machine._states) <= 4_000
+    assert len(passed) > 4_500
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Replies by kind and language: the refusal in all its dress, declines in a model's own words, and answers, also of policies."""
+"""Replies by kind and language: the refusal in many forms, declines in words, answers, and answers of policies."""
 
 from __future__ import annotations
 

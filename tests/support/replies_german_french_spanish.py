@@ -19,6 +19,8 @@ DECLINES: dict[str, list[str]] = {
         "Keine Angaben.",
         "Es fehlen Angaben zum Gewicht des Geräts.",
         "Ich habe dazu keine Informationen gefunden.",
+        "Lucy wird in den Abschnitten nicht erwähnt.",
+        "Dorian Gray wird im Text nicht genannt.",
         "Wir können diese Frage auf Grundlage der Dokumente leider nicht beantworten.",
         "Nach den vorliegenden Informationen ist unklar, wer den Antrag stellte.",
         "Keiner der Abschnitte nennt den Namen des Arztes.",
@@ -37,6 +39,7 @@ DECLINES: dict[str, list[str]] = {
     ],
     "French": [
         "Le texte n'en parle pas.",
+        "Lucy n'est pas mentionnée dans les extraits.",
         "Je ne sais pas qui a payé la facture.",
         "Les extraits ne mentionnent pas le prix du billet.",
         "Aucun passage ne donne le nom du médecin.",
@@ -68,6 +71,8 @@ DECLINES: dict[str, list[str]] = {
         "Ni l'extrait 1 ni l'extrait 2 ne mentionnent de prix.",
     ],
     "Spanish": [
+        "Lucy no se menciona en los fragmentos.",
+        "Dorian Gray no aparece en el texto.",
         "El texto no habla de eso.",
         "No sé quién pagó la factura.",
         "Los fragmentos no mencionan el precio de la entrada.",
