@@ -6,12 +6,9 @@ read, what to check and what to cache is decided here.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -21,13 +18,13 @@ from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import chunks_of
 from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
+from selfroute.documents.scope import call_within, scope_of
 from selfroute.documents.sizes import Lengths, Size, Sizes
 from selfroute.documents.visibility import RetrievedChunk, VisibilityCheck
 from selfroute.errors import DocumentNotFoundError
 
 Passage = TypeVar("Passage")
 Document = TypeVar("Document")
-_SCOPE: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_scope", default=(None, None))  # a reader, and its scope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,8 +168,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         self._sizes.forget()
 
     def _read(self, passages: Sequence[Passage]) -> list[Document]:
-        reader, scope = _SCOPE.get()
-        access = self._access(scope if reader is self else None)
+        access = self._access(scope_of(self))
         groups = self._grouped(passages)
         documents = []
         for source, found in groups:
@@ -291,9 +287,7 @@ class ScopedDocuments(Generic[Passage, Document]):
 
     def __call__(self, *given: Any) -> Any:
         """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
-        with _scope((self._stored, self._scope)):
-            found: Any = self._stored(*given)
-        return _Awaited(found, (self._stored, self._scope)) if inspect.isawaitable(found) else found
+        return call_within(self._scope, self._stored, *given)
 
     def lengths(self, passages: Sequence[Passage], *, count: bool = False) -> Lengths | None:
         """Return a function that returns the lengths of the documents; None if they cannot become known.
@@ -305,30 +299,3 @@ class ScopedDocuments(Generic[Passage, Document]):
             count: Whether to have unread documents counted in a background thread, each once.
         """
         return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001
-
-
-@contextmanager
-def _scope(scope: tuple[Any, Any]) -> Iterator[None]:
-    before = _SCOPE.get()
-    _SCOPE.set(scope)
-    try:
-        yield
-    finally:
-        _SCOPE.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Awaited:
-    """What an async `__call__` returned; it runs within the scope when it is awaited."""
-
-    _found: Any
-    _of: tuple[Any, Any]
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        with _scope(self._of):
-            return (yield from self._found.__await__())
-
-    def close(self) -> None:
-        """Close it without awaiting it, as a coroutine."""
-        if hasattr(self._found, "close"):
-            self._found.close()

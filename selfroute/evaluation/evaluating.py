@@ -115,7 +115,7 @@ def _pipeline_of(given: Any, replies: Replies, name: str | None) -> Pipeline:
         if isinstance(given, RetrieverQueryEngine) and isinstance(synthesizer, SelfRouteSynthesizer):
             return EnginePipeline(given, replies, name=name)
     msg = (
-        "evaluate takes a SelfRouteChain, or what its with_config, bind or with_retry returns, or a "
-        f"SelfRouteQueryEngine, not a {type(given).__name__}"
+        f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}; a chain may be "
+        "within with_config, bind or with_retry"
     )
     raise ConfigurationError(msg)

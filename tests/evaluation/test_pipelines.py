@@ -22,7 +22,7 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import declining, only, simple, split
@@ -612,3 +612,36 @@ def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Pat
     done = evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=0.000001)
     assert (done.results, done.stopped is None, server.book) == ([], False, [])
     assert not evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=1).stopped
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize(
+    ("wrap", "stops"),
+    [
+        (lambda chain, ledger: chain.with_config(callbacks=[ledger], tags=["x"]), False),
+        (lambda chain, ledger: chain.with_retry(stop_after_attempt=3).with_config(callbacks=[ledger]), False),
+        (lambda chain, ledger: chain.bind(stop=["."]).with_config(callbacks=[ledger]), True),
+        (lambda chain, ledger: chain.with_config(callbacks=[ledger]).bind(stop=["."]).with_retry(), True),
+        (lambda chain, ledger: chain.with_types().with_listeners().with_config(callbacks=[ledger]), False),
+    ],
+    ids=["config", "retry", "bind", "all", "others"],
+)
+def test_a_chain_is_evaluated_within_its_bindings(
+    wrap: Callable[[Any, Any], Any], stops: bool, folder: bool, tmp_path: Path
+) -> None:
+    given, ledger = LANGCHAIN.over(DECLINED), SelfRouteLedger()
+    result = evaluate(wrap(given, ledger), ONE, folder=tmp_path if folder else None)
+    expected = evaluate(LANGCHAIN.over(DECLINED), ONE)
+    assert [(one.answer, one.route, one.usage) for one in result.results] == [
+        (one.answer, one.route, one.usage) for one in expected.results
+    ]
+    assert ledger.to_dict()["queries"] == 3  # one for each strategy
+    if stops:
+        assert [call.options["stop"] for call in given.llm.calls] == [["."], ["."]]
+    assert given.llm.steps == ["rag", "long_context"]
+
+
+def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
+    failing = LANGCHAIN.over(DECLINED, failures={"rag": [ConnectionError("once")]})
+    retried = failing.with_retry(wait_exponential_jitter=False, stop_after_attempt=2)
+    assert [one.route for one in evaluate(retried, ONE).results] == ["rag", "long_context", "long_context"]

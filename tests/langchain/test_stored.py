@@ -248,6 +248,34 @@ async def test_if_no_passage_names_its_document_the_error_says_what_there_is(kin
         await ask(SelfRouteChain.from_vectorstore(store, a_model()), QUESTION, mode)
 
 
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (None, "None"),
+        (["a"], "a list"),
+        ({"a": 1}, "a dict"),
+        (float("nan"), "nan"),
+        (b"a", "a bytes"),
+        (Path("a"), "a "),
+    ],
+    ids=repr,
+)
+async def test_a_source_that_cannot_name_a_document_is_said_to_be_that(source: Any, what: str) -> None:
+    store = store_with("memory", [Document("Some crane.", metadata={"source": source, "file": "a"})])
+    with pytest.raises(LookupError, match=r"metadata\['source'\] of a retrieved passage is " + what) as refused:
+        await read_by(chain_on(store, StoredDocuments(store)))
+    assert "index the chunks with a string or a number" in str(refused.value)
+    (document,) = await read_by(chain_on(store, StoredDocuments(store, source_key="file")))
+    assert document.page_content == "Some crane."
+
+
+@pytest.mark.parametrize("source", ["", 0, 7, 1.5, True], ids=repr)
+async def test_texts_and_numbers_name_documents(source: Any) -> None:
+    store = store_with("memory", [Document("Some crane.", metadata={"source": source})])
+    (document,) = await read_by(chain_on(store, StoredDocuments(store)))
+    assert document.metadata["selfroute"]["chunks"] == 1
+
+
 @every_kind
 async def test_a_passage_without_a_source_stands_for_itself_beside_others(kind: str) -> None:
     store = store_with(kind, [*chunks_of(TEXT, source="ash.md"), Document("A loose leaf."), Document("Another leaf.")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -207,6 +208,22 @@ def test_an_engine_inside_another_can_still_be_given_prompts() -> None:
     assert model_of(inner).calls[0].prompt.startswith("Custom.")
 
 
+@pytest.mark.parametrize("prefix", ["", "response_synthesizer:"])
+@pytest.mark.parametrize("field", KEYS)
+def test_each_name_that_an_engine_lists_changes_the_prompt(field: str, prefix: str) -> None:
+    engine = an_engine()
+    assert set(engine.get_prompts()) == {f"{one}{key}" for one in ("", "response_synthesizer:") for key in KEYS}
+    for given in ({f"{prefix}{field}": CUSTOM}, {**engine.get_prompts(), f"{prefix}{field}": CUSTOM}):
+        engine = an_engine()
+        engine.update_prompts(given)
+        assert {name for name, prompt in engine.get_prompts().items() if prompt == CUSTOM} == {
+            field,
+            f"response_synthesizer:{field}",
+        }
+        engine.query(QUESTION)
+        assert [call.prompt.startswith("Custom.") for call in model_of(engine).calls] == [key == field for key in KEYS]
+
+
 def test_what_get_prompts_returns_can_be_changed_without_harm() -> None:
     engine = an_engine()
     engine.get_prompts()["rag_prompt"].template_vars.clear()
@@ -409,3 +426,79 @@ def test_an_unknown_argument_beside_a_synthesizer_is_no_argument() -> None:
     synthesizer = SelfRouteSynthesizer(documents=[Document(text="x")], llm=ScriptedLLM())
     with pytest.raises(TypeError, match="typo"):
         SelfRouteQueryEngine(ListRetriever(), synthesizer, typo=2)  # type: ignore[call-arg]
+
+
+def _synthesizer(**fields: Any) -> SelfRouteSynthesizer:
+    return SelfRouteSynthesizer(documents=DOCUMENTS, llm=ScriptedLLM(draft=("unanswerable",), final=FINAL), **fields)
+
+
+OTHER_MODEL = ScriptedLLM(draft=("none",), final=("Another.",), label="other")
+LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts that a query works with
+    "documents": ([Document(text=f"{WHOLE} other")], lambda parts: parts.documents),
+    "llm": (OTHER_MODEL, lambda parts: parts.models["rag"]),
+    "long_context_llm": (OTHER_MODEL, lambda parts: parts.models["long_context"]),
+    "rag_prompt": (CUSTOM, lambda parts: parts.prompts["rag"]),
+    "long_context_prompt": (CUSTOM, lambda parts: parts.prompts["long_context"]),
+    "document_prompt": (PromptTemplate("{content}"), lambda parts: parts.document_prompt),
+    "refusal": ("none", lambda parts: parts.settings.refusal),
+    "answerability": ("structured", lambda parts: parts.settings.answerability),
+    "max_context_tokens": (7, lambda parts: parts.settings.max_context_tokens),
+    "token_counter": (len, lambda parts: parts.settings.token_counter),
+    "measure_savings": (False, lambda parts: parts.settings.measure_savings),
+    "priced_as": ("openai:gpt-4o", lambda parts: parts.settings.priced_as),
+    "long_context_priced_as": ("openai:gpt-4o", lambda parts: parts.settings.long_context_priced_as),
+    "streaming": (True, lambda parts: parts.streaming),
+}
+
+
+def test_every_argument_of_the_constructor_can_be_set_later() -> None:
+    assert {*signature(SelfRouteSynthesizer).parameters} == {*LATER, "callback_manager"}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_is_set_on_a_synthesizer_later_counts_in_its_engines(name: str) -> None:
+    synthesizer = _synthesizer()
+    engines = [SelfRouteQueryEngine(ListRetriever(), synthesizer) for _ in range(2)]
+    value, shown = LATER[name]
+    setattr(synthesizer, name, value)
+    assert getattr(synthesizer, name) == value
+    for engine in (*engines, engines[0].with_retriever(ListRetriever())):
+        assert engine._response_synthesizer is synthesizer
+        assert shown(engine._response_synthesizer.parts()) == value
+
+
+def test_the_second_step_follows_the_model_until_it_has_its_own() -> None:
+    synthesizer = _synthesizer()
+    engine = SelfRouteQueryEngine(ListRetriever(), synthesizer)
+    synthesizer.llm = ScriptedLLM(draft=("unanswerable",), final=("Another.",))
+    assert engine.query(QUESTION).response == "Another."
+    synthesizer.long_context_llm = ScriptedLLM(final=("A third.",))
+    assert engine.query(QUESTION).response == "A third."
+    synthesizer.refusal = "none"
+    assert engine.query(QUESTION).response == "unanswerable"
+
+
+WRONG = {
+    "documents": [],
+    "llm": "gpt-4o",
+    "long_context_llm": "gpt-4o",
+    "document_prompt": "x",
+    "refusal": " ",
+    "rag_prompt": "x",
+    "long_context_prompt": PromptTemplate("x"),
+    "answerability": "x",
+    "max_context_tokens": 0,
+    "token_counter": 7,
+    "measure_savings": "x",
+    "priced_as": "x:",
+    "long_context_priced_as": 7,
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_work_is_refused_when_it_is_set_later(name: str) -> None:
+    synthesizer = _synthesizer()
+    before = getattr(synthesizer, name)
+    with pytest.raises(SelfRouteError):
+        setattr(synthesizer, name, WRONG[name])
+    assert getattr(synthesizer, name) is before
