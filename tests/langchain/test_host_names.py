@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import langchain_core.runnables.retry
 import pytest
-from langchain_classic.chat_models import base, init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from host_names import private_names, run
@@ -28,7 +27,8 @@ def test_a_model_that_does_not_say_its_name_has_none(monkeypatch: pytest.MonkeyP
 
 
 def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = init_chat_model(configurable_fields=("model",))
+    base = pytest.importorskip("langchain.chat_models.base")
+    model = base.init_chat_model(configurable_fields=("model",))
     monkeypatch.delattr(base._ConfigurableModel, "_model")
     assert host.chosen_model(model, {"configurable": {"model": "gpt-4o"}}) is None
 
