@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import langchain_core.runnables.retry
 import pytest
-from langchain.chat_models import base, init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from host_names import private_names, run
-from langchain_parts import MODES, QUESTION, a_chain, ask
+from langchain_parts import ScriptedModel, a_chain
 from langchain_selfroute import StoredDocuments, host
+from langchain_selfroute.models import name_of
 from langchain_stores import chroma_class, store_with
+from selfroute.usage.prices import PricedModel
 
 NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_collection")
 
@@ -19,16 +20,15 @@ def test_every_private_name_is_known_here() -> None:
     assert private_names(host) == set(NAMES)
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_model_that_does_not_say_its_name_answers(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_say_its_name_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert name_of(ScriptedModel(label="gpt-4o")) != PricedModel()
     monkeypatch.delattr(BaseChatModel, "_get_ls_params")
-    monkeypatch.setattr(BaseChatModel, "_get_ls_params_with_defaults", lambda *_, **__: {}, raising=False)  # the host's
-    answer = await ask(a_chain(), QUESTION, mode)
-    assert (answer["route"], answer["usage"]["cost"]) == ("long_context", None)
+    assert name_of(ScriptedModel(label="gpt-4o")) == PricedModel()
 
 
 def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = init_chat_model(configurable_fields=("model",))
+    base = pytest.importorskip("langchain.chat_models.base")
+    model = base.init_chat_model(configurable_fields=("model",))
     monkeypatch.delattr(base._ConfigurableModel, "_model")
     assert host.chosen_model(model, {"configurable": {"model": "gpt-4o"}}) is None
 
