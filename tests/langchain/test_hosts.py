@@ -43,6 +43,7 @@ class State(TypedDict, total=False):
     answer: str
     route: str
     answerable: bool
+    finish_reason: str | None
     decision: dict[str, Any]
     usage: dict[str, Any]
 
