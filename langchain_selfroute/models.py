@@ -22,6 +22,8 @@ from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
+# OpenAI's client raises these for structured replies that ended early.
+_ENDING_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
 _URLS = ("openai_api_base", "base_url", "anthropic_api_url")
 _logger = logging.getLogger(__name__)
 
@@ -65,6 +67,15 @@ class MessageTally(Tally):
     def ending(self) -> Ending:
         reported = self.ended.reported
         return Ending(reason_in(self.about), self.refusal or refusal_in(self.about), self.calls_tool, reported)
+
+    @override
+    def ends_with(self, error: Exception) -> bool:
+        reason = _ENDING_ERRORS.get(type(error).__name__)
+        if reason is None:
+            return False
+        self.about["finish_reason"], self.whole = reason, False
+        self.text.append("")  # it was paid for
+        return True
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:

@@ -22,7 +22,6 @@ from langchain_selfroute.convert import text_of as text_in
 from langchain_selfroute.host import chosen_model
 from langchain_selfroute.models import MessageTally
 from selfroute.answerability import structured
-from selfroute.answerability.ending import REPORTED
 from selfroute.errors import ConfigurationError
 
 
@@ -140,10 +139,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str) -> str:
         message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
     report = structured.report_in(_candidates(message, parsed))
-    if report is None:
-        return raw if tally.ending().is_complete else ""  # half a report is no text to show
-    tally.ended = REPORTED
-    text = structured.as_text(report, refusal=refusal)
+    text = structured.text_of(report, raw, tally=tally, refusal=refusal)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

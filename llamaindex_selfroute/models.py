@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import cache
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from selfroute.usage.tally import Tally
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 
+_ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini package raises this
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _logger = logging.getLogger(__name__)
@@ -92,7 +94,17 @@ class ResponseTally(Tally):
 
     @override
     def ending(self) -> Ending:
-        return Ending(self.reason, self.refusal, self.calls_tool, self.ended.reported)
+        silent = self.last is None and not self.reason
+        return Ending(self.reason, self.refusal, self.calls_tool, self.ended.reported, silent)
+
+    @override
+    def ends_with(self, error: Exception) -> bool:
+        found = _ENDED_EARLY.search(str(error)) if type(error) is RuntimeError else None
+        if found is None:
+            return False
+        self.reason, self.whole = found[1], False
+        self.text.append("")  # it was paid for
+        return True
 
     @override
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:

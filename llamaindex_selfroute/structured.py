@@ -22,7 +22,6 @@ from llamaindex_selfroute import host, models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
-from selfroute.answerability.ending import REPORTED
 
 
 class Report(BaseModel):
@@ -86,10 +85,7 @@ def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) ->
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
-    if report is None:
-        return raw if tally.ending().is_complete else ""  # half a report is no text to show
-    tally.ended = REPORTED
-    text = reports.as_text(report, refusal=refusal)
+    text = reports.text_of(report, raw, tally=tally, refusal=refusal)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

@@ -122,7 +122,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                                 if gate.verdict is not None:
                                     break
                             else:
-                                text = gate.end(cut=not steps.ending.is_complete)
+                                text = gate.end(steps.ending.kind)
                             result: Any = _reply(effect, gate, text, steps)
                             if result.verdict and effect.step == "rag":
                                 pieces.close()
@@ -171,7 +171,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                                 if gate.verdict is not None:
                                     break
                             else:
-                                text = gate.end(cut=not steps.ending.is_complete)
+                                text = gate.end(steps.ending.kind)
                             result: Any = _reply(effect, gate, text, steps)
                             if result.verdict and effect.step == "rag":
                                 await pieces.aclose()

@@ -155,6 +155,9 @@ class BaseSteps(ABC, Generic[Document]):
         except CancelledError:
             tally.left = True
             raise
+        except Exception as error:
+            if not tally.ends_with(error):
+                raise
         finally:
             self._add_call(step, tally, prompt)
 

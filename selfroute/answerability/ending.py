@@ -21,7 +21,10 @@ _WORDS: tuple[tuple[Kind, str], ...] = (
     ("tool call", "tool|function|pause_turn"),
     ("cut", "length|max|limit|context_window|truncat"),
     ("refused", "filter|safe|refus|block|prohib|recit|guard|spii|armor|sensitive|moderat|toxic|language|image"),
-    ("broken off", "error|fail|abort|cancel|timeout|malformed|missing|insufficient|incomplete|compact|other|unspec"),
+    (
+        "broken off",
+        "error|fail|broken|abort|cancel|timeout|malformed|missing|insufficient|incomplete|compact|other|unspec",
+    ),
 )
 _WHY: Mapping[Kind, str] = {
     "tool call": "the model called a tool instead of writing an answer: use a model without tools",
@@ -46,13 +49,16 @@ class Ending:
         reason: The provider's own word, such as `"stop"` or `"max_tokens"`; None if it says nothing.
         refusal: The text by which the provider or the model refused, if it comes apart from the reply.
         calls_tool: Whether the model called a tool.
-        reported: Whether the model filled in its report: then the reply is complete, whatever the word.
+        reported: Whether the model filled in a report that it was asked for: then the reply is complete, whatever the
+            word, since a report may come as a tool call.
+        silent: Whether nothing came at all, not even an end.
     """
 
     reason: str | None = None
     refusal: str = ""
     calls_tool: bool = False
     reported: bool = False
+    silent: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -61,13 +67,10 @@ class Ending:
             return "complete"
         if self.refusal:
             return "refused"
+        if self.silent:
+            return "broken off"
         kind = _kind_of(self.reason) if self.reason else "complete"
         return "tool call" if kind == "complete" and self.calls_tool else kind
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the model was done, as far as the provider says."""
-        return self.kind == "complete"
 
     def error(self, step: str) -> NoReplyError:
         """Return the error that a step ended without a reply."""
@@ -108,7 +111,7 @@ def reason_in(report: Any) -> str | None:
 
 
 def refusal_in(report: Any) -> str:
-    """Return the text by which a provider or a model refused, from a report as in `reason_in`; empty if none is there."""
+    """Return the text by which a provider or a model refused, as a report like those of `reason_in` has it."""
     choices = _look(report, "choices")
     if choices:
         report = _look(choices[0], "message") or _look(choices[0], "delta")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from selfroute.answerability.ending import Kind
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.refusal import compile_refusal
 from selfroute.answerability.verdict import Verdict
@@ -52,17 +53,17 @@ class FinalGate:
         self.verdict = self._gate.verdict
         return text
 
-    def end(self, *, cut: bool = False) -> str:
-        """Finish the verdict, now that the reply has ended; `cut` is as for `Gate.end`."""
+    def end(self, kind: Kind = "complete") -> str:
+        """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`."""
         if self.verdict is not None:
             return ""
         if not self._gate.verdict:
-            text = self._gate.end(cut=cut)
+            text = self._gate.end(kind)
             self._after = self._gate.after_refusal
             if not self._gate.verdict:
                 self.verdict = self._gate.verdict
                 return text
-        text = self._own_words(final=not cut)
+        text = self._own_words(final=kind == "complete")
         self.verdict = self._gate.verdict
         return text
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
+from selfroute.answerability.ending import Kind
 from selfroute.answerability.opening import ReasoningSplitter, WordReader
 from selfroute.answerability.refusal import compile_refusal
 from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
@@ -102,20 +103,28 @@ class Gate:
             self._advance(final=len(self._text) > self._limit)
         return self._release()
 
-    def end(self, *, cut: bool = False) -> str:
+    def end(self, kind: Kind = "complete") -> str:
         """Finish the verdict, now that the reply has ended; return the text that was still held back.
 
         Args:
-            cut: Whether the reply did not end by itself. Then one that ended within the refusal declines, and about one
-                that could still have declined there is no verdict.
+            kind: How it ended. If the model was not done, a reply that ended within the refusal declines, and so does
+                one that ran out of tokens where it could still have declined; otherwise there is no verdict.
         """
         if self.verdict is not None:
             return ""
         self._take("", final=True)
         self._advance(final=True)
-        if cut and self.verdict in (ANSWERED, EMPTY):
-            self.verdict = Verdict(declined=True, signal="sentinel", evidence=self._begun) if self._begun else None
+        if kind != "complete" and self.verdict in (ANSWERED, EMPTY):
+            self.verdict = self._cut_off(kind)
         return self._release()
+
+    def _cut_off(self, kind: Kind) -> Verdict | None:
+        """Return the verdict on a reply of which nothing was certain when it was cut off."""
+        if self._begun:
+            return Verdict(declined=True, signal="sentinel", evidence=self._begun)
+        if kind == "cut" and self.verdict is ANSWERED:
+            return Verdict(declined=True, signal="phrase", evidence=self._text)
+        return None
 
     @property
     def after_refusal(self) -> str:

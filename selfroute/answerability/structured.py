@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from selfroute.answerability.ending import REPORTED
 from selfroute.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from selfroute.usage.tally import Tally
 
 Answerability = Literal["text", "structured"]
 
@@ -37,12 +41,26 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def as_text(report: Mapping[str, Any], *, refusal: str) -> str:
-    """Return a report as text: its answer; or the refusal, and what else it says."""
-    answer = report.get("answer")
-    if not isinstance(answer, str) or not answer.strip():
+def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: Tally, refusal: str) -> str:
+    """Return a report as text: its answer; or the refusal, and what else it says.
+
+    Args:
+        report: The report; None if the model filled none in.
+        raw: The text of the reply, which stands for the report if there is none.
+        tally: What was received of the reply.
+        refusal: The word that declines.
+    """
+    answer = report.get("answer") if report else None
+    said = isinstance(answer, str) and bool(answer.strip())
+    if tally.ending().kind in ("complete", "tool call"):  # a call is what the model was asked for
+        tally.ended = REPORTED
+        if report is None:
+            return raw
+    elif report is None or (report["answerable"] and not said):
+        return ""  # it was cut off before it had said anything
+    if not said:
         return refusal
-    return answer if report["answerable"] else f"{refusal}. {answer}"
+    return str(answer) if report["answerable"] else f"{refusal}. {answer}"
 
 
 def json_in(text: str) -> Any:

@@ -37,7 +37,7 @@ class Result:
             documents at once; `"self_route"` is both, as the chain decides; `"closed_book"` reads no text at all.
         k: How many passages were retrieved; None if no number was set, or no passages are read.
         based_only_on: Whether the prompt said "based only on the provided passage" (Table 4).
-        answer: The final answer; the refusal word if there is none.
+        answer: The final answer; if there is none, the model's own words or the refusal word.
         route: The step that produced it; None for closed book.
         answerable: Whether the model answered.
         decision: The chain's decision: why it took that route.

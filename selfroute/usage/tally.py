@@ -51,6 +51,10 @@ class Tally:
         """Return how the reply ended; called once all of it has come."""
         return self.ended
 
+    def ends_with(self, error: Exception) -> bool:  # noqa: ARG002
+        """Return whether an error only says how a reply ended, as some clients do, and note that."""
+        return False
+
     def model(self, configured: PricedModel) -> PricedModel:
         """Return the model that answered; it may be a fallback, or a dated version of the configured one.
 

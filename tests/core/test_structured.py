@@ -68,10 +68,22 @@ def declined(name: str, draft: tuple[str], *, signal: str = "sentinel", evidence
     return Scenario(name, draft, FOUND, "Ms Okafor.", "long_context", signal, evidence, **fields)
 
 
-def neither(name: str, final: tuple[str], *, refusal: str = "unanswerable") -> Scenario:
+NOT_SAID = "The text does not mention the chair."
+ONLY = "The report covers 2024 only."
+
+
+def neither(name: str, final: tuple[str], *, answer: str = "", refusal: str = "unanswerable") -> Scenario:
     evidence = declines(refusal, refusal).evidence
     return Scenario(
-        name, DECLINED, final, refusal, "long_context", "sentinel", evidence, answerable=False, refusal=refusal
+        name,
+        DECLINED,
+        final,
+        answer or refusal,
+        "long_context",
+        "sentinel",
+        evidence,
+        answerable=False,
+        refusal=refusal,
     )
 
 
@@ -103,7 +115,8 @@ REPORTS = [
     neither("both steps decline", DECLINED),
     neither("both steps decline, in two words", DECLINED, refusal="NO ANSWER"),
     neither("the second answer is blank", filled(True, "")),
-    neither("the second answer declines in words", filled(True, "The text does not mention the chair.")),
+    neither("the second answer declines in words", filled(True, NOT_SAID), answer=NOT_SAID),
+    neither("the second declines and says what there is", filled(False, ONLY), answer=ONLY),
     Scenario("nothing is retrieved", None, FOUND, "Ms Okafor.", "long_context", "no_passages"),
 ]
 # A model that fills nothing in is judged by what it writes.

@@ -35,7 +35,8 @@ NEITHER = {
     "route": "long_context",
     "answer": "unanswerable",
     "answerable": False,
-    "decision": {"declined": True, "signal": "no_passages", "evidence": ""},
+    "finish_reason": None,
+    "decision": {"declined": True, "signal": "no_passages", "evidence": "", "ruling": None},
     "usage": Usage(long_context_only=0, cost_long_context_only=FREE).as_dict(),
 }
 
@@ -154,20 +155,30 @@ RAMBLINGS = {
 
 @every_stream
 @pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
-@pytest.mark.parametrize("step", ["rag", "long_context"])
-async def test_a_rambling_decline_costs_two_words_after_the_refusal_at_most(
-    step: str, opening: tuple[str, ...], mode: str
-) -> None:
+async def test_a_rambling_draft_costs_two_words_after_the_refusal_at_most(opening: tuple[str, ...], mode: str) -> None:
     rambling = (*opening, " the", " passages", " do", " not", " say", *(f" word{n}" for n in range(100)))
-    chain = a_chain(rambling) if step == "rag" else a_chain(final=rambling)
+    chain = a_chain(rambling)
     result = await ask(chain, QUESTION, mode)
-    call = next(call for call in chain.llm.calls if call.step == step)
+    call = chain.llm.calls[0]
     refusal = next(at for at, piece in enumerate(opening, 1) if piece.endswith("answerable"))
     assert (call.ended, result["usage"]["estimated"]) == ("closed", True)
     words = [piece for piece in rambling[refusal : call.emitted] if any(map(str.isalpha, piece))]
     assert len(words) <= 2
-    assert 0 < result["usage"][step]["output_tokens"] < 20
-    assert result["answerable"] is (step == "rag")
+    assert 0 < result["usage"]["rag"]["output_tokens"] < 20
+    assert result["answerable"]
+
+
+@every_stream
+@pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
+async def test_what_the_last_step_says_after_the_refusal_is_shown_while_it_comes(
+    opening: tuple[str, ...], mode: str
+) -> None:
+    words = (" The", " report", " covers", " 2024", " only", *(f" word{n}" for n in range(40)))
+    chain = a_chain(final=(*opening, *words))
+    pieces = [chunk["answer"] for chunk in await chunks(chain, QUESTION, mode) if "answer" in chunk]
+    assert "".join(pieces).removeprefix("because").strip() == "".join(words).strip()
+    assert len(pieces) > len(words) - 4
+    assert chain.llm.calls[-1].ended == "exhausted"
 
 
 @every_stream

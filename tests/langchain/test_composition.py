@@ -266,6 +266,7 @@ def test_the_schemas_name_what_goes_in_and_out() -> None:
         "route",
         "answer",
         "answerable",
+        "finish_reason",
         "decision",
         "usage",
     ]

@@ -43,6 +43,7 @@ class State(TypedDict, total=False):
     answer: str
     route: str
     answerable: bool
+    finish_reason: str | None
     decision: dict[str, Any]
     usage: dict[str, Any]
 
@@ -117,7 +118,7 @@ async def test_it_takes_and_returns_what_a_retrieval_chain_does(mode: str) -> No
     theirs = await ask(a_retrieval_chain(ListRetriever(), ScriptedModel(draft=("Mr", " Lin."))), INPUTS, mode)
     ours = await ask(a_chain(("Mr", " Lin.")), INPUTS, mode)
     assert {key: ours[key] for key in theirs} == theirs
-    assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "decision", "usage"}
+    assert set(ours) - set(theirs) == {"retrieved", "route", "answerable", "finish_reason", "decision", "usage"}
 
 
 @every_stream

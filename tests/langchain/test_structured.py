@@ -118,7 +118,7 @@ def check_asked(server: LoopbackServer, *, times: int = 2) -> None:
 def check_answer(server: LoopbackServer, result: Any) -> None:
     """The first step declined and the second answered, at the server's own price."""
     assert (result["answer"], result["route"], result["answerable"]) == (ANSWER, "long_context", True)
-    assert result["decision"] == {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
+    assert result["decision"] == {"declined": True, "signal": "sentinel", "evidence": "unanswerable", "ruling": None}
     check_price(server, result)
 
 
@@ -150,7 +150,7 @@ async def test_a_structured_reply_is_one_piece_of_a_stream(server: LoopbackServe
     first, last = await chunks(chain_over(model(server)), QUESTION, mode)
     assert first["answer"] == ANSWER
     assert first["route"] == "long_context"
-    assert last.keys() == {"answerable", "decision", "usage"}
+    assert last.keys() == {"answerable", "finish_reason", "decision", "usage"}
 
 
 WRAPPED: dict[str, Callable[[Any], Any]] = {

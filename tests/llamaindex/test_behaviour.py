@@ -38,7 +38,8 @@ every_kind = pytest.mark.parametrize("is_chat", [True, False], ids=["chat", "com
 NEITHER = {
     "route": "long_context",
     "answerable": False,
-    "decision": {"declined": True, "signal": "no_passages", "evidence": ""},
+    "finish_reason": None,
+    "decision": {"declined": True, "signal": "no_passages", "evidence": "", "ruling": None},
     "usage": Usage(long_context_only=0, cost_long_context_only=FREE).as_dict(),
     "retrieved": [],
 }
@@ -221,32 +222,26 @@ def rambling(opening: tuple[str, ...]) -> tuple[str, ...]:
 @every_kind
 @every_stream
 @pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
-@pytest.mark.parametrize("step", ["rag", "long_context"])
-async def test_a_rambling_decline_costs_two_words_after_the_refusal_at_most(
-    step: str, opening: tuple[str, ...], mode: str, is_chat: bool
+async def test_a_rambling_draft_costs_two_words_after_the_refusal_at_most(
+    opening: tuple[str, ...], mode: str, is_chat: bool
 ) -> None:
     reply = rambling(opening)
-    engine = an_engine_for(
-        mode, **({"draft": reply} if step == "rag" else {"final": reply}), usage=True, is_chat=is_chat
-    )
+    engine = an_engine_for(mode, reply, usage=True, is_chat=is_chat)
     asked = await ask(engine, QUESTION, mode)
-    call = next(call for call in model_of(engine).calls if call.step == step)
+    call = model_of(engine).calls[0]
     refusal = next(at for at, piece in enumerate(opening, 1) if piece.endswith("answerable"))
     assert (call.ended, asked.usage["estimated"]) == ("closed", True)
     words = [piece for piece in reply[refusal : call.emitted] if any(map(str.isalpha, piece))]
     assert len(words) <= 2
-    assert 0 < asked.usage[step]["output_tokens"] < 20
-    assert asked.answerable is (step == "rag")
+    assert 0 < asked.usage["rag"]["output_tokens"] < 20
+    assert asked.answerable
 
 
 @every_kind
-@pytest.mark.parametrize("step", ["rag", "long_context"])
-async def test_a_rambling_decline_stops_although_closing_its_stream_is_not_enough(step: str, is_chat: bool) -> None:
-    reply = rambling(RAMBLINGS["a reason"])
-    drafted = {"draft": reply} if step == "rag" else {"final": reply}
-    engine = an_engine(**drafted, streaming=True, clings=True, delay=0.001, is_chat=is_chat)
+async def test_a_rambling_draft_stops_although_closing_its_stream_is_not_enough(is_chat: bool) -> None:
+    engine = an_engine(rambling(RAMBLINGS["a reason"]), streaming=True, clings=True, delay=0.001, is_chat=is_chat)
     await ask(engine, QUESTION, "astream")
-    call = next(call for call in model_of(engine).calls if call.step == step)
+    call = model_of(engine).calls[0]
     assert (call.ended, call.emitted <= 6) == ("closed", True)
 
 
@@ -273,17 +268,12 @@ async def test_a_rambling_decline_stops_although_more_of_it_has_come_already(
 
 
 @every_kind
-@pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_in_sync_a_stream_that_closing_does_not_stop_is_collected_while_it_is_young(step: str, is_chat: bool) -> None:
-    reply = rambling(RAMBLINGS["a reason"])
-    engine = an_engine(
-        **({"draft": reply} if step == "rag" else {"final": reply}), streaming=True, clings=True, is_chat=is_chat
-    )
+def test_in_sync_a_stream_that_closing_does_not_stop_is_collected_while_it_is_young(is_chat: bool) -> None:
+    engine = an_engine(rambling(RAMBLINGS["a reason"]), streaming=True, clings=True, is_chat=is_chat)
     gc.disable()  # a collection of the host's would make it old
     try:
         text = str(engine.query(QUESTION))
-        call = next(call for call in model_of(engine).calls if call.step == step)
-        assert (text, call.ended) == (FOUND if step == "rag" else "unanswerable", "closed")
+        assert (text, model_of(engine).calls[0].ended) == (FOUND, "closed")
     finally:
         gc.enable()
 

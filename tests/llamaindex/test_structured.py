@@ -148,7 +148,7 @@ def check_asked(server: LoopbackServer, client: str, *, times: int = 2) -> None:
 def test_the_schema_goes_over_the_wire_and_a_report_comes_back(server: LoopbackServer, client: str, mode: str) -> None:
     asked = tell(engine_over(model(server, client), mode), mode)
     assert (asked.pieces, asked.route, asked.answerable) == ([ANSWER], "long_context", True)
-    assert asked.decision == {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
+    assert asked.decision == {"declined": True, "signal": "sentinel", "evidence": "unanswerable", "ruling": None}
     check_asked(server, client)
     assert asked.usage["estimated"] is False
     for step, entry in zip(("rag", "long_context"), server.book, strict=True):

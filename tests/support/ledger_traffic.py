@@ -140,7 +140,7 @@ class Dice:
         streams, awaits = "stream" in mode, mode.startswith("a")
         trouble = random.choice([*["none"] * 4, *self._troubles(step, client, mode=mode)])
         declines = step == "long_context" or trouble == "rambles" or random.random() < 0.5
-        answers = random.random() < 0.8 and not (step == "long_context" and trouble == "rambles")
+        answers = random.random() < 0.8
         usual = {
             "rag": self._decline() if declines else self._answer(number),
             "long_context": self._answer(number) if answers else self._decline(),
@@ -186,7 +186,9 @@ class Dice:
         if step == "long_context":
             yield from ("too long", "too long twice")
         if streams:
-            yield from ("breaks off", "leaves", "leaves", "rambles")
+            yield from ("breaks off", "leaves", "leaves")
+            if step == "rag":
+                yield "rambles"  # a last reply is shown, however long it is
         elif mode in {"ainvoke", "aquery"}:
             yield "leaves"
         if not streams and client != "gemini":  # google-genai asks again itself, up to ten seconds later

@@ -33,6 +33,7 @@ from langchain_selfroute import SelfRouteChain
 from ledger_traffic import (
     ASKED,
     FAILURES,
+    IN_WORDS,
     MOST_AFTER,
     STEPS,
     Bills,
@@ -132,7 +133,8 @@ class Seen:
         query, expected = self.query, self.query.outcomes[-1]
         reply = query.replies[query.route or query.step][-1]
         said = "".join(reply.cut()) if isinstance(reply, Reply) else ""
-        whole = said if said.startswith("Item") else REFUSAL
+        shown = said.startswith("Item") or (said == IN_WORDS and not query.structured)
+        whole = said if shown else REFUSAL
         if self.end is None:
             return "it never ended"
         if self.end != expected:

@@ -78,6 +78,8 @@ class Reply:
         content_null: OpenAI's chat only: the message's content is null. A stream has a delta without content for each
             piece.
         call: The name of a function: the reply is a call of it, the text its arguments in JSON. Completions have none.
+        finish: The protocol's word for how the reply ended; by default it ended by itself, or in a call.
+        refusal: OpenAI's protocols only: the text of the field in which the model refuses.
     """
 
     text: str = ""
@@ -96,6 +98,8 @@ class Reply:
     error_after: int | None = None
     content_null: bool = False
     call: str | None = None
+    finish: str | None = None
+    refusal: str = ""
 
     def cut(self) -> list[str]:
         """Return the pieces of the reply; an empty text has none."""
@@ -154,9 +158,9 @@ class _OpenAI:
         if reply.call:
             calls = [cls._call(reply.call, text)]
             message = {"role": "assistant", "content": None, "tool_calls": calls}
-            return cls._whole(entry, reply, message=message, finish_reason="tool_calls")
-        message = {"role": "assistant", "content": None if reply.content_null else text}
-        return cls._whole(entry, reply, message=message)
+            return cls._whole(entry, reply, message=message)
+        message = {"role": "assistant", "content": None if reply.content_null or reply.refusal else text}
+        return cls._whole(entry, reply, message={**message, "refusal": reply.refusal or None})
 
     @staticmethod
     def _call(name: str, arguments: str) -> Json:
@@ -167,7 +171,8 @@ class _OpenAI:
         if reply.call:
             delta = {"role": "assistant", "tool_calls": [{"index": 0, **cls._call(reply.call, "")}]}
             return [cls._chunk(entry, delta=delta)]
-        return [cls._chunk(entry, delta={"role": "assistant"} | ({} if reply.content_null else {"content": ""}))]
+        opening = cls._chunk(entry, delta={"role": "assistant"} | ({} if reply.content_null else {"content": ""}))
+        return [opening, *(cls._chunk(entry, delta={"refusal": word}) for word in Reply(reply.refusal).cut())]
 
     @classmethod
     def piece(cls, entry: Entry, reply: Reply, text: str) -> Json:
@@ -177,11 +182,16 @@ class _OpenAI:
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
-        return [cls._chunk(entry, delta={}, finish_reason="stop"), *cls._usage(entry, reply)]
+        return [cls._chunk(entry, delta={}, finish_reason=cls._finish(reply)), *cls._usage(entry, reply)]
+
+    @staticmethod
+    def _finish(reply: Reply) -> str:
+        return reply.finish or ("tool_calls" if reply.call else "stop")
 
     @classmethod
     def _whole(cls, entry: Entry, reply: Reply, **choice: Any) -> Json:
-        return cls._answer(entry, cls.kind, [{"index": 0, "finish_reason": "stop", **choice}], usage=reply.usage)
+        choices = [{"index": 0, "finish_reason": cls._finish(reply), **choice}]
+        return cls._answer(entry, cls.kind, choices, usage=reply.usage)
 
     @classmethod
     def _chunk(cls, entry: Entry, **choice: Any) -> Json:
@@ -229,7 +239,7 @@ class _Completions(_OpenAI):
 
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
-        return [cls._chunk(entry, text="", finish_reason="stop"), *cls._usage(entry, reply)]
+        return [cls._chunk(entry, text="", finish_reason=cls._finish(reply)), *cls._usage(entry, reply)]
 
 
 class _Gemini:
@@ -250,7 +260,8 @@ class _Gemini:
 
     @classmethod
     def whole(cls, entry: Entry, reply: Reply) -> Json:
-        return cls._answer(entry, reply, cls._last(reply) or "".join(reply.cut()), finishReason="STOP")
+        said = cls._last(reply) or "".join(reply.cut()) or (None if reply.finish else "")
+        return cls._answer(entry, reply, said, finishReason=reply.finish or "STOP")
 
     @classmethod
     def opening(cls, _entry: Entry, _reply: Reply) -> list[Json]:
@@ -263,7 +274,7 @@ class _Gemini:
     @classmethod
     def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
         end = None if reply.bare_end else cls._last(reply) or ""
-        return [cls._answer(entry, reply, end, finishReason="STOP")]
+        return [cls._answer(entry, reply, end, finishReason=reply.finish or "STOP")]
 
     @staticmethod
     def _last(reply: Reply) -> Json | None:
@@ -287,7 +298,83 @@ class _Gemini:
         return answer | ({"usageMetadata": tokens} if reply.usage else {})
 
 
-_Protocol = type[_OpenAI] | type[_Gemini]
+class _Responses:
+    """The words of OpenAI's newer protocol (responses), whose `finish` is the reason why a reply is incomplete."""
+
+    newline = "\n"
+    end: str | None = None
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        asked = body.get("input", [])
+        return asked if isinstance(asked, str) else "\n".join(_text(message.get("content")) for message in asked)
+
+    error = staticmethod(_OpenAI.error)
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        return cls._response(entry, reply, [cls._item(reply)] if reply.refusal or reply.call or reply.cut() else [])
+
+    @classmethod
+    def opening(cls, entry: Entry, reply: Reply) -> list[Json]:
+        response = cls._response(entry, reply, [], status="in_progress")
+        events = [{"type": "response.created", "response": response}]
+        if reply.call:
+            item = {**cls._item(reply), "arguments": ""}
+            return [*events, cls._event("response.output_item.added", item=item)]
+        if reply.refusal:
+            return [*events, cls._event("response.refusal.done", content_index=0, refusal=reply.refusal)]
+        return events
+
+    @classmethod
+    def piece(cls, _entry: Entry, reply: Reply, text: str) -> Json:
+        kind = "function_call_arguments" if reply.call else "output_text"
+        return cls._event(f"response.{kind}.delta", content_index=0, delta=text, logprobs=[])
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        response = cls.whole(entry, reply)
+        return [{"type": f"response.{response['status']}", "sequence_number": 9, "response": response}]
+
+    @staticmethod
+    def _event(kind: str, **fields: Any) -> Json:
+        return {"type": kind, "item_id": "msg_1", "output_index": 0, "sequence_number": 1, **fields}
+
+    @staticmethod
+    def _item(reply: Reply) -> Json:
+        text = "".join(reply.cut())
+        if reply.call:
+            return {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": reply.call, "arguments": text}
+        part = {"type": "output_text", "text": text, "annotations": []}
+        if reply.refusal:
+            part = {"type": "refusal", "refusal": reply.refusal}
+        return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+
+    @staticmethod
+    def _response(entry: Entry, reply: Reply, output: list[Json], *, status: str | None = None) -> Json:
+        usage = {
+            "input_tokens": entry.input_tokens,
+            "input_tokens_details": {"cached_tokens": entry.cached_tokens},
+            "output_tokens": entry.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": entry.thinking_tokens},
+            "total_tokens": entry.input_tokens + entry.output_tokens,
+        }
+        return {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "model": entry.request.model,
+            "status": status or ("incomplete" if reply.finish else "completed"),
+            "incomplete_details": {"reason": reply.finish} if reply.finish else None,
+            "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": usage,
+        }
+
+
+_Protocol = type[_OpenAI] | type[_Gemini] | type[_Responses]
 
 
 def _text(content: str | list[Json] | None) -> str:
@@ -295,6 +382,13 @@ def _text(content: str | list[Json] | None) -> str:
     if isinstance(content, list):
         return "\n".join(part["text"] for part in content if "text" in part)
     return content or ""
+
+
+_OPENAI: dict[str, type[_OpenAI | _Responses]] = {
+    "POST /v1/chat/completions": _OpenAI,
+    "POST /v1/completions": _Completions,
+    "POST /v1/responses": _Responses,
+}
 
 
 class _Connection:
@@ -503,8 +597,8 @@ class LoopbackServer:
     async def _respond(self, connection: _Connection, call: str, headers: dict[str, str]) -> None:
         self.calls.append(call)
         body = await connection.read_body(headers)
-        if call in ("POST /v1/chat/completions", "POST /v1/completions"):
-            protocol = _OpenAI if "chat" in call else _Completions
+        if call in _OPENAI:
+            protocol = _OPENAI[call]
             prompt, stream = protocol.prompt(body), bool(body.get("stream"))
             request = Request("openai", body.get("model", ""), prompt, stream, body, headers)
             await self._generate(connection, request, protocol=protocol)

@@ -291,7 +291,9 @@ def _ended(of: Scenario, name: str, finish_reason: str | None, **ends: str) -> S
 ENDINGS = [
     _ended(PLAIN, "an answer that ended by itself", "stop", rag="stop"),
     _ended(PLAIN, "an answer with a word that nobody knows", "xyzzy", rag="xyzzy"),
-    _ended(_answered("", "The crane was ", "repaired in"), "an answer that was cut", "length", rag="length"),
+    _ended(
+        _answered("", "On 4 May ", "the crane was ", "repaired in"), "an answer that was cut", "length", rag="length"
+    ),
     _ended(_answered("", "Mr Lin ", "said: "), "an answer that was filtered", "SAFETY", rag="SAFETY"),
     _ended(_answered("", "Let me look it up."), "words before a tool call", "tool_use", rag="tool_use"),
     _ended(_answered("", "No", "."), "a short answer that ended by itself", "end_turn", rag="end_turn"),
@@ -300,6 +302,12 @@ ENDINGS = [
     _ended(DECLINED, "a second answer that was cut", "max_tokens", rag="stop", long_context="max_tokens"),
     _ended(_declined("", "un", "a", evidence="una"), "a draft that was cut in the refusal", None, rag="length"),
     _ended(_declined("", '"U', evidence="U"), "a draft cut after one letter of the refusal", None, rag="MAX_TOKENS"),
+    _ended(
+        _declined("", "The ", "passages", signal="phrase", evidence="The passages"),
+        "a draft cut where a decline may begin",
+        None,
+        rag="length",
+    ),
     _ended(
         _declined("", "The passages do not ", "mention", signal="phrase"), "a cut decline in words", None, rag="length"
     ),
@@ -391,6 +399,5 @@ _NO_REPLY: list[tuple[Any, ...]] = [
     ("broken off", (), "error"),
 ]
 NO_REPLIES = [NoReply(row[0], step, *row[1:]) for row in _NO_REPLY for step in ("rag", "long_context")] + [
-    NoReply("cut where a decline may begin", "rag", ("The ", "passages"), "length"),
     NoReply("filtered where a decline may begin", "rag", ("No",), "content_filter"),
 ]

@@ -16,6 +16,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.budget import Budget, Price
 from selfroute.usage.counts import Cost, StepUsage, Usage
@@ -40,6 +41,9 @@ class Reply:
         cost: In US dollars, a decimal string; None if it is not known.
         cost_unknown: Why the cost is not known; None if it is.
         seconds: How long the model took.
+        finish_reason: How it ended, in the provider's word, if there is no text since the model was not done.
+        refusal: The text by which the model refused then.
+        calls_tool: Whether it called a tool then.
     """
 
     text: str
@@ -53,16 +57,23 @@ class Reply:
     cost: str | None = None
     cost_unknown: str | None = None
     seconds: float = 0.0
+    finish_reason: str | None = None
+    refusal: str = ""
+    calls_tool: bool = False
 
     @classmethod
-    def of(cls, text: str, counts: StepUsage, model: PricedModel) -> Reply:
+    def of(cls, text: str, counts: StepUsage, model: PricedModel, *, ending: Ending) -> Reply:
         """Make one from a model's reply.
 
         Args:
             text: The text.
             counts: Its tokens, priced.
             model: The model that replied.
+            ending: How it ended.
         """
+        ended = ending.kind != "complete" and not text.strip()
+        how = (ending.reason or ending.kind, ending.refusal, ending.calls_tool) if ended else (None, "", False)
+        finish_reason, refusal, calls_tool = how
         return cls(
             text,
             counts.input_tokens,
@@ -74,7 +85,25 @@ class Reply:
             provider=model.provider,
             cost=counts.cost.as_text(),
             cost_unknown=counts.cost.unknown,
+            finish_reason=finish_reason,
+            refusal=refusal,
+            calls_tool=calls_tool,
         )
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended, as far as that matters: a reply with a text counts as complete."""
+        return Ending(self.finish_reason, self.refusal, self.calls_tool)
+
+    def text_of(self, step: str) -> str:
+        """Return the text.
+
+        Raises:
+            NoReplyError: There is none, since the model was not done.
+        """
+        if self.ending.kind != "complete":
+            raise self.ending.error(step)
+        return self.text
 
     def priced(self, priced_as: PricedModel | None) -> Reply:
         """Return the reply with a price of today, if none was known when it was paid for."""
@@ -111,7 +140,8 @@ class Replies:
 
     With a folder, each is written to `replies.jsonl` before it is used, one to a line. A line that an interrupted run
     left half written is dropped. Threads may share the replies: two that ask the same wait for one reply. A folder
-    serves one run at a time.
+    serves one run at a time. A reply without a text that the model did not mean to give is a failure: it counts as
+    paid, and the next run asks again.
 
     Attributes:
         budget: What the replies cost, and the most that they may cost.
@@ -142,6 +172,8 @@ class Replies:
             _cut_torn_line(self._path)
             for key, step, reply in _kept(self._path):
                 self._add(key, reply, step)
+                if reply.ending.kind != "complete":
+                    del self._replies[key]
         self.kept = len(self._replies)
 
     def __enter__(self) -> Replies:  # noqa: PYI034 (typing.Self is of Python 3.11)
@@ -202,7 +234,7 @@ class Replies:
 def count_kept(folder: Path) -> int:
     """Return how many replies are kept in a folder, without changing it."""
     path = folder / FILE
-    return len({key for key, _, _ in _kept(path)}) if path.exists() else 0
+    return len({key for key, _, one in _kept(path) if one.ending.kind == "complete"}) if path.exists() else 0
 
 
 def _locked(folder: Path) -> Any:

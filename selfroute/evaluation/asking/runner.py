@@ -227,8 +227,9 @@ def _is_hopeless(progress: Sequence[_Progress]) -> bool:
 def scored(task: Task, outcome: TaskOutcome) -> Result:
     """Score an answer by the question's own metric, and by those of Li et al. (2025)."""
     question, answer = task.question, outcome.answer
-    # In SQuAD an empty answer says that there is none.
-    prediction = "" if question.metric.startswith("squad") and not outcome.answerable else answer
+    prediction = answer
+    if not outcome.answerable:  # whatever it says besides; in SQuAD an empty answer says that there is none
+        prediction = "" if question.metric.startswith("squad") else "unanswerable"
     score = METRICS[question.metric](prediction, question.answers)
     exact, set_f1 = _LOOSE.get(question.metric, ("exact_loose", "set_f1"))
     return Result(

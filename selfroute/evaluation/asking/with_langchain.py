@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -90,7 +90,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         text = text_of(given, tally, refusal=settings.refusal) if self.structured else tally.add(given)
         counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
-        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model, ending=tally.ending())
 
     def _as_given(self, reply: Reply) -> Any:
         """Return a reply in the form in which the model gives it."""
@@ -100,8 +100,15 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             total_tokens=reply.input_tokens + reply.output_tokens,
             input_token_details={"cache_read": reply.cached_tokens, "cache_creation": reply.cache_write_tokens},
         )
-        names = {"model_name": reply.model, "model_provider": reply.provider}
-        message = AIMessage(reply.text, response_metadata={key: value for key, value in names.items() if value})
+        about = {
+            "model_name": reply.model,
+            "model_provider": reply.provider,
+            "finish_reason": reply.finish_reason,
+            "refusal": reply.refusal,
+        }
+        message = AIMessage(reply.text, response_metadata={key: value for key, value in about.items() if value})
+        if reply.calls_tool:
+            message.tool_calls = [ToolCall(name="", args={}, id=None)]
         message.usage_metadata = None if reply.estimated else counts
         return {"raw": message, "parsed": None} if self.structured else message
 
@@ -227,8 +234,8 @@ class ChainPipeline:
         )
 
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
-        message = self._kept(step, purpose, used).invoke(ChatPromptValue(messages=[HumanMessage(prompt)]))
-        return str(message.content)
+        self._kept(step, purpose, used).invoke(ChatPromptValue(messages=[HumanMessage(prompt)]))
+        return used[-1].text_of(purpose)
 
     def _closed_book(self, question: Question) -> TaskOutcome:
         used: list[Reply] = []

@@ -89,7 +89,8 @@ class KeptLLM(CustomLLM):
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> ChatResponse:
         """Return the kept reply to messages, or ask for one and keep it."""
         reply = self._reply(list(messages), options)
-        message = ChatMessage(role=MessageRole.ASSISTANT, content=reply.text)
+        calls: dict[str, Any] = {"tool_calls": [{}]} if reply.calls_tool else {}
+        message = ChatMessage(role=MessageRole.ASSISTANT, content=reply.text, additional_kwargs=calls)
         return ChatResponse(message=message, **_counts(reply))
 
     @override
@@ -134,7 +135,7 @@ class KeptLLM(CustomLLM):
             0, 0
         )
         model = tally.model(name_of(self.inner))
-        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model)
+        return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model, ending=tally.ending())
 
 
 def _ask(llm: LLM, prompt: Prompt, options: Mapping[str, Any]) -> Response:
@@ -142,16 +143,19 @@ def _ask(llm: LLM, prompt: Prompt, options: Mapping[str, Any]) -> Response:
 
 
 def _counts(reply: Reply) -> dict[str, Any]:
-    """Return the fields of a response in which `Tally` finds a reply's counts."""
+    """Return the fields of a response in which `Tally` finds a reply's counts and its end."""
+    raw: dict[str, Any] = {"model": reply.model}
+    if reply.finish_reason:
+        raw |= {"finish_reason": reply.finish_reason, "refusal": reply.refusal}
     if reply.estimated:
-        return {"raw": {"model": reply.model}}
+        return {"raw": raw}
     written = reply.cache_write_tokens  # in this form the others do not include them
     usage = {
         "cache_creation_input_tokens": written,
         "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
     }
     counts = {"prompt_tokens": reply.input_tokens - written, "completion_tokens": reply.output_tokens}
-    return {"raw": {"model": reply.model, "usage": usage}, "additional_kwargs": counts}
+    return {"raw": {**raw, "usage": usage}, "additional_kwargs": counts}
 
 
 class _Declines(CustomLLM):
@@ -273,7 +277,8 @@ class EnginePipeline:
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
         llm = self._kept(step, purpose, used)
         asked = host.formatted(llm, PromptTemplate("{text}"), {"text": prompt})
-        return ResponseTally(whole=True).add(_ask(llm, asked, {}))
+        _ask(llm, asked, {})
+        return used[-1].text_of(purpose)
 
     def _closed_book(self, question: Question) -> TaskOutcome:
         used: list[Reply] = []
