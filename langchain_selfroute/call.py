@@ -70,8 +70,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return document.page_content
 
     @override
-    def _trimmed(self, document: Document, text: str) -> Document:
-        return documents.trimmed(document, text)
+    def _trimmed(self, document: Document, text: str, **label: Any) -> Document:
+        return documents.labelled(document, text, **label)
 
     @property
     @override
@@ -79,8 +79,17 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return self.parts.one_model
 
     @override
-    def _window(self) -> int | None:
-        return models.window_of(self.parts.models["long_context"], self.config)
+    def _window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step], self.config)
+
+    @override
+    def _around(self, step: Route) -> str:
+        return models.text_of_prompt(self.parts.prompts[step].format_prompt(**self._words("")))
+
+    @override
+    def _shown(self, passage: Document) -> str:
+        template = self.parts.document_prompt
+        return passage.page_content if template is None else format_document(passage, template)
 
     @override
     def _source(self) -> Any:
@@ -115,8 +124,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
         self.context, step = effect.context, effect.step
         context = self._context_text(effect)
-        words = {**self.inputs, "context": context, "refusal": self.refusal}
-        prompt = self.parts.prompts[step].format_prompt(**words)
+        prompt = self.parts.prompts[step].format_prompt(**self._words(context))
         model = self.parts.models[step]
         schema = 0
         if self.settings.structured:
@@ -124,12 +132,12 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
         return model, prompt, self._child(step, f"selfroute:{step}")
 
+    def _words(self, context: str) -> dict[str, Any]:
+        return {**self.inputs, "context": context, "refusal": self.refusal}
+
     def _context_text(self, effect: Generate) -> str:
-        template = self.parts.document_prompt
-        if template is not None:
-            return "\n\n".join([format_document(document, template) for document in effect.context])
-        texts = [document.page_content for document in effect.context]
-        if effect.step == "rag":
+        texts = [self._shown(document) for document in effect.context]
+        if self.parts.document_prompt is not None or effect.step == "rag":
             return "\n\n".join(texts)
         return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in effect.context])
 

@@ -33,7 +33,7 @@ async def awhole(steps: Steps, more: More) -> Response:
 
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
-    return Response(answer.text, [*answer.context, *more], _metadata(answer, steps, answerable=answer.answerable))
+    return Response(answer.text, [*steps.context, *more], _metadata(answer, steps, answerable=answer.answerable))
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
@@ -41,11 +41,16 @@ def streamed(steps: Steps, more: More) -> StreamingResponse:
     items = stream(steps.flow(), steps)
     decided, first = cast("Decided", next(items)), cast("str", next(items))
     metadata = _first_metadata(decided, first, steps)
-    return StreamingResponse(_text_stream(first, items, steps, metadata), [*steps.context, *more], metadata)
+    sources = [*steps.context, *more]
+    return StreamingResponse(_text_stream(first, items, steps, metadata, sources), sources, metadata)
 
 
 def _text_stream(
-    first: str, items: Generator[Item, None, None], steps: Steps, metadata: dict[str, Any]
+    first: str,
+    items: Generator[Item, None, None],
+    steps: Steps,
+    metadata: dict[str, Any],
+    sources: list[NodeWithScore],
 ) -> Generator[str, None, None]:
     try:
         yield first
@@ -55,6 +60,7 @@ def _text_stream(
     finally:
         items.close()
         metadata["usage"] = steps.account.usage.as_dict()
+        sources[: len(steps.context)] = steps.context  # their labels, if the provider has cut them
 
 
 def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
@@ -80,6 +86,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
             await items.aclose()
             if "route" in metadata:
                 metadata["usage"] = steps.account.usage.as_dict()
+                sources[: len(steps.context)] = steps.context
 
     return ClosingStreamingResponse(pieces(), sources, metadata)
 

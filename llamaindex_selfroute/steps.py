@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
@@ -62,8 +61,8 @@ class Steps(BaseSteps[NodeWithScore]):
         return (document.node if isinstance(document, NodeWithScore) else document).get_content()
 
     @override
-    def _trimmed(self, document: NodeWithScore, text: str) -> NodeWithScore:
-        return documents.trimmed(document, text)
+    def _trimmed(self, document: NodeWithScore, text: str, **label: Any) -> NodeWithScore:
+        return documents.trimmed(document, text, **label)
 
     @property
     @override
@@ -71,10 +70,16 @@ class Steps(BaseSteps[NodeWithScore]):
         return self.parts.one_model
 
     @override
-    def _window(self) -> int | None:
-        window = self.parts.models["long_context"].metadata.context_window
-        # A model that does not know its window has LlamaIndex's default, or -1.
-        return None if window == DEFAULT_CONTEXT_WINDOW or window <= 0 else window
+    def _window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step])
+
+    @override
+    def _around(self, step: Route) -> str:
+        return convert.text_of(self._filled_in(step, ""))
+
+    @override
+    def _shown(self, passage: NodeWithScore) -> str:
+        return convert.context_of([passage], self.parts.document_prompt, whole=False)
 
     @override
     def _source(self) -> Any:
@@ -112,19 +117,19 @@ class Steps(BaseSteps[NodeWithScore]):
         self.decided(effect)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
-        """Read the documents and fit them to the window."""
-        if effect.too_long is None:
+        """Read the documents and fit them to the window; or fit the passages."""
+        if effect.anew:
             self.read = documents.read(self.parts.documents, self.passages, self.query)
         return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """Do as `read_documents` does, asynchronously."""
-        if effect.too_long is None:
+        if effect.anew:
             self.read = await documents.aread(self.parts.documents, self.passages, self.query)
-            if self._fits():
-                return self._fit(effect)
+        if self._fits(effect):
+            return self._fit(effect, fits=True)
         # Counting and trimming a long text may block the event loop.
-        return await documents.in_thread(self._fit, effect)
+        return await documents.in_thread(partial(self._fit, effect, fits=False))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model, as far as its package allows."""
@@ -165,8 +170,11 @@ class Steps(BaseSteps[NodeWithScore]):
         self.context, step = effect.context, effect.step
         llm, whole = self.parts.models[step], step == "long_context"
         context = convert.context_of(effect.context, self.parts.document_prompt, whole=whole)
-        words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
-        prompt = host.formatted(llm, self.parts.prompts[step], words)
+        prompt = self._filled_in(step, context)
         schema = structured.schema_length() if self.settings.structured else 0
         self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=len(context))
         return llm, prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
+
+    def _filled_in(self, step: Route, context: str) -> Prompt:
+        words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
+        return host.formatted(self.parts.models[step], self.parts.prompts[step], words)

@@ -13,7 +13,8 @@ from selfroute.evaluation.asking.chunks import chunks
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
 from selfroute.evaluation.table import Cell, Table
-from selfroute.usage.counts import Cost, StepUsage, count_tokens
+from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.tokens import count_tokens
 
 StepPrice = Callable[[StepUsage], Cost]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from selfroute.demo.sentences import Embed, SentencePicker, take_apart
-from selfroute.usage.counts import count_tokens
+from selfroute.usage.tokens import count_tokens
 
 NAME = "extractive-reader"
 REFUSAL = "unanswerable"

@@ -247,7 +247,7 @@ class EnginePipeline:
         synthesizer._long_context_llm = self._kept("long_context", "long_context", used["long_context"])  # noqa: SLF001
         synthesizer._streaming = False  # noqa: SLF001
         # A shared one would make estimates depend on earlier questions.
-        synthesizer.estimate = LongContextEstimate()
+        synthesizer.estimate = LongContextEstimate(calibrates=False)
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":
             synthesizer.documents, synthesizer._source = _no_documents, None  # noqa: SLF001
