@@ -105,7 +105,7 @@ def test_passages_are_taken_whole_and_nearest_first(sizes: list[int], budget: in
     assert len(taken) == len(sizes) or sum(taken) + sizes[len(taken)] > budget
 
 
-@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 10**6))
+@given(st.integers(1_000, 10**6), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_longer_question_or_history_leaves_less_room_but_some(window: int, around: int, more: int) -> None:
     rooms = [room_in(window), room_in(window, around=around), room_in(window, around=around + more)]
     assert rooms == sorted(rooms, reverse=True)

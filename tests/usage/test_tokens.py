@@ -22,16 +22,16 @@ TEXTS: dict[str, tuple[str, int, int]] = {
     "English": (PROSE, 46, 46),
     "German": (
         (
-            "Der Ausschuss beschloss im April, den Kran zu reparieren. Den Vorsitz führte Frau Okafor, das Protokoll Herr "
-            "Lin. Der Umschlag des Hafens stieg im vergangenen Jahr um zwölf Prozent."
+            "Der Ausschuss beschloss im April, den Kran zu reparieren. Den Vorsitz führte Frau Okafor, das Protokoll "
+            "Herr Lin. Der Umschlag des Hafens stieg im vergangenen Jahr um zwölf Prozent."
         ),
         46,
         57,
     ),
     "Polish": (
         (
-            "Komitet postanowił w kwietniu naprawić dźwig i zatwierdził budżet. Posiedzeniu przewodniczyła pani Okafor, "
-            "a protokół sporządził pan Lin."
+            "Komitet postanowił w kwietniu naprawić dźwig i zatwierdził budżet. Posiedzeniu przewodniczyła pani "
+            "Okafor, a protokół sporządził pan Lin."
         ),
         49,
         55,
