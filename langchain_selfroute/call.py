@@ -79,8 +79,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return document.page_content
 
     @override
-    def _trimmed(self, document: Document, text: str) -> Document:
-        return documents.trimmed(document, text)
+    def _trimmed(self, document: Document, text: str, **label: Any) -> Document:
+        return documents.labelled(document, text, **label)
 
     @property
     @override
@@ -88,8 +88,20 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return self.parts.one_model
 
     @override
-    def _window(self) -> int | None:
-        return models.window_of(self.parts.models["long_context"], self.config)
+    def _window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step], self.config)
+
+    @override
+    def _around(self, step: Route) -> str:
+        prompt = self.parts.prompts[step]
+        if not isinstance(prompt, BasePromptTemplate):
+            return str(self.inputs)  # a runnable is called once for each step
+        return models.text_of_prompt(prompt.format_prompt(**self._words("")))
+
+    @override
+    def _shown(self, passage: Document) -> str:
+        template = self.parts.document_prompt
+        return passage.page_content if template is None else format_document(_shown(passage), template)
 
     @override
     def _source(self) -> Any:
@@ -117,9 +129,10 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _query(self, effect: Retrieve) -> Any:
         return effect.question if takes_string(self.parts.retriever) else self.inputs
 
-    def _retrieved(self, found: Any) -> Sequence[Document]:
+    def _retrieved(self, found: Any) -> ReadDocuments:
+        """Keep the passages; return the effect of fitting them."""
         self.passages = documents.documents_of(found, "retriever")
-        return self.passages
+        return ReadDocuments(self.passages, step="rag")
 
     def _prompt(self, effect: Generate) -> Asked:
         template, words, config = self._to_format(effect)
@@ -131,7 +144,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     def _to_format(self, effect: Generate) -> tuple[Runnable[Any, Any], dict[str, Any], RunnableConfig]:
         self.context = effect.context
-        words = {**self.inputs, "context": self._context_text(effect), "refusal": self.refusal}
+        words = self._words(self._context_text(effect))
         prompt = self.parts.prompts[effect.step]
         template = isinstance(prompt, BasePromptTemplate)  # has no run of its own
         return prompt, words, self.config if template else self._child(f"{effect.step}_prompt")
@@ -156,12 +169,12 @@ class Call(BaseSteps[Document], Generic[Manager]):
         raised, heard = effect.too_long, self._heard.error
         return replace(effect, too_long=heard) if raised and heard and not is_too_long(raised) else effect
 
+    def _words(self, context: str) -> dict[str, Any]:
+        return {**self.inputs, "context": context, "refusal": self.refusal}
+
     def _context_text(self, effect: Generate) -> str:
-        template = self.parts.document_prompt
-        if template is not None:
-            return "\n\n".join([format_document(_shown(document), template) for document in effect.context])
-        texts = [document.page_content for document in effect.context]
-        if effect.step == "rag":
+        texts = [self._shown(document) for document in effect.context]
+        if self.parts.document_prompt is not None or effect.step == "rag":
             return "\n\n".join(texts)
         return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in effect.context])
 

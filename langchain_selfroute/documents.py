@@ -86,10 +86,10 @@ def documents_of(found: Any, what: str) -> list[Document]:
     return items_of(found, Document, what=f"{what} must return a list of Documents")
 
 
-def trimmed(document: Document, text: str) -> Document:
-    """Return a copy of a document with less text, marked as trimmed in `metadata["selfroute"]`."""
-    label = {**original_label(), **label_of(document), "trimmed": True}
-    return Document(page_content=text, metadata={**document.metadata, "selfroute": label}, id=document.id)
+def labelled(document: Document, text: str, **label: Any) -> Document:
+    """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
+    how = {**original_label(), **label_of(document), **label}
+    return Document(page_content=text, metadata={**document.metadata, "selfroute": how}, id=document.id)
 
 
 def label_of(document: Document) -> Mapping[str, Any]:

@@ -162,16 +162,21 @@ def name_of(
 
 
 def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> int | None:
-    """Return a model's window in tokens, as its `profile` states it; None if it does not."""
+    """Return a model's window in tokens: Ollama's `num_ctx` or what its `profile` states; None if it says nothing."""
+    options: Any = None
     while isinstance(model, RunnableBindingBase):  # not every binding passes it on
+        options = options or model.kwargs.get("options")
         model, config = model.bound, config_within(model, config)
     model = chosen_model(model, config) or model
     try:
-        profile = getattr(model, "profile", None)
+        own, profile = getattr(model, "num_ctx", None), getattr(model, "profile", None)
     except Exception:  # noqa: BLE001 - a model that is chosen in the call has no attributes before
         return None
-    window = profile.get("max_input_tokens") if isinstance(profile, dict) else None
-    return window if isinstance(window, int) else None
+    for known, name in ((options, "num_ctx"), ({"num_ctx": own}, "num_ctx"), (profile, "max_input_tokens")):
+        window = known.get(name) if isinstance(known, dict) else None
+        if isinstance(window, int) and window > 0:
+            return window
+    return None
 
 
 def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:

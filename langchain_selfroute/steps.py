@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -29,7 +30,8 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Call the retriever, in a child run."""
-        return self._retrieved(self.parts.retriever.invoke(self._query(effect), self._child("retrieve")))
+        found = self.parts.retriever.invoke(self._query(effect), self._child("retrieve"))
+        return self._fit(self._retrieved(found))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model."""
@@ -48,11 +50,13 @@ class Steps(Call[CallbackManagerForChainRun]):
                 yield self._tallied(model.invoke(prompt, config, **self.kwargs), tally)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Read the documents and fit them to the window, in a run that records no text."""
+        """Read the documents and fit them to the window, in a run that records no text; or fit the passages."""
         effect = self._named(effect)
+        if effect.step == "rag":
+            return self._fit(effect)
         run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
-            if effect.too_long is None:
+            if effect.anew:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = documents.read(self._source(), self._given(), config)
             context = self._fit(effect)
@@ -76,7 +80,8 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Do as `Steps.retrieve` does, asynchronously."""
-        return self._retrieved(await self.parts.retriever.ainvoke(self._query(effect), self._child("retrieve")))
+        found = await self.parts.retriever.ainvoke(self._query(effect), self._child("retrieve"))
+        return await self._afit(self._retrieved(found))
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `Steps.generate` does, asynchronously."""
@@ -102,20 +107,25 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Do as `Steps.read_documents` does, asynchronously."""
         effect = self._named(effect)
+        if effect.step == "rag":
+            return await self._afit(effect)
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
-            if effect.too_long is None:
+            if effect.anew:
                 config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
                 self.read = await documents.aread(self._source(), self._given(), config)
-            if effect.too_long is None and self._fits():
-                context = self._fit(effect)
-            else:  # counting and trimming a long text may block the event loop
-                context = await run_in_executor(None, self._fit, effect)
+            context = await self._afit(effect)
         except BaseException as error:
             await run.on_chain_error(error)
             raise
         await run.on_chain_end(self._summary())
         return context
+
+    async def _afit(self, effect: ReadDocuments) -> Sequence[Document]:
+        if self._fits(effect):
+            return self._fit(effect, fits=True)
+        # Counting and trimming a long text may block the event loop.
+        return await run_in_executor(None, partial(self._fit, effect, fits=False))
 
     async def adecided(self, effect: Decided) -> None:
         """Do as `Steps.decided` does, asynchronously."""

@@ -133,8 +133,8 @@ def is_trimmed(item: NodeWithScore) -> bool:
     return isinstance(label, Mapping) and bool(label.get("trimmed"))
 
 
-def trimmed(item: NodeWithScore, text: str) -> NodeWithScore:
-    """Return a copy of a document with less text, marked as trimmed in `metadata["selfroute"]`."""
-    copy = labelled(item, trimmed=True)
+def trimmed(item: NodeWithScore, text: str, **label: Any) -> NodeWithScore:
+    """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
+    copy = labelled(item, **label)
     copy.node.set_content(text)
     return copy

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
+from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
 from typing_extensions import override
 
@@ -135,6 +136,14 @@ def name_of(llm: LLM) -> PricedModel:
     except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
         name = getattr(llm, "model", None)
     return PricedModel.from_reported(name, _package(type(llm)), getattr(llm, "api_base", None))
+
+
+def window_of(llm: LLM) -> int | None:
+    """Return a model's window in tokens; None if it does not know it, and has LlamaIndex's default, or -1."""
+    ollama = _package(type(llm)) == "ollama"  # it sends its window to the server, even the default one
+    options = getattr(llm, "additional_kwargs", None) if ollama else None
+    window = (options or {}).get("num_ctx") or llm.metadata.context_window
+    return None if window <= 0 or (window == DEFAULT_CONTEXT_WINDOW and not ollama) else window
 
 
 @cache

@@ -34,19 +34,23 @@ async def awhole(steps: Steps, more: More) -> Response:
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
     metadata = {**_metadata(answer, steps), **_outcome(answer)}
-    return Response(answer.text, [*answer.context, *more], metadata)
+    return Response(answer.text, [*steps.context, *more], metadata)
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
     """Return a stream of the answer. Its first text, and so its route and sources, are known when this returns."""
     items = stream(steps.flow(), steps)
     decided, first = cast("Decided", next(items)), cast("str", next(items))
-    metadata = _metadata(decided, steps)
-    return StreamingResponse(_text_stream(first, items, steps, metadata), [*steps.context, *more], metadata)
+    metadata, sources = _metadata(decided, steps), [*steps.context, *more]
+    return StreamingResponse(_text_stream(first, items, steps, metadata, sources), sources, metadata)
 
 
 def _text_stream(
-    first: str, items: Generator[Item, None, None], steps: Steps, metadata: dict[str, Any]
+    first: str,
+    items: Generator[Item, None, None],
+    steps: Steps,
+    metadata: dict[str, Any],
+    sources: list[NodeWithScore],
 ) -> Generator[str, None, None]:
     try:
         yield first
@@ -58,6 +62,7 @@ def _text_stream(
     finally:
         items.close()
         metadata["usage"] = steps.account.usage.as_dict()
+        sources[: len(steps.context)] = steps.context  # their labels, if the provider has cut them
 
 
 def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
@@ -85,6 +90,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
             await items.aclose()
             if "route" in metadata:
                 metadata["usage"] = steps.account.usage.as_dict()
+                sources[: len(steps.context)] = steps.context
 
     return ClosingStreamingResponse(pieces(), sources, metadata)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, host, models, structured
@@ -63,15 +61,12 @@ class Steps(BaseSteps[NodeWithScore]):
         return (document.node if isinstance(document, NodeWithScore) else document).get_content()
 
     @override
-    def _fit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
-        texts = [
-            TextNode(text=convert.retrieved_text(item.node)) for item in effect.passages
-        ]  # to be found in documents
-        return super()._fit(replace(effect, passages=texts))
+    def _retrieved_text(self, passage: NodeWithScore) -> str:
+        return convert.retrieved_text(passage.node)
 
     @override
-    def _trimmed(self, document: NodeWithScore, text: str) -> NodeWithScore:
-        return documents.trimmed(document, text)
+    def _trimmed(self, document: NodeWithScore, text: str, **label: Any) -> NodeWithScore:
+        return documents.trimmed(document, text, **label)
 
     @property
     @override
@@ -79,10 +74,16 @@ class Steps(BaseSteps[NodeWithScore]):
         return self.parts.one_model
 
     @override
-    def _window(self) -> int | None:
-        window = self.parts.models["long_context"].metadata.context_window
-        # A model that does not know its window has LlamaIndex's default, or -1.
-        return None if window == DEFAULT_CONTEXT_WINDOW or window <= 0 else window
+    def _window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step])
+
+    @override
+    def _around(self, step: Route) -> str:
+        return convert.text_of(self._filled_in(step, ""))
+
+    @override
+    def _shown(self, passage: NodeWithScore) -> str:
+        return convert.context_of([passage], self.parts.document_prompt, whole=False)
 
     @override
     def _source(self) -> Any:
@@ -101,12 +102,12 @@ class Steps(BaseSteps[NodeWithScore]):
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
-        """Return the nodes that were retrieved already."""
-        return self.passages
+        """Return those of the nodes that were retrieved already which fit the window."""
+        return self._fit(ReadDocuments(self.passages, step="rag"))
 
-    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
+    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
         """Do as `retrieve` does, asynchronously."""
-        return self.retrieve(effect)
+        return await self._afit(ReadDocuments(self.passages, step="rag"))
 
     def decided(self, effect: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
@@ -120,19 +121,22 @@ class Steps(BaseSteps[NodeWithScore]):
         self.decided(effect)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
-        """Read the documents and fit them to the window."""
-        if effect.too_long is None:
+        """Read the documents and fit them to the window; or fit the passages."""
+        if effect.anew:
             self.read = documents.read(self.parts.documents, self.passages, self.query)
         return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """Do as `read_documents` does, asynchronously."""
-        if effect.too_long is None:
+        if effect.anew:
             self.read = await documents.aread(self.parts.documents, self.passages, self.query)
-            if self._fits():
-                return self._fit(effect)
+        return await self._afit(effect)
+
+    async def _afit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
+        if self._fits(effect):
+            return self._fit(effect, fits=True)
         # Counting and trimming a long text may block the event loop.
-        return await documents.in_thread(self._fit, effect)
+        return await documents.in_thread(partial(self._fit, effect, fits=False))
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model, as far as its package allows."""
@@ -173,8 +177,11 @@ class Steps(BaseSteps[NodeWithScore]):
         self.context, step = effect.context, effect.step
         llm, whole = self.parts.models[step], step == "long_context"
         context = convert.context_of(effect.context, self.parts.document_prompt, whole=whole)
-        words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
-        prompt = host.formatted(llm, self.parts.prompts[step], words)
+        prompt = self._filled_in(step, context)
         schema = structured.schema_length() if self.settings.structured else 0
         self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=len(context))
         return llm, prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
+
+    def _filled_in(self, step: Route, context: str) -> Prompt:
+        words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
+        return host.formatted(self.parts.models[step], self.parts.prompts[step], words)

@@ -51,7 +51,7 @@ class Steps(_Common, Protocol):
         """Return the passages, best first."""
 
     def read_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
-        """Return the documents behind the passages, as far as they fit."""
+        """Return what a step answers from, as far as it fits: the passages, or the documents behind them."""
 
     def generate(self, effect: Generate, /) -> Generator[str, None, None]:
         """Yield the reply's text in pieces; closing it stops the model."""
@@ -105,7 +105,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
 
     Raises:
         NoReplyError: A step ended without a reply that could be judged.
-        Exception: Any error of a step, except the first one about a prompt that was too long: then less is read.
+        Exception: Any error of a step, except those about a prompt that was too long: then less is read.
     """
     effect = advance(flow.send, None)
     pieces: Generator[str, None, None] | None = None
@@ -235,7 +235,7 @@ async def _aperform(effect: Retrieve | ReadDocuments | Decided, steps: AsyncStep
 def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:
     if isinstance(error, NoReplyError):  # that reply was paid for
         return False
-    return isinstance(effect, Generate) and effect.step == "long_context" and steps.is_too_long(error)
+    return isinstance(effect, Generate) and steps.is_too_long(error)
 
 
 def run(flow: Flow, steps: Steps) -> Answer:

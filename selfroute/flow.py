@@ -14,26 +14,34 @@ from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.verdict import NO_PASSAGES, Verdict
 
 Route = Literal["rag", "long_context"]
+MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
-    """Find the passages for a question. Result: the passages as a sequence, best first; it may be empty."""
+    """Find the passages for a question. Result: those that fit the window, best first; there may be none."""
 
     question: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    """Read the documents behind the passages. Result: the documents as a sequence; it may be empty.
+    """Read what a step answers from, as far as it fits. Result: that as a sequence, best first; it may be empty.
 
     Attributes:
         passages: The retrieved passages.
         too_long: The provider's error if it refused the last prompt as too long; then read less.
+        step: The step. The first one reads the passages themselves, fewer of them if they were too long.
     """
 
     passages: Sequence[Any]
     too_long: Exception | None = None
+    step: Route = "long_context"
+
+    @property
+    def anew(self) -> bool:
+        """Whether documents have to be read; else what is at hand is fitted."""
+        return self.step == "long_context" and self.too_long is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +126,33 @@ def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Eff
     passages: Sequence[Any] = yield Retrieve(question)
     decision = NO_PASSAGES
     if passages:
-        draft: Reply = yield Generate("rag", passages)
+        draft, read = yield from _ask("rag", passages, passages)
         decision = draft.verdict
         if not decision:
             yield Decided("rag", decision)
-            return Answer(draft.text, "rag", True, decision, passages, passages)
+            return Answer(draft.text, "rag", True, decision, passages, read)
     yield Decided("long_context", decision)
     documents: Sequence[Any] = yield ReadDocuments(passages)
     if not documents:
         return Answer(refusal, "long_context", False, decision, passages, documents)
-    try:
-        final: Reply = yield Generate("long_context", documents)
-    except Exception as too_long:  # the drivers throw in no other error
-        documents = yield ReadDocuments(passages, too_long)
-        if not documents:
-            raise
-        final = yield Generate("long_context", documents)
+    final, documents = yield from _ask("long_context", passages, documents)
     return Answer(final.text or refusal, "long_context", not final.verdict, decision, passages, documents)
+
+
+def _ask(
+    step: Route, passages: Sequence[Any], context: Sequence[Any]
+) -> Generator[Effect, Any, tuple[Reply, Sequence[Any]]]:
+    """Ask the model of a step, with less to read each time that it refuses the prompt as too long.
+
+    Returns:
+        The reply, and what the model read.
+    """
+    retries = MOST_RETRIES
+    while True:
+        try:
+            return (yield Generate(step, context)), context
+        except Exception as too_long:  # noqa: PERF203 - the drivers throw in no other error
+            less: Sequence[Any] = (yield ReadDocuments(passages, too_long, step)) if retries else ()
+            if not less:
+                raise
+            context, retries = less, retries - 1

@@ -1,4 +1,4 @@
-"""Do what every adapter does around the effects: fit documents, read less, price calls, complete the usage.
+"""Do what every adapter does around the effects: price calls, complete the usage; `Fitting` fits the documents.
 
 The steps of an adapter are a subclass of `BaseSteps`, which knows how its framework retrieves, calls models and reads
 documents. Everything else is here, once for all frameworks.
@@ -6,21 +6,21 @@ documents. Everything else is here, once for all frameworks.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import is_
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from selfroute.answerability.ending import DONE, Ending
-from selfroute.documents.overflow import is_too_long, read_less
+from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.documents.window import fit_documents
 from selfroute.drivers import Flow
 from selfroute.errors import ReplyError
-from selfroute.flow import Answer, Decided, ReadDocuments, Route, self_route
+from selfroute.fitting import Fitting
+from selfroute.flow import Answer, Decided, Route, self_route
 from selfroute.settings import Settings
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
@@ -31,15 +31,15 @@ from selfroute.usage.tally import Tally
 Document = TypeVar("Document")
 
 
-class BaseSteps(ABC, Generic[Document]):
+class BaseSteps(Fitting[Document]):
     """Performs the effects of one question: the part that does not depend on the framework.
 
     Attributes:
         settings: The options of the chain or engine.
         refusal: The word that declines.
         account: What the question takes.
-        read: The whole documents, before they were fitted to the window.
-        context: The documents as they were fitted to the window.
+        read: As in `Fitting`.
+        context: As in `Fitting`.
     """
 
     def __init__(
@@ -58,10 +58,9 @@ class BaseSteps(ABC, Generic[Document]):
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
         """
-        self.settings, self.refusal = settings, settings.refusal
+        super().__init__(settings, calibration=estimate.calibration)
+        self.refusal = settings.refusal
         self.account = Account(record, retrieves=retrieves)
-        self.read: Sequence[Document] = ()
-        self.context: Sequence[Document] = ()
         self._estimate = estimate
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
@@ -80,22 +79,6 @@ class BaseSteps(ABC, Generic[Document]):
     @abstractmethod
     def _source(self) -> Any:
         """Return the source of the documents: `ScopedDocuments`, a list, or a callable."""
-
-    @abstractmethod
-    def _text_of(self, document: Document) -> str:
-        """Return a document's text."""
-
-    @abstractmethod
-    def _trimmed(self, document: Document, text: str) -> Document:
-        """Return a copy of a document with less text, marked as trimmed."""
-
-    def _window(self) -> int | None:
-        """Return the window of the second step's model in tokens, None if it does not say."""
-        return None
-
-    def _model_name(self, step: Route) -> PricedModel:  # noqa: ARG002
-        """Return what the model of a step is called where it is paid for, as far as it says so."""
-        return PricedModel()
 
     def _log_missing_usage(self, step: Route) -> None:
         """Log how to make the model of a step report its token counts, if it can."""
@@ -119,7 +102,7 @@ class BaseSteps(ABC, Generic[Document]):
             return
         lengths, model = self._lengths(answer.passages), self._priced("long_context")
         if answer.route == "rag":
-            window = Window(self._budget(), roughly=self.settings.token_counter is None)
+            window = Window(self.settings.document_budget(self._window("long_context")))
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
             self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)
@@ -167,7 +150,9 @@ class BaseSteps(ABC, Generic[Document]):
             return
         self._answered_by = self._priced(step, tally)
         self.account.add_call(step, counts, self._answered_by)
-        if counts.estimated and tally.whole and not tally.left:
+        if not counts.estimated:
+            self._compare(step, prompt, counted=counts.input_tokens)
+        elif tally.whole and not tally.left:
             self._log_missing_usage(step)
 
     def _priced(self, step: Route, tally: Tally | None = None) -> PricedModel:
@@ -195,35 +180,6 @@ class BaseSteps(ABC, Generic[Document]):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
-
-    def _budget(self) -> int | None:
-        """Return how many tokens of documents the second step may be given; None for no limit."""
-        return self.settings.document_budget(self._window())
-
-    def _fits(self) -> bool:
-        """Return whether the documents certainly fit untrimmed; False if tokens would have to be counted."""
-        budget = self._budget()
-        if budget is None:
-            return True
-        rough = self.settings.token_counter is None
-        return rough and sum(len(self._text_of(document)) for document in self.read) < 4 * budget
-
-    def _fit(self, effect: ReadDocuments) -> Sequence[Document]:
-        """Fit the documents to the window, or to less if the model refused them; the result becomes the context."""
-        count = self.settings.count_tokens
-        if effect.too_long is None:
-            budget = self._budget()
-        else:
-            budget = read_less(effect.too_long, sent=sum(count(self._text_of(document)) for document in self.context))
-        self.context = fit_documents(
-            self.read,
-            passages=[self._text_of(passage) for passage in effect.passages],
-            budget=budget,
-            count=count,
-            text_of=self._text_of,
-            trimmed=self._trimmed,
-        )
-        return self.context
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:

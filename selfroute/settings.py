@@ -13,8 +13,8 @@ from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.prompts import refusal_of
-from selfroute.usage.counts import count_tokens
 from selfroute.usage.prices import PricedModel, declared_models
+from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
 
@@ -28,7 +28,7 @@ class Settings:
         answerability: How the model reports whether it can answer: `"text"` or `"structured"`.
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
-        token_counter: Counts the tokens of a text; None to estimate a quarter of its characters.
+        token_counter: Counts the tokens of a text; None to estimate them.
         measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
             known: because they were given as a list, or were read before. `"background"` also counts stored documents
             in a background thread, each once. `False` measures nothing.
@@ -65,7 +65,7 @@ class Settings:
         return self.token_counter(text) if self.token_counter else count_tokens(text)
 
     def document_budget(self, window: int | None) -> int | None:
-        """Return how many tokens of documents the second step may be given; None for no limit.
+        """Return how many tokens of documents the second step may be given after a short question; None for no limit.
 
         Args:
             window: The window of its model in tokens; None if the model does not report it.

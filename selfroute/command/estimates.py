@@ -13,14 +13,15 @@ from selfroute.evaluation.asking.chunks import chunks
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
 from selfroute.evaluation.table import Cell, Table
-from selfroute.usage.counts import Cost, StepUsage, count_tokens
+from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.tokens import count_tokens
 
 StepPrice = Callable[[StepUsage], Cost]
 
 
 @dataclass(frozen=True, slots=True)
 class PromptLengths:
-    """The lengths of the prompts for a question, in tokens: a quarter of the characters.
+    """The lengths of the prompts for a question, in estimated tokens.
 
     Attributes:
         drafts: The prompts of the first step, for each k.
@@ -119,7 +120,7 @@ def _dollars(cost: Cost) -> float | None:
 
 
 def _notes(*, maybe: bool, explain: bool, kept: int, unknown: str | None) -> Iterable[str]:
-    yield f"Tokens are a quarter of the characters, and each reply is assumed to have {OUTPUT_TOKENS}."
+    yield f"Tokens are estimated from the texts, and each reply is assumed to have {OUTPUT_TOKENS}."
     if maybe:
         yield "Long contexts are counted for every question; they are read only where the model declines."
     if explain:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+_INSTRUCTION = 250  # tokens of a prompt with a short question, without passages or documents
 Count = Callable[[str], int]
 Document = TypeVar("Document")
 
@@ -18,11 +19,13 @@ class Part:
         index: The document's index in the list.
         text: The whole text, or the part around the passages.
         trimmed: Whether it is only a part.
+        start: Where the part begins in the document.
     """
 
     index: int
     text: str
     trimmed: bool
+    start: int = 0
 
 
 def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, count: Count) -> list[Part]:
@@ -44,8 +47,8 @@ def fit(texts: Sequence[str], *, passages: Sequence[str], budget: int | None, co
     for index, text in enumerate(texts):
         size = count(text)
         if size > room:
-            part = trim(text, passages=passages, budget=room, count=count)
-            return [*parts, Part(index, part, True)] if part else parts
+            start, end = _trimmed(text, passages=passages, budget=room, count=count)
+            return [*parts, Part(index, text[start:end], True, start)] if end > start else parts
         parts.append(Part(index, text, False))
         room -= size
     return parts
@@ -58,7 +61,7 @@ def fit_documents(  # noqa: PLR0913 - what `fit` takes, and how to read and cut 
     budget: int | None,
     count: Count,
     text_of: Callable[[Document], str],
-    trimmed: Callable[[Document, str], Document],
+    trimmed: Callable[..., Document],
 ) -> list[Document]:
     """Take a framework's documents, best first, until the budget is full; trim the one that does not fit.
 
@@ -68,7 +71,8 @@ def fit_documents(  # noqa: PLR0913 - what `fit` takes, and how to read and cut 
         budget: The limit for all documents together, in tokens; None for no limit.
         count: Counts the tokens of a text.
         text_of: Returns a document's text.
-        trimmed: Returns a copy of a document with less text, marked as trimmed.
+        trimmed: Returns a copy of a document with less text. It is called with the document, the text, and what to say
+            of it as keywords: `trimmed=True` and `read=[start, end]`, the stretch of the document that the text is.
 
     Returns:
         The documents that fit; empty if there is no text at all.
@@ -76,16 +80,42 @@ def fit_documents(  # noqa: PLR0913 - what `fit` takes, and how to read and cut 
     parts = fit([text_of(document) for document in documents], passages=passages, budget=budget, count=count)
     if not any(part.text and not part.text.isspace() for part in parts):
         return []
-    return [trimmed(documents[part.index], part.text) if part.trimmed else documents[part.index] for part in parts]
+    return [
+        trimmed(documents[part.index], part.text, trimmed=True, read=[part.start, part.start + len(part.text)])
+        if part.trimmed
+        else documents[part.index]
+        for part in parts
+    ]
 
 
-def room_in(window: int) -> int:
-    """Return the token budget for documents, given the window that a model advertises, in tokens.
+def fit_passages(passages: Sequence[Document], *, budget: int, size: Callable[[Document], int]) -> Sequence[Document]:
+    """Take a framework's passages, best first, until the budget is full; none is trimmed.
+
+    Args:
+        passages: The passages, best first.
+        budget: The limit for all passages together, in tokens.
+        size: Returns the tokens of a passage as the model reads it.
+    """
+    for number, passage in enumerate(passages):
+        budget -= size(passage)
+        if budget < 0:
+            return passages[:number]
+    return passages
+
+
+def room_in(window: int, *, around: int = 0) -> int:
+    """Return the token budget for passages or documents, given the window that a model advertises, in tokens.
 
     A tenth is reserved because token counts are estimates, and 1,000 tokens for the instruction, the question and the
-    answer; at least half of the window remains.
+    answer; at least half of the window remains. A long question or history takes its place from that, down to a tenth
+    of the window.
+
+    Args:
+        window: The window.
+        around: The tokens of the prompt without passages or documents.
     """
-    return max(window * 9 // 10 - 1_000, window // 2)
+    room = max(window * 9 // 10 - 1_000, window // 2) - max(around - _INSTRUCTION, 0)
+    return max(room, window // 10)
 
 
 def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:
@@ -101,17 +131,23 @@ def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> st
         The stretch that contains the best passage and as many of the others as fit, cut at white space; the whole
         text if it fits; empty if there is no room for anything.
     """
+    return text[slice(*_trimmed(text, passages=passages, budget=budget, count=count))]
+
+
+def _trimmed(text: str, *, passages: Sequence[str], budget: int, count: Count) -> tuple[int, int]:
+    """Return the start and the end of what `trim` returns."""
     hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
-    best = text[slice(*hits[0])]
-    least = best if count(best) <= budget else ""
-    part, length, size = text, len(text), count(text)
+    low, high = hits[0]
+    least = (low, min(high, len(text))) if count(text[low:high]) <= budget else (low, low)
+    start, end, size = 0, len(text), count(text)
+    length = end
     while size > budget:  # tokens per character vary within a text, so count again after each cut
         length = min(length * budget // size, length - 1)
-        if length <= len(least):
+        if length <= least[1] - least[0]:
             return least
-        part = _stretch(text, hits, length)
-        size = count(part)
-    return part
+        start, end = _stretch(text, hits, length)
+        size = count(text[start:end])
+    return start, end
 
 
 def _find(passage: str, text: str) -> int:
@@ -122,7 +158,7 @@ def _find(passage: str, text: str) -> int:
     return at if at >= 0 else text.find(passage[:60])
 
 
-def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> str:
+def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:
     low, high = hits[0][0], min(hits[0][1], hits[0][0] + length)
     for start, end in hits[1:]:
         if max(high, end) - min(low, start) <= length:
@@ -133,4 +169,6 @@ def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> str:
         start = next((i for i in range(start, min(start + 40, low)) if text[i].isspace()), start)
     if end < len(text) and not text[end].isspace():
         end = next((i for i in range(end, max(end - 40, high), -1) if text[i - 1].isspace()), end)
-    return text[start:end].strip()
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    return start, start + len(part.strip())

@@ -10,14 +10,6 @@ from typing import Any
 from selfroute.flow import Route
 
 
-def count_tokens(text: str) -> int:
-    """Return an estimate of the tokens of a text: a quarter of its characters, rounded up.
-
-    It needs no tokenizer and takes no time. Use it for budgets, and where the provider reports no counts.
-    """
-    return -(-len(text) // 4)
-
-
 def as_count(value: Any) -> int:
     """Return a count that a provider reported as an integer; 0 if it is missing, negative or not a number."""
     if not value:

@@ -12,6 +12,7 @@ from selfroute.usage import prices
 from selfroute.usage.account import Account
 from selfroute.usage.counts import FREE, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.tokens import Calibration
 
 _UNMEASURED = Cost(None, "it is not known how long the documents are")
 
@@ -35,11 +36,9 @@ class Window:
 
     Attributes:
         budget: The limit in tokens; None for no limit.
-        roughly: Whether a token is taken as four characters, since the user set no `token_counter`.
     """
 
     budget: int | None
-    roughly: bool
 
     def characters(self, rate: float) -> float:
         """Return the limit in characters.
@@ -49,16 +48,25 @@ class Window:
         """
         if self.budget is None:
             return inf
-        return self.budget * 4 if self.roughly or not rate else self.budget / rate
+        return self.budget / (rate or 0.25)
 
 
 class LongContextEstimate(Remade):
     """Estimates what reading the documents costs a model, and learns from each time that it reads them.
 
     A copy starts to learn from the beginning.
+
+    Attributes:
+        calibration: What was learned about how the providers count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, calibrates: bool = True) -> None:
+        """Start with nothing learned.
+
+        Args:
+            calibrates: Whether what the providers count decides how much fits a window.
+        """
+        self.calibration = Calibration(learns=calibrates)
         self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
 
     def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:

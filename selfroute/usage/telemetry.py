@@ -18,7 +18,7 @@ from functools import cache
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from selfroute.flow import Decided, Effect, Generate, Retrieve, Route
+from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
@@ -156,6 +156,8 @@ class _Trace:
 
     def step(self, effect: Effect) -> AbstractContextManager[object]:
         if self._question is None or (isinstance(effect, Retrieve) and not self._retrieves):
+            return _NO_SPAN
+        if isinstance(effect, ReadDocuments) and effect.step == "rag":  # nothing is read
             return _NO_SPAN
         if isinstance(effect, Decided):
             decision = effect.decision

@@ -21,30 +21,32 @@ from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, t
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.drivers import arun, astream, run, stream
-from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
+from selfroute.flow import MOST_RETRIES, Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
 
 SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 TOO_LONG = ValueError("too long")
+ONCE = ["unanswerable"]
 
 
 class PlainSteps:
     """Performs the effects from a script, in both worlds, and keeps what it was asked."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         draft: Any = None,
         finals: Any = (),
         *,
-        documents: Any = (["whole"], ["less"]),
+        drafts: Any = (),
+        documents: Any = (["whole"], ["less"], ["least"]),
         refusal: str = "unanswerable",
         ends: Any = None,
     ) -> None:
         self.ends = ends or {}
-        self.passages = [] if draft is None else ["passage"]
-        self.replies: dict[str, list[Any]] = {"rag": [draft], "long_context": list(finals)}
+        self.passages = [] if draft is None else ["passage", "another"]
+        self.replies: dict[str, list[Any]] = {"rag": [draft, *drafts], "long_context": list(finals)}
         self.documents = list(documents)
         self.refusal = refusal
         self.log: list[Any] = []
@@ -73,6 +75,8 @@ class PlainSteps:
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[str]:
         self.log.append(effect)
+        if effect.step == "rag":
+            return effect.passages[: len(effect.passages) - len(self.refused("rag"))]
         found = self.documents.pop(0)
         if isinstance(found, Exception):
             raise found
@@ -80,6 +84,13 @@ class PlainSteps:
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[str]:
         return self.read_documents(effect)
+
+    def refused(self, step: str) -> list[ReadDocuments]:
+        return [
+            effect
+            for effect in self.log
+            if isinstance(effect, ReadDocuments) and effect.step == step and effect.too_long
+        ]
 
     def decided(self, effect: Decided) -> None:
         self.log.append(effect)
@@ -147,6 +158,7 @@ def raised(make: Any) -> list[tuple[PlainSteps, BaseException]]:
 def test_the_flow_asks_for_its_effects_in_order() -> None:
     asked = self_route("Who?", refusal="pass")
     assert asked.send(None) == Retrieve("Who?")
+    assert asked.send(["p"]) == ReadDocuments(["p"], step="rag")
     assert asked.send(["p"]) == Generate("rag", ["p"])
     assert asked.send(Reply("", SENTINEL)) == Decided("long_context", SENTINEL)
     assert asked.send(None) == ReadDocuments(["p"])
@@ -159,6 +171,7 @@ def test_the_flow_asks_for_its_effects_in_order() -> None:
 def test_a_draft_that_answers_ends_the_flow() -> None:
     asked = self_route("Who?")
     asked.send(None)
+    asked.send(["p"])
     asked.send(["p"])
     assert asked.send(Reply("Ms", ANSWERED)) == Decided("rag", ANSWERED)
     with pytest.raises(StopIteration) as end:
@@ -207,11 +220,12 @@ def test_the_outcome_does_not_depend_on_the_pieces(scenario: Scenario, draft: li
     assert run(flow(whole), whole) == answers[0]
 
 
-def test_a_final_that_was_too_long_is_asked_for_once_more_with_less() -> None:
+def test_a_final_that_was_too_long_is_asked_for_again_with_less() -> None:
     for steps, items in both(lambda: PlainSteps(("unanswerable",), [[TOO_LONG], FINAL])):
         assert (items[-1].text, items[-1].context) == (FOUND, ["less"])
         assert [type(effect) for effect in steps.log] == [
             Retrieve,
+            ReadDocuments,
             Generate,
             Decided,
             ReadDocuments,
@@ -219,14 +233,39 @@ def test_a_final_that_was_too_long_is_asked_for_once_more_with_less() -> None:
             ReadDocuments,
             Generate,
         ]
-        assert steps.log[-2] == ReadDocuments(["passage"], TOO_LONG)
+        assert steps.log[-2] == ReadDocuments(steps.passages, TOO_LONG)
         assert (steps.opened, steps.closed) == (3, 3)
 
 
-ONCE = ["unanswerable"]
+def test_a_draft_that_was_too_long_is_asked_for_again_with_fewer_passages() -> None:
+    for steps, items in both(lambda: PlainSteps([TOO_LONG], drafts=[FINAL])):
+        assert (items[-1].text, items[-1].route) == (FOUND, "rag")
+        assert (items[-1].passages, items[-1].context) == (["passage", "another"], ["passage"])
+        assert steps.log[-3] == ReadDocuments(steps.passages, TOO_LONG, "rag")
+
+
+def test_a_draft_that_is_too_long_without_passages_is_raised() -> None:
+    for steps, error in raised(lambda: PlainSteps([TOO_LONG], drafts=[[TOO_LONG]])):
+        assert error is TOO_LONG
+        assert (len(steps.refused("rag")), steps.opened, steps.closed) == (2, 2, 2)
+
+
+def test_less_is_sent_until_it_fits_but_not_for_ever() -> None:
+    less = [[f"part {number}"] for number in range(20)]
+    for tries in range(1, MOST_RETRIES + 1):
+        for _, items in both(lambda: PlainSteps(ONCE, [*[[TOO_LONG]] * tries, FINAL], documents=less)):  # noqa: B023
+            assert (items[-1].text, items[-1].context) == (FOUND, less[tries])
+    for steps, error in raised(lambda: PlainSteps(ONCE, [[TOO_LONG]] * 20, documents=less)):
+        assert error is TOO_LONG
+        assert len(steps.refused("long_context")) == MOST_RETRIES
+
+
 FAILURES: dict[str, tuple[Any, list[Any], Any]] = {
-    "a draft that is too long": ([TOO_LONG], [], TOO_LONG),
-    "a final that is too long twice": (ONCE, [[TOO_LONG], [TOO_LONG]], TOO_LONG),
+    "another error of the final after two that were too long": (
+        ONCE,
+        [[TOO_LONG], [TOO_LONG], [OSError("down")]],
+        OSError,
+    ),
     "too long after text was shown": (ONCE, [["Ms Okafor took the chair. ", "x" * 300, TOO_LONG]], TOO_LONG),
     "another error of the final": (ONCE, [[OSError("down")]], OSError),
     "an error of the draft": ([OSError("down")], [], OSError),

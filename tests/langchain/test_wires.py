@@ -30,6 +30,7 @@ import loopback
 from langchain_selfroute import SelfRouteChain, models
 from loopback import Entry, LoopbackServer, Reply, Request
 from selfroute.errors import SelfRouteError
+from selfroute.flow import MOST_RETRIES
 
 Json = dict[str, Any]
 Ask = Callable[..., Any]
@@ -427,7 +428,7 @@ def test_a_context_still_too_long_is_the_providers_error(
     with pytest.raises(type(expected), match=str(LIMIT)) as caught:
         ask(chain_over(server, client, whole=LONG))
     assert str(caught.value) == str(expected)
-    assert models_asked(server) == ["draft", "final", "final"]
+    assert models_asked(server) == ["draft", *["final"] * (1 + MOST_RETRIES)]
 
 
 @pytest.mark.parametrize("share", [2, 3, 5])
@@ -453,7 +454,7 @@ def test_a_provider_that_counts_more_tokens_than_we_do_is_tried_once_more_too(
 
 @every_mode
 @pytest.mark.parametrize(("client", "too_long"), TOO_LONG)
-def test_a_draft_too_long_is_the_providers_error(
+def test_a_draft_that_stays_too_long_is_the_providers_error(
     server: LoopbackServer, client: str, too_long: Callable[[], Reply], ask: Ask
 ) -> None:
     script(server, draft=too_long())
@@ -461,7 +462,8 @@ def test_a_draft_too_long_is_the_providers_error(
     with pytest.raises(type(expected)) as caught:
         ask(chain_over(server, client))
     assert str(caught.value) == str(expected)
-    assert models_asked(server) == ["draft"]
+    assert len(models_asked(server)) > 1
+    assert set(models_asked(server)) == {"draft"}
 
 
 @both_clients

@@ -1,4 +1,4 @@
-"""Documents and the model's window: budgets, trimming, and one retry with less when a model says too long."""
+"""Passages, documents and the window: budgets, trimming, and less when a model says that it was too long."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
+from pydantic import Field
 
 from llamaindex_parts import (
     DOCUMENTS,
@@ -16,7 +17,9 @@ from llamaindex_parts import (
     STREAMS,
     WHOLE,
     Asked,
+    Counts,
     ListRetriever,
+    Raw,
     ScriptedLLM,
     an_engine,
     ask,
@@ -24,6 +27,9 @@ from llamaindex_parts import (
 )
 from llamaindex_selfroute import SelfRouteQueryEngine
 from scenarios import FINAL, FOUND, QUESTION
+from selfroute.fitting import _say_cut
+from selfroute.flow import MOST_RETRIES
+from selfroute.usage import count_tokens
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
@@ -106,13 +112,26 @@ async def test_the_limit_that_the_error_names_is_kept(name: str, mode: str) -> N
 
 @every_mode
 @pytest.mark.parametrize("error", TOO_LONG.values(), ids=TOO_LONG)
-async def test_a_second_refusal_is_raised(error: Exception, mode: str) -> None:
+async def test_less_is_sent_until_it_fits_at_most_half_each_time(error: Exception, mode: str) -> None:
     again = BadRequestError("still too long", "context_length_exceeded")
-    engine = long_engine(mode, failures={"long_context": [error, again]})
+    engine = long_engine(mode, failures={"long_context": [error, again, again]})
+    asked = await ask(engine, QUESTION, mode)
+    _, *prompts = [words(call.prompt) for call in model_of(engine).calls]
+    around = prompts[-1] - words(asked.sources[0])
+    read = [prompt - around for prompt in prompts]
+    assert read[2] <= read[1] // 2
+    assert read[3] <= read[2] // 2
+    assert PASSAGE in asked.sources[0]
+
+
+@every_mode
+async def test_what_never_fits_is_the_provider_s_error(mode: str) -> None:
+    errors = [BadRequestError(f"too long, {number}", "context_length_exceeded") for number in range(99)]
+    engine = long_engine(mode, failures={"long_context": errors})
     with pytest.raises(BadRequestError) as raised:
         await ask(engine, QUESTION, mode)
-    assert raised.value is again
-    assert model_of(engine).steps == ["rag", "long_context", "long_context"]
+    assert raised.value is errors[MOST_RETRIES]
+    assert model_of(engine).steps == ["rag"] + ["long_context"] * (MOST_RETRIES + 1)
 
 
 @every_mode
@@ -123,14 +142,66 @@ async def test_another_error_of_the_retry_is_raised(mode: str) -> None:
     assert model_of(engine).steps == ["rag", "long_context", "long_context"]
 
 
+MANY = [
+    NodeWithScore(
+        node=TextNode(text=f"Minute {number}: nothing of note was said.", id_=f"{number}", metadata={"page": number}),
+        score=1 / (number + 1),
+    )
+    for number in range(100)
+]
+
+
 @every_mode
 @pytest.mark.parametrize("error", TOO_LONG.values(), ids=TOO_LONG)
-async def test_passages_that_are_too_long_are_an_error(error: Exception, mode: str) -> None:
-    engine = long_engine(mode, failures={"rag": [error]})
-    with pytest.raises(type(error)) as raised:
-        await ask(engine, QUESTION, mode)
-    assert raised.value is error
-    assert model_of(engine).steps == ["rag"]
+async def test_passages_that_are_too_long_are_sent_again_without_the_last(error: Exception, mode: str) -> None:
+    engine = long_engine(mode, retriever=ListRetriever(MANY, k=100), failures={"rag": [error]}, draft=FINAL)
+    asked = await ask(engine, QUESTION, mode)
+    assert (asked.text, asked.metadata["route"], model_of(engine).steps) == (FOUND, "rag", ["rag", "rag"])
+    assert asked.metadata["retrieved"] == [one.node.node_id for one in MANY]
+    assert asked.source_nodes == MANY[: len(asked.source_nodes)]
+    assert 20 <= len(asked.source_nodes) <= 70
+
+
+@every_mode
+@pytest.mark.parametrize("counter", [None, words], ids=["estimated", "counted"])
+async def test_passages_beyond_the_window_are_left_out_the_nearest_kept(counter: Any, mode: str) -> None:
+    engine = long_engine(
+        mode, retriever=ListRetriever(MANY, k=100), draft=FINAL, context_window=500, token_counter=counter
+    )
+    asked = await ask(engine, QUESTION, mode)
+    assert (asked.text, asked.metadata["route"]) == (FOUND, "rag")
+    assert asked.metadata["retrieved"] == [one.node.node_id for one in MANY]
+    assert asked.source_nodes == MANY[: len(asked.source_nodes)]
+    assert 8 < len(asked.source_nodes) < 60
+    prompt = model_of(engine).calls[0].prompt
+    assert "page: 8" in prompt  # what a node shows beside its text counts, too
+    assert (counter or count_tokens)(prompt) < 500
+
+
+@every_mode
+async def test_a_best_passage_beyond_the_window_is_read_as_far_as_it_fits(mode: str) -> None:
+    long = NodeWithScore(node=TextNode(text="word " * 1000), score=1)
+    engine = long_engine(mode, retriever=ListRetriever([long, *MANY]), draft=FINAL, context_window=500)
+    asked = await ask(engine, QUESTION, mode)
+    assert len(asked.sources) == 1
+    assert 100 < words(asked.sources[0]) < 500
+    assert label_of(asked)["trimmed"] is True
+    assert long.node.metadata == {}
+
+
+@every_mode
+@pytest.mark.parametrize("route", ["rag", "long_context"])
+async def test_the_question_takes_its_place_from_the_window(route: str, mode: str) -> None:
+    engine = long_engine(
+        mode,
+        documents=[a_document(8000)],
+        retriever=ListRetriever([*PASSAGES, *MANY * 5], k=600),
+        draft=FINAL if route == "rag" else ("unanswerable",),
+        context_window=3000,
+    )
+    asked = await ask(engine, "word " * 1200 + QUESTION, mode)
+    assert asked.metadata["route"] == route
+    assert all(1800 < words(call.prompt) < 2900 for call in model_of(engine).calls)
 
 
 @every_stream
@@ -154,9 +225,14 @@ async def test_too_long_while_the_reply_is_held_back_is_tried_once_more(mode: st
 
 @every_mode
 async def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(mode: str) -> None:
-    error = ValueError("This model's maximum context length is 100 tokens, you requested 90000 tokens.")
-    engine = long_engine(mode, documents=[Document(text=WHOLE)], failures={"long_context": [error]})
-    with pytest.raises(ValueError, match="90000") as raised:
+    error = ValueError("prompt is too long")
+    engine = long_engine(
+        mode,
+        documents=[Document(text=WHOLE)],
+        failures={"long_context": [error]},
+        token_counter=lambda text: len(text) > 0,
+    )
+    with pytest.raises(ValueError, match="too long") as raised:
         await ask(engine, QUESTION, mode)
     assert raised.value is error
     assert model_of(engine).steps.count("long_context") == 1
@@ -201,7 +277,9 @@ async def test_what_a_document_says_of_itself_is_kept_when_it_is_trimmed(mode: s
     document = a_document()
     document.metadata["selfroute"] = how
     asked = await ask(long_engine(mode, documents=[document], max_context_tokens=100), QUESTION, mode)
-    assert label_of(asked) == {**how, "trimmed": True}
+    start, end = label_of(asked)["read"]
+    assert label_of(asked) == {**how, "trimmed": True, "read": [start, end]}
+    assert asked.sources == [document.text[start:end]]
     assert how["trimmed"] is False
 
 
@@ -213,7 +291,7 @@ async def test_the_label_is_kept_out_of_prompts_and_embeddings(mode: str) -> Non
         engine = long_engine(mode, **fields)
         asked = await ask(engine, QUESTION, mode)
         (read,) = asked.source_nodes
-        assert set(label_of(asked)) == {"method", "chunks", "gaps", "trimmed"}
+        assert set(label_of(asked)) - {"read"} == {"method", "chunks", "gaps", "trimmed"}
         assert "source: May" in model_of(engine).calls[-1].prompt
         for shown in (
             model_of(engine).calls[-1].prompt,
@@ -249,6 +327,73 @@ def test_a_window_by_default_or_of_no_size_says_nothing(window: int) -> None:
     assert [item.node.get_content() for item in response.source_nodes] == [documents[0].text]
 
 
+class OllamaLLM(ScriptedLLM):
+    """Tells its server which window to keep, even the default one."""
+
+    additional_kwargs: Any = Field(default_factory=dict)
+
+
+OllamaLLM.__module__ = "llama_index.llms.ollama.base"  # which is how its package is known
+
+
+@pytest.mark.parametrize(
+    ("fields", "window"),
+    [
+        ({}, DEFAULT_CONTEXT_WINDOW),
+        ({"context_window": 3000}, 3000),
+        ({"context_window": 128_000, "additional_kwargs": {"num_ctx": 2000}}, 2000),
+    ],
+    ids=["default", "declared", "option"],
+)
+def test_the_window_that_a_server_is_told_to_keep_is_the_model_s(fields: dict[str, Any], window: int) -> None:
+    engine = long_engine(documents=[a_document(8000)], long_context_llm=OllamaLLM(final=FINAL, **fields))
+    (read,) = engine.query(QUESTION).source_nodes
+    assert window / 3 < words(read.node.get_content()) < window
+
+
+class CuttingLLM(ScriptedLLM):
+    """Reads no more than so many tokens, silently, as some servers do."""
+
+    def _raw(self, call: Any, pieces: Any) -> Raw:
+        counts = Counts(
+            prompt_tokens=300, completion_tokens=5, total_tokens=305, prompt_tokens_details={"cached_tokens": 0}
+        )
+        return Raw(model=self.label, usage=counts)
+
+
+@every_mode
+async def test_a_prompt_that_the_provider_has_cut_is_said_so(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    _say_cut.cache_clear()
+    documents = [a_document(4000, "May"), a_document(40, "June")]
+    engine = long_engine(mode, documents=documents, long_context_llm=CuttingLLM(final=FINAL, label="small"))
+    for _ in range(2):
+        asked = await ask(engine, QUESTION, mode)
+    assert asked.usage["long_context"]["input_tokens"] == 300
+    (record,) = caplog.records
+    assert "small" in record.getMessage()
+    assert [label_of(asked, at)["trimmed"] for at in (0, 1)] == ["provider"] * 2
+    assert asked.sources == [one.text for one in documents]
+
+
+@every_mode
+async def test_a_prompt_that_was_read_from_a_cache_is_not_taken_for_cut(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = await ask(long_engine(mode, documents=[a_document(4000)], usage=True), QUESTION, mode)
+    assert asked.usage["long_context"]["cached_tokens"] > 1000
+    assert (label_of(asked)["trimmed"], caplog.records) == (False, [])
+
+
+@every_mode
+async def test_how_the_provider_counts_is_learned_for_the_next_question(mode: str) -> None:
+    """A model that has a token for each word, where one for four characters is estimated."""
+    model = ScriptedLLM(final=FINAL, usage=True, context_window=5000)
+    engine = long_engine(mode, documents=[a_document(8000)], long_context_llm=model, token_counter=None)
+    lengths = [words((await ask(engine, QUESTION, mode)).sources[0]) for _ in range(3)]
+    assert lengths[0] < lengths[1] < 5000 * 9 // 10 - 1000 == 3500
+    assert 3300 < lengths[2] <= 3550
+
+
 def test_a_model_that_is_told_nothing_has_the_host_s_default_window() -> None:
     assert ScriptedLLM().metadata.context_window == DEFAULT_CONTEXT_WINDOW == 3900
 
@@ -265,7 +410,7 @@ def test_the_budget_that_was_given_goes_before_the_model_s_own_window() -> None:
     assert words(read.node.get_content()) <= 50
 
 
-def test_without_a_counter_a_token_is_a_quarter_of_its_characters() -> None:
+def test_without_a_counter_a_token_of_prose_is_four_characters() -> None:
     (read,) = long_engine(token_counter=None, max_context_tokens=100).query(QUESTION).source_nodes
     assert 300 <= len(read.node.get_content()) <= 400
 

@@ -37,7 +37,7 @@ LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
 
 FIRST = PromptSize(400, 300)  # 100 of 400 characters are around the passages
 SECOND = PromptSize(20_100, 20_000)
-WIDE = Window(None, roughly=True)
+WIDE = Window(None)
 ONE = PricedModel("one")
 
 
@@ -89,11 +89,8 @@ def test_documents_that_were_not_read_count_by_their_length(lengths: list[int]) 
 
 @given(LENGTHS, st.integers(1, 10**5))
 def test_no_more_is_counted_than_the_second_step_would_be_given(lengths: list[int], budget: int) -> None:
-    only = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=True)).long_context_only
+    only = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget)).long_context_only
     assert only == round((min(sum(lengths), 4 * budget) + 100) / 4)
-    # A counter of the user's is taken to count as the provider does, who has a token for four characters here.
-    counted = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget, roughly=False)).long_context_only
-    assert counted == only
 
 
 def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:

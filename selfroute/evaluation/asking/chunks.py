@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from selfroute.errors import ConfigurationError
-from selfroute.usage.counts import count_tokens
+from selfroute.usage.tokens import count_tokens
 
 WORDS = 300
 _NO_SPACES = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Japanese, Chinese

@@ -211,7 +211,9 @@ class ChainPipeline:
             "long_context_priced_as": chain.long_context_priced_as
             or (None if chain.long_context_llm else chain.priced_as),
             "names": ModelNames(name_of),
-            "estimate": LongContextEstimate(),  # a shared one would make estimates depend on earlier questions
+            "estimate": LongContextEstimate(
+                calibrates=False
+            ),  # a shared one would make estimates depend on earlier questions
         }
         if task.strategy == "rag":
             changes |= {"documents": _no_documents, "measure_savings": False}

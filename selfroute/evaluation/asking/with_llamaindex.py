@@ -251,7 +251,7 @@ class EnginePipeline:
         synthesizer.long_context_llm = self._kept("long_context", "long_context", used["long_context"])
         synthesizer.streaming = False
         # A shared one would make estimates depend on earlier questions.
-        synthesizer.estimate = LongContextEstimate()
+        synthesizer.estimate = LongContextEstimate(calibrates=False)
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
         if task.strategy == "rag":
             synthesizer.documents = _no_documents

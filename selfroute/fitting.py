@@ -1,0 +1,189 @@
+"""Fit what a step answers from to its model's window, and compare what was sent with what the provider counted."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from math import ceil
+from typing import Any, Generic, TypeVar
+
+from selfroute.documents.overflow import read_less
+from selfroute.documents.window import Count, fit_documents, fit_passages, room_in
+from selfroute.flow import ReadDocuments, Route
+from selfroute.settings import Settings
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tokens import Calibration, count_tokens, is_cut
+
+Document = TypeVar("Document")
+_MOST_BYTES = 4  # of a character, and so the most tokens that it may take
+_logger = logging.getLogger(__name__)
+
+
+class Fitting(ABC, Generic[Document]):
+    """Fits the passages and documents of one question to the windows of its models.
+
+    Attributes:
+        settings: The options of the chain or engine.
+        read: The whole documents, before they were fitted to the window.
+        context: What the latest prompt held: the passages or documents, as they were fitted to the window.
+    """
+
+    def __init__(self, settings: Settings, *, calibration: Calibration) -> None:
+        """Start with nothing read.
+
+        Args:
+            settings: The options of the chain or engine.
+            calibration: What the chain or engine has learned about how its providers count.
+        """
+        self.settings = settings
+        self.read: Sequence[Document] = ()
+        self.context: Sequence[Document] = ()
+        self._calibration = calibration
+        self._refused: set[Route] = set()  # the steps whose prompt was too long
+
+    @abstractmethod
+    def _text_of(self, document: Document) -> str:
+        """Return a document's text."""
+
+    @abstractmethod
+    def _trimmed(self, document: Document, text: str, **label: Any) -> Document:
+        """Return a copy of a document with less text.
+
+        Args:
+            document: The document, or passage.
+            text: The text that is left.
+            label: What to say of it: `trimmed` and, if it is known, `read`, the stretch of the document that this is.
+        """
+
+    def _window(self, step: Route) -> int | None:  # noqa: ARG002
+        """Return the window of a step's model in tokens, None if it does not say."""
+        return None
+
+    def _model_name(self, step: Route) -> PricedModel:  # noqa: ARG002
+        """Return what the model of a step is called where it is paid for, as far as it says so."""
+        return PricedModel()
+
+    def _around(self, step: Route) -> str:  # noqa: ARG002
+        """Return the text of a step's prompt without passages or documents."""
+        return ""
+
+    def _shown(self, passage: Document) -> str:
+        """Return the text of a passage as the model reads it."""
+        return self._text_of(passage)
+
+    def _retrieved_text(self, passage: Document) -> str:
+        """Return the text of a passage as it stands in its document."""
+        return self._text_of(passage)
+
+    def _count(self, step: Route) -> Count:
+        """Return what counts tokens as the provider of a step does, as far as that is known."""
+        if self.settings.token_counter:
+            return self.settings.token_counter
+        ratio = self._calibration.ratio(self._model_name(step))
+        return count_tokens if ratio == 1 else lambda text: ceil(count_tokens(text) * ratio)
+
+    def _budget(self, step: Route, count: Count) -> int | None:
+        """Return how many tokens of passages or documents a step may be given; None for no limit."""
+        if step == "long_context" and self.settings.max_context_tokens is not None:
+            return self.settings.max_context_tokens
+        window = self._window(step)
+        return None if window is None else room_in(window, around=self._count_around(step, count))
+
+    def _count_around(self, step: Route, count: Count) -> int:
+        with suppress(Exception):  # a prompt that cannot be filled in fails where it is sent
+            return count(self._around(step))
+        return 0
+
+    def _fits(self, effect: ReadDocuments) -> bool:
+        """Return whether all that a step would answer from certainly fits, so that `_fit` takes no time."""
+        if effect.too_long is not None:
+            return False
+        # A counter of the user's may be slow.
+        count: Count = _at_most if self.settings.token_counter else self._count(effect.step)
+        budget = self._budget(effect.step, count)
+        if budget is None:
+            return True
+        texts = map(self._shown, effect.passages) if effect.step == "rag" else map(self._text_of, self.read)
+        return sum(map(count, texts)) <= budget
+
+    def _fit(self, effect: ReadDocuments, *, fits: bool | None = None) -> Sequence[Document]:
+        """Fit passages or documents to the window, or to less if the model refused them; that becomes the context.
+
+        Args:
+            effect: Says which.
+            fits: The result of `_fits`, if it is known.
+        """
+        step, passages, count = effect.step, effect.passages, self._count(effect.step)
+        if fits or (fits is None and self._fits(effect)):
+            budget = None
+        elif effect.too_long is None:
+            budget = self._budget(step, count)
+        else:
+            budget = self._less(step, effect.too_long, count)
+        if step == "long_context":
+            self.context = self._fitted(self.read, passages, budget=budget, count=count)
+        elif budget is None:
+            self.context = passages
+        else:
+            fewer = fit_passages(passages, budget=budget, size=lambda passage: count(self._shown(passage)))
+            # Where not even the best one fits, its beginning is better than nothing.
+            self.context = fewer or self._fitted(passages[:1], (), budget=budget, count=count)
+        return self.context
+
+    def _less(self, step: Route, too_long: Exception, count: Count) -> int:
+        """Return the budget after a model refused the context as too long; the second time at most half of it."""
+        sent = sum(count(self._shown(one) if step == "rag" else self._text_of(one)) for one in self.context)
+        less = read_less(too_long, sent=sent, around=self._count_around(step, count))
+        less = min(less, sent // 2) if step in self._refused else less
+        self._refused.add(step)
+        return less
+
+    def _fitted(
+        self, documents: Sequence[Document], passages: Sequence[Document], *, budget: int | None, count: Count
+    ) -> Sequence[Document]:
+        return fit_documents(
+            documents,
+            passages=[self._retrieved_text(passage) for passage in passages],
+            budget=budget,
+            count=count,
+            text_of=self._text_of,
+            trimmed=self._trimmed,
+        )
+
+    def _compare(self, step: Route, prompt: Callable[[], str], *, counted: int) -> None:
+        """Learn from a provider's count of a prompt, or say that it cannot have read all of it.
+
+        Args:
+            step: The step.
+            prompt: Returns the text of the prompt.
+            counted: The tokens that the provider reported for it.
+        """
+        text, model = prompt(), self._model_name(step)
+        if is_cut(text, counted=counted):
+            _say_cut(model.name or "The model", step)
+            if step == "long_context":
+                self.context = [self._trimmed(one, self._text_of(one), trimmed="provider") for one in self.context]
+        elif self.settings.token_counter is None and self._limited(step):
+            self._calibration.learn(model, text=text, counted=counted)
+
+    def _limited(self, step: Route) -> bool:
+        """Return whether a budget depends on how tokens are counted."""
+        return self.settings.max_context_tokens is not None or self._window(step) is not None
+
+
+def _at_most(text: str) -> int:
+    return _MOST_BYTES * len(text)
+
+
+@lru_cache(100)
+def _say_cut(model: str, step: Route) -> None:
+    _logger.warning(
+        "%s counted far fewer tokens than the prompt of the %s step has words: its server has cut the prompt, and the "
+        "model has not read all of it. Give the model a larger window (num_ctx for Ollama), or set max_context_tokens "
+        "to what it takes",
+        model,
+        step,
+    )

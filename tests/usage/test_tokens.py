@@ -1,0 +1,175 @@
+"""What a text takes in tokens, without a tokenizer: by script and kind, and as the provider counted before."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from selfroute.usage import count_tokens
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tokens import Calibration, fewest_tokens, is_cut
+
+PROSE = (
+    "The committee met again in the long hall. Ms Okafor took the chair, and the minutes of the last meeting were read "
+    "and agreed. The crane had been repaired in May, at a cost that nobody had expected. "
+)
+# Each with what the tokenizers o200k_base and cl100k_base make of it.
+TEXTS: dict[str, tuple[str, int, int]] = {
+    "English": (PROSE, 46, 46),
+    "German": (
+        (
+            "Der Ausschuss beschloss im April, den Kran zu reparieren. Den Vorsitz führte Frau Okafor, das Protokoll "
+            "Herr Lin. Der Umschlag des Hafens stieg im vergangenen Jahr um zwölf Prozent."
+        ),
+        46,
+        57,
+    ),
+    "Polish": (
+        (
+            "Komitet postanowił w kwietniu naprawić dźwig i zatwierdził budżet. Posiedzeniu przewodniczyła pani "
+            "Okafor, a protokół sporządził pan Lin."
+        ),
+        49,
+        55,
+    ),
+    "Russian": (
+        (
+            "Комитет решил в апреле отремонтировать кран и утвердил бюджет. Заседание вела госпожа Окафор, протокол "
+            "составил господин Линь."
+        ),
+        40,
+        66,
+    ),
+    "Arabic": ("قررت اللجنة في أبريل إصلاح الرافعة ووافقت على الميزانية. ترأست الاجتماع السيدة عكاف.", 27, 55),
+    "Chinese": (
+        "委员会在四月的会议上决定修理起重机，并批准了预算。会议由王女士主持，李先生记录。港口去年的吞吐量增长了百分之十二。",
+        41,
+        66,
+    ),
+    "Japanese": (
+        "委員会は四月の会議でクレーンの修理を決定し、予算を承認しました。会議の議長は田中さんが務め、鈴木さんが議事録を作成しました。",
+        54,
+        72,
+    ),
+    "Korean": (
+        "위원회는 4월 회의에서 크레인 수리를 결정하고 예산을 승인했습니다. 회의는 김 여사가 주재했습니다.",
+        32,
+        48,
+    ),
+    "code": (
+        (
+            "static int grow(list *l, size_t n)\n{\n    void **p = realloc(l->items, (l->size + n) * sizeof(*p));\n"
+            "    if (p == NULL)\n        return -ENOMEM;\n    memset(&p[l->size], 0, n * sizeof(*p));\n"
+            "    l->items = p;\n}\n"
+        ),
+        71,
+        71,
+    ),
+    "table": (
+        "crane,2026-05-14,1204.50,17,0.0313\nquay,2026-05-21,88.75,4,0.1250\nboom,2026-06-02,1310.00,21,0.0072\n",
+        64,
+        64,
+    ),
+    "Markdown table": (
+        "| crane | 14 | 1,204.50 | 3.1 % |\n| quay | 21 | 88.75 | 12.5 % |\n| boom | 2 | 1,310 | 0.7 % |\n",
+        53,
+        54,
+    ),
+    "log": (
+        "2026-11-22 17:58:36,114 INFO [worker-7] GET /api/v1/items/48213?page=2 200 41ms trace=9f86d081884c7d65\n",
+        50,
+        50,
+    ),
+    "emoji": ("Launched today 🚀🎉 Thanks 🙏 See you at the party 🥳🍕 ✅ done ❌ not done 🔥🔥", 29, 36),
+}
+ONE, OTHER = PricedModel("one"), PricedModel("other")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_tokens_are_estimated_by_script_and_kind(name: str) -> None:
+    text, o200k, cl100k = TEXTS[name]
+    assert (o200k + cl100k) / 2 == pytest.approx(count_tokens(text), rel=0.4)
+
+
+def test_prose_takes_a_token_for_four_characters() -> None:
+    for length in range(len(PROSE)):
+        assert count_tokens(PROSE[:length]) == -(-length // 4)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_has_a_number_of_tokens(text: str) -> None:
+    assert len(text) / 4 <= count_tokens(text) <= 2.5 * len(text) + 1
+    assert 0 <= fewest_tokens(text) <= len(text)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_long_text_is_estimated_from_a_sample(name: str) -> None:
+    text = TEXTS[name][0]
+    times = 3_000_000 // len(text)
+    assert count_tokens(text * times) == pytest.approx(count_tokens(text * 100) * times / 100, rel=0.02)
+
+
+def test_a_sample_holds_of_every_part_its_share() -> None:
+    chinese, prose = TEXTS["Chinese"][0] * 10_000, PROSE * 10_000
+    whole = count_tokens(chinese[:100_000]) / 100_000 * len(chinese) + len(prose) / 4
+    assert count_tokens(chinese + prose) == pytest.approx(whole, rel=0.03)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_tokenizer_finds_fewer_than_the_fewest(name: str) -> None:
+    text, o200k, cl100k = TEXTS[name]
+    assert fewest_tokens(text) < min(o200k, cl100k)
+    assert not is_cut(text * 1000, counted=min(o200k, cl100k) * 1000)
+
+
+@pytest.mark.parametrize("name", ["English", "German", "Russian", "Chinese", "Japanese"])
+def test_a_prompt_whose_count_is_far_too_low_is_cut(name: str) -> None:
+    text, o200k, _ = TEXTS[name]
+    assert is_cut(text * 1000, counted=o200k * 1000 // 4)
+
+
+def test_a_short_prompt_is_never_taken_for_cut() -> None:
+    assert not is_cut(PROSE, counted=1)
+
+
+def test_how_a_provider_counts_is_learned_by_model() -> None:
+    calibration, text = Calibration(), PROSE * 50
+    calibration.learn(ONE, text=text, counted=count_tokens(text) * 2)
+    assert (calibration.ratio(ONE), calibration.ratio(OTHER)) == (2, 1)
+    calibration.learn(ONE, text=text, counted=count_tokens(text))
+    assert calibration.ratio(ONE) == 1.5
+
+
+@given(st.lists(st.integers(0, 10**9)))
+def test_what_is_learned_is_bounded(counts: list[int]) -> None:
+    calibration = Calibration()
+    for counted in counts:
+        calibration.learn(ONE, text=PROSE * 50, counted=counted)
+    assert 0.5 <= calibration.ratio(ONE) <= 4
+
+
+def test_a_short_prompt_teaches_nothing() -> None:
+    calibration = Calibration()
+    calibration.learn(ONE, text=PROSE, counted=500)
+    assert calibration.ratio(ONE) == 1
+
+
+def test_what_must_not_depend_on_earlier_questions_learns_nothing() -> None:
+    calibration = Calibration(learns=False)
+    calibration.learn(ONE, text=PROSE * 50, counted=9_000)
+    assert calibration.ratio(ONE) == 1
+
+
+def test_many_threads_may_learn_at_once() -> None:
+    calibration, text = Calibration(), PROSE * 50
+    learn = partial(calibration.learn, text=text, counted=count_tokens(text) * 2)
+    threads = [threading.Thread(target=lambda: [learn(PricedModel(f"{n}")) for n in range(300)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {calibration.ratio(PricedModel(f"{n}")) for n in range(200, 300)} == {2}
