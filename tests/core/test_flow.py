@@ -21,6 +21,7 @@ from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, t
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.drivers import arun, astream, run, stream
+from selfroute.errors import NoReplyError
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
@@ -242,6 +243,17 @@ def test_every_other_error_is_raised_and_everything_closed(name: str) -> None:
         assert error is expected or type(error) is expected
         assert steps.opened == steps.closed
         assert steps.replies["long_context"] == []
+
+
+@pytest.mark.parametrize("ends", ["length", "model_context_window_exceeded"])
+def test_a_final_without_a_reply_is_raised_and_never_paid_twice(ends: str) -> None:
+    for finals in ([[""]], [[TOO_LONG], [""]]):
+        for steps, error in raised(lambda finals=finals: PlainSteps(ONCE, list(finals), ends={"long_context": ends})):
+            assert type(error) is NoReplyError
+            assert (error.step, error.finish_reason) == ("long_context", ends)
+            assert steps.replies["long_context"] == []
+            assert steps.opened == steps.closed == 1 + len(finals)
+            assert [entry.error for entry in steps.booked] == ["NoReplyError"]
 
 
 def test_nothing_left_to_read_raises_what_the_model_said() -> None:
