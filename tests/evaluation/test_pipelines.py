@@ -612,3 +612,32 @@ def test_a_cap_holds(framework: Framework, server: LoopbackServer, tmp_path: Pat
     done = evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=0.000001)
     assert (done.results, done.stopped is None, server.book) == ([], False, [])
     assert not evaluate(_over(framework, server), ONE, folder=tmp_path, max_cost=1).stopped
+
+
+ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot help.", False), (None, "", True)]
+
+
+@both
+@pytest.mark.parametrize("ending", ENDS, ids=str)
+@pytest.mark.parametrize("step", ["rag", "long_context"])
+def test_no_reply_is_a_failure_and_never_a_decline(
+    framework: Framework, step: str, ending: Any, tmp_path: Path
+) -> None:
+    finish_reason, refusal, calls = ending
+    script = {
+        "ends": {step: finish_reason} if finish_reason else {},
+        "refusals": {step: refusal},
+        "tool_calls": {step} if calls else set(),
+        step.replace("rag", "draft").replace("long_context", "final"): ("",),
+    }
+    pipeline = framework.over(DECLINED, **script)
+    done = evaluate(pipeline, ONE, folder=tmp_path)
+    failed = {"rag": {"rag", "self_route"}, "long_context": {"self_route", "long_context"}}[step]
+    assert {one.strategy for one in done.failures} == failed
+    assert all("NoReplyError" in one.error and (refusal in one.error) for one in done.failures)
+    assert {one.strategy for one in done.results} == set(STRATEGIES) - failed
+    model = framework.model(pipeline)
+    assert model.steps.count(step) == 1  # no strategy pays for it again
+    before = len(model.calls)
+    evaluate(pipeline, ONE, folder=tmp_path)
+    assert [call.step for call in model.calls[before:]] == [step]  # a later run asks again for it alone
