@@ -8,6 +8,7 @@ from selfroute.errors import (
     ConfigurationError,
     DocumentNotFoundError,
     InputError,
+    NoReplyError,
     ReplyError,
     SelfRouteError,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "Gate",
     "InputError",
     "Ledger",
+    "NoReplyError",
     "ReplyError",
     "SelfRouteError",
     "Verdict",
