@@ -71,7 +71,8 @@ def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
     if chunk.get("answer"):
         yield ServerSentEvent(event="text", data=chunk["answer"])
     if "usage" in chunk:
-        yield ServerSentEvent(event="end", data={key: chunk[key] for key in ("answerable", "decision", "usage")})
+        keys = ("answerable", "finish_reason", "decision", "usage")
+        yield ServerSentEvent(event="end", data={key: chunk[key] for key in keys})
 
 
 def make_store(embeddings: Embeddings) -> Chroma:

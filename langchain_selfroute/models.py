@@ -53,7 +53,7 @@ class MessageTally(Tally):
             return text
         about = getattr(message, "response_metadata", None)
         if about and isinstance(about, Mapping):
-            self.about.update({key: value for key, value in about.items() if value})
+            self.about |= {key: value for key, value in about.items() if value} if self.about else about
         if not text and isinstance(message, AIMessage):
             self.calls_tool = self.calls_tool or bool(message.tool_calls or message.invalid_tool_calls)
             self.refusal += _refusal_of(message)
@@ -65,8 +65,8 @@ class MessageTally(Tally):
 
     @override
     def ending(self) -> Ending:
-        reported = self.ended.reported
-        return Ending(reason_in(self.about), self.refusal or refusal_in(self.about), self.calls_tool, reported)
+        refusal = self.refusal or ("" if any(self.text) else refusal_in(self.about))
+        return Ending(reason_in(self.about), refusal, self.calls_tool, self.ended.reported)
 
     @override
     def ends_with(self, error: Exception) -> bool:

@@ -31,7 +31,7 @@ class SelfRouteDecisionEvent(BaseEvent):
 
     Attributes:
         route: `"rag"` or `"long_context"`.
-        decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`.
+        decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`, `ruling`.
     """
 
     model_config = ConfigDict(defer_build=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import cache
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from selfroute.usage.tally import Tally
 Response: TypeAlias = ChatResponse | CompletionResponse
 
 _ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini package raises this
+_LATEST = 4  # the last piece of a text, the end, and the counts may come apart
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _logger = logging.getLogger(__name__)
@@ -54,16 +56,18 @@ class ResponseTally(Tally):
 
     Attributes:
         last: The last response that has token counts; if none has any, the last response.
-        reason: The latest word for how the reply ended.
+        latest: What the provider sent last, in its own form.
         calls_tool: Whether a response without text calls a tool.
+        reason: How the reply ended, if an error said so.
         refusal: The texts by which the model refused, where they come apart from the reply.
     """
 
-    __slots__ = ("calls_tool", "last", "reason", "refusal")
+    __slots__ = ("calls_tool", "last", "latest", "reason", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
         self.last: Response | None = None
+        self.latest: deque[Any] = deque(maxlen=_LATEST)
         self.reason: str | None = None
         self.calls_tool = False
         self.refusal = ""
@@ -87,16 +91,16 @@ class ResponseTally(Tally):
         return text
 
     def _note_ending(self, reply: Response, text: str) -> None:
-        raw = reply.raw
-        self.reason = reason_in(raw) or self.reason
+        self.latest.append(reply.raw)
         if not text:
             self.calls_tool = self.calls_tool or _calls_tool(reply)
-            self.refusal += refusal_in(raw) or refusal_in(reply.additional_kwargs)
+            self.refusal += refusal_in(reply.raw) or refusal_in(reply.additional_kwargs)
 
     @override
     def ending(self) -> Ending:
-        silent = self.last is None and not self.reason
-        return Ending(self.reason, self.refusal, self.calls_tool, self.ended.reported, silent)
+        reason = self.reason or next(filter(None, map(reason_in, reversed(self.latest))), None)
+        silent = self.last is None and not reason
+        return Ending(reason, self.refusal, self.calls_tool, self.ended.reported, silent)
 
     @override
     def ends_with(self, error: Exception) -> bool:

@@ -9,6 +9,7 @@ from selfroute.errors import (
     CopyError,
     DocumentNotFoundError,
     InputError,
+    NoReplyError,
     ReplyError,
     SelfRouteError,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "Gate",
     "InputError",
     "Ledger",
+    "NoReplyError",
     "ReplyError",
     "SelfRouteError",
     "Verdict",

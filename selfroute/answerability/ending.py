@@ -38,6 +38,12 @@ _TOLD = (
     ("delta", "stop_details", "explanation"),
     ("prompt_feedback", "block_reason_message"),
 )
+_ELSEWHERE = (
+    ("incomplete_details", "reason"),
+    ("prompt_feedback", "block_reason"),
+    ("block_reason",),
+    ("status",),
+)
 _KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 
 
@@ -99,15 +105,17 @@ def reason_in(report: Any) -> str | None:
     """
     choices = _look(report, "choices")
     if choices is not None:  # OpenAI's protocol
-        return _first(choices[0], _KEYS) if choices else None
-    if word := _first(report, _KEYS):
+        return _first(choices[0]) if choices else None
+    if word := _first(report):
         return word
-    delta, response = _look(report, "delta"), _look(report, "response")
-    if word := (_first(delta, _KEYS) if delta else None):
+    delta = _look(report, "delta")
+    if word := (_first(delta) if delta else None):
         return word
-    details = response or report
-    blocked = _look(details, "prompt_feedback", "block_reason") or _look(details, "block_reason")
-    return _word(_look(details, "incomplete_details", "reason") or blocked or _look(details, "status"))
+    about = _look(report, "response") or report
+    for place in _ELSEWHERE:
+        if word := _word(_look(about, *place)):
+            return word
+    return None
 
 
 def refusal_in(report: Any) -> str:
@@ -115,20 +123,34 @@ def refusal_in(report: Any) -> str:
     choices = _look(report, "choices")
     if choices:
         report = _look(choices[0], "message") or _look(choices[0], "delta")
-    told = (_look(report, *place) for place in _TOLD)
-    return next((text for text in told if text and isinstance(text, str)), "")
+    for place in _TOLD:
+        told = _look(report, *place)
+        if told and isinstance(told, str):
+            return told
+    return ""
 
 
-def _first(report: Any, names: tuple[str, ...]) -> str | None:
-    return next(filter(None, (_word(_look(report, name)) for name in names)), None)
+def _first(report: Any) -> str | None:
+    for name in _KEYS:
+        if word := _word(_look(report, name)):
+            return word
+    return None
 
 
 def _word(value: Any) -> str | None:
+    if value is None:
+        return None
     value = getattr(value, "value", value)  # of an enumeration
     return value if isinstance(value, str) and value else None
 
 
 def _look(value: Any, *names: str) -> Any:
     for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        if value is None:
+            return None
+        if type(value) is dict or isinstance(value, Mapping):
+            value = value.get(name)
+        else:  # an attribute that pydantic's models lack takes long to miss
+            fields = getattr(value, "__dict__", None)
+            value = fields.get(name) if fields else getattr(value, name, None)
     return value

@@ -451,6 +451,19 @@ def test_an_error_of_the_provider_is_one_line_without_the_key(
         assert "secret" not in result.out + result.err
 
 
+@pytest.mark.parametrize("chosen", [[], LLAMAINDEX], ids=["langchain", "llamaindex"])
+def test_no_reply_is_one_line_that_says_what_to_do(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch, chosen: list[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.answer = lambda _request: Reply("", finish="length")
+    result = run("ask", "ferry.md", "-q", "?", *chosen, *model(server))
+    assert result.code == 1
+    last = result.err.splitlines()[-1]
+    assert last.startswith("selfroute: the rag step got no reply")
+    assert "allow it more output tokens" in last
+
+
 @pytest.mark.parametrize(
     ("framework", "name"),
     [("langchain", "openai:test"), ("llamaindex", "openai:test"), ("llamaindex", "google_genai:gemini")],

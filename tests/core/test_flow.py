@@ -21,6 +21,7 @@ from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, t
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.drivers import arun, astream, run, stream
+from selfroute.errors import NoReplyError
 from selfroute.flow import MOST_RETRIES, Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
@@ -158,7 +159,6 @@ def raised(make: Any) -> list[tuple[PlainSteps, BaseException]]:
 def test_the_flow_asks_for_its_effects_in_order() -> None:
     asked = self_route("Who?", refusal="pass")
     assert asked.send(None) == Retrieve("Who?")
-    assert asked.send(["p"]) == ReadDocuments(["p"], step="rag")
     assert asked.send(["p"]) == Generate("rag", ["p"])
     assert asked.send(Reply("", SENTINEL)) == Decided("long_context", SENTINEL)
     assert asked.send(None) == ReadDocuments(["p"])
@@ -171,7 +171,6 @@ def test_the_flow_asks_for_its_effects_in_order() -> None:
 def test_a_draft_that_answers_ends_the_flow() -> None:
     asked = self_route("Who?")
     asked.send(None)
-    asked.send(["p"])
     asked.send(["p"])
     assert asked.send(Reply("Ms", ANSWERED)) == Decided("rag", ANSWERED)
     with pytest.raises(StopIteration) as end:
@@ -225,7 +224,6 @@ def test_a_final_that_was_too_long_is_asked_for_again_with_less() -> None:
         assert (items[-1].text, items[-1].context) == (FOUND, ["less"])
         assert [type(effect) for effect in steps.log] == [
             Retrieve,
-            ReadDocuments,
             Generate,
             Decided,
             ReadDocuments,
@@ -281,6 +279,17 @@ def test_every_other_error_is_raised_and_everything_closed(name: str) -> None:
         assert error is expected or type(error) is expected
         assert steps.opened == steps.closed
         assert steps.replies["long_context"] == []
+
+
+@pytest.mark.parametrize("ends", ["length", "model_context_window_exceeded"])
+def test_a_final_without_a_reply_is_raised_and_never_paid_twice(ends: str) -> None:
+    for finals in ([[""]], [[TOO_LONG], [""]]):
+        for steps, error in raised(lambda finals=finals: PlainSteps(ONCE, list(finals), ends={"long_context": ends})):
+            assert type(error) is NoReplyError
+            assert (error.step, error.finish_reason) == ("long_context", ends)
+            assert steps.replies["long_context"] == []
+            assert steps.opened == steps.closed == 1 + len(finals)
+            assert [entry.error for entry in steps.booked] == ["NoReplyError"]
 
 
 def test_nothing_left_to_read_raises_what_the_model_said() -> None:

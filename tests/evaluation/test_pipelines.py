@@ -645,3 +645,32 @@ def test_a_retry_around_a_chain_is_one_in_an_evaluation_too() -> None:
     failing = LANGCHAIN.over(DECLINED, failures={"rag": [ConnectionError("once")]})
     retried = failing.with_retry(wait_exponential_jitter=False, stop_after_attempt=2)
     assert [one.route for one in evaluate(retried, ONE).results] == ["rag", "long_context", "long_context"]
+
+
+ENDS = [("content_filter", "", False), ("length", "", False), (None, "I cannot help.", False), (None, "", True)]
+
+
+@both
+@pytest.mark.parametrize("ending", ENDS, ids=str)
+@pytest.mark.parametrize("step", ["rag", "long_context"])
+def test_no_reply_is_a_failure_and_never_a_decline(
+    framework: Framework, step: str, ending: Any, tmp_path: Path
+) -> None:
+    finish_reason, refusal, calls = ending
+    script = {
+        "ends": {step: finish_reason} if finish_reason else {},
+        "refusals": {step: refusal},
+        "tool_calls": {step} if calls else set(),
+        step.replace("rag", "draft").replace("long_context", "final"): ("",),
+    }
+    pipeline = framework.over(DECLINED, **script)
+    done = evaluate(pipeline, ONE, folder=tmp_path)
+    failed = {"rag": {"rag", "self_route"}, "long_context": {"self_route", "long_context"}}[step]
+    assert {one.strategy for one in done.failures} == failed
+    assert all("NoReplyError" in one.error and (refusal in one.error) for one in done.failures)
+    assert {one.strategy for one in done.results} == set(STRATEGIES) - failed
+    model = framework.model(pipeline)
+    assert model.steps.count(step) == 1  # no strategy pays for it again
+    before = len(model.calls)
+    evaluate(pipeline, ONE, folder=tmp_path)
+    assert [call.step for call in model.calls[before:]] == [step]  # a later run asks again for it alone

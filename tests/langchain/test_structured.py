@@ -35,7 +35,7 @@ from langchain_parts import (
 )
 from langchain_selfroute import SelfRouteChain
 from loopback import LoopbackServer, Reply, Request
-from selfroute.errors import ConfigurationError
+from selfroute.errors import ConfigurationError, NoReplyError
 
 KEY = "sk-loop-5f1c9e7a2b4d"
 ANSWER = "Ms Okafor chaired it."
@@ -496,3 +496,22 @@ async def test_a_config_that_is_bound_around_a_model_chooses_it(around: str, mod
     }[around]()
     chain = chain_over(wrapped.with_config(configurable={"which": "right"}))
     assert (await ask(chain, QUESTION, mode))["route"] == "rag"
+
+
+CUT_SHORT = {
+    "filtered": (Reply("", finish="content_filter"), "content_filter", ""),
+    "cut before the answer": (Reply('{"answerable": true, "answer": "', finish="length"), "length", ""),
+    "refused": (Reply(refusal="I cannot help."), "stop", "I cannot help."),
+}
+
+
+@every_mode
+@pytest.mark.parametrize("name", CUT_SHORT)
+async def test_half_a_report_is_no_verdict(server: LoopbackServer, name: str, mode: str) -> None:
+    reply, finish_reason, refusal = CUT_SHORT[name]
+    server.answer = lambda _: reply
+    with pytest.raises(NoReplyError) as raised:
+        await ask(chain_over(model(server)), QUESTION, mode)
+    assert (raised.value.finish_reason, raised.value.refusal) == (finish_reason, refusal)
+    server.settle()
+    assert len(server.book) == 1

@@ -29,7 +29,7 @@ from langchain_openai import ChatOpenAI
 import loopback
 from langchain_selfroute import SelfRouteChain, models
 from loopback import Entry, LoopbackServer, Reply, Request
-from selfroute.errors import SelfRouteError
+from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
 
 Json = dict[str, Any]
@@ -93,8 +93,8 @@ def server() -> Iterator[LoopbackServer]:
 
 
 def chat_model(server: LoopbackServer, client: str, name: str, **options: Any) -> BaseChatModel:
-    if client == "openai":
-        options = {"stream_usage": True, **options}
+    if client != "gemini":
+        options = {"stream_usage": True, "use_responses_api": client == "responses", **options}
         return ChatOpenAI(base_url=server.openai_url, api_key=KEY, model=name, max_retries=0, **options)
     return ChatGoogleGenerativeAI(base_url=server.gemini_url, google_api_key=KEY, model=name, max_retries=1, **options)
 
@@ -102,7 +102,7 @@ def chat_model(server: LoopbackServer, client: str, name: str, **options: Any) -
 def chain_over(server: LoopbackServer, client: str, *, whole: Document = WHOLE, **options: Any) -> SelfRouteChain:
     """Make a chain; the server tells its two steps by the model's name, `draft` or `final`."""
     llm = chat_model(server, client, "draft", **options)
-    name = "model_name" if client == "openai" else "model"
+    name = "model" if client == "gemini" else "model_name"
     final = llm.model_copy(update={name: "final"})  # shares the client, which takes long to make
     return SelfRouteChain(retriever=Passages(), llm=llm, long_context_llm=final, documents=[whole])
 
@@ -183,6 +183,66 @@ def test_every_mode_takes_the_same_route(
     assert output["retrieved"] == PASSAGES
     assert output["context"] == (PASSAGES if route == "rag" else [WHOLE])
     assert models_asked(server) == (["draft"] if route == "rag" else ["draft", "final"])
+
+
+CUT = {"openai": "length", "responses": "max_output_tokens", "gemini": "MAX_TOKENS"}
+FILTERED = {"openai": "content_filter", "responses": "content_filter", "gemini": "SAFETY"}
+every_protocol = pytest.mark.parametrize("client", CUT)
+
+
+@every_protocol
+@every_mode
+def test_how_an_answer_ended_is_said_in_the_provider_s_word(server: LoopbackServer, client: str, ask: Ask) -> None:
+    by_itself = {"openai": "stop", "responses": "completed", "gemini": "STOP"}[client]
+    for finish, said in ((None, by_itself), (CUT[client], CUT[client])):
+        script(server, draft=Reply("On 4 May it was 12 at", finish=finish))
+        output = ask(chain_over(server, client))
+        assert (output["answer"], output["finish_reason"]) == ("On 4 May it was 12 at", said)
+
+
+@every_protocol
+@every_mode
+def test_a_draft_that_is_cut_in_the_refusal_is_a_decline(server: LoopbackServer, client: str, ask: Ask) -> None:
+    script(server, draft=Reply("una", finish=CUT[client]), final=Reply("Unanswerable. It covers 2024 only."))
+    output = ask(chain_over(server, client))
+    assert (output["answer"], output["answerable"]) == ("It covers 2024 only.", False)
+    assert (output["decision"]["signal"], output["decision"]["evidence"]) == ("sentinel", "una")
+
+
+def no_replies(client: str, *, streams: bool) -> Iterator[tuple[Reply, str, str]]:
+    yield Reply("", finish=CUT[client], thinking_tokens=9), CUT[client], ""
+    yield Reply("", finish=FILTERED[client]), FILTERED[client], ""
+    call = {"openai": "tool_calls", "responses": "completed", "gemini": "STOP"}[client]
+    yield Reply("{}", call="search"), call, ""
+    told = client == "responses" or (client == "openai" and not streams)  # ChatOpenAI drops it from chat streams
+    if told:
+        yield Reply(refusal="I cannot help."), {"openai": "stop"}.get(client, call), "I cannot help."
+
+
+@every_protocol
+@every_mode
+@each_step
+def test_no_reply_is_no_verdict(server: LoopbackServer, client: str, ask: Ask, step: str) -> None:
+    for reply, finish_reason, refusal in no_replies(client, streams=ask in {stream, astream}):
+        script(server, **{"draft": REFUSAL, step: reply})  # type: ignore[arg-type]
+        asked = len(server.book)
+        with pytest.raises(NoReplyError) as raised:
+            ask(chain_over(server, client))
+        assert (raised.value.finish_reason, raised.value.refusal) == (finish_reason, refusal)
+        assert raised.value.step == ("rag" if step == "draft" else "long_context")
+        assert len(server.book) - asked == (1 if step == "draft" else 2)
+
+
+@both_modes
+def test_the_host_s_retries_and_fallbacks_see_that_there_was_no_reply(server: LoopbackServer, ask: Ask) -> None:
+    replies = iter([Reply("", finish="content_filter"), Reply(ANSWER)])
+    server.answer = lambda _: next(replies)
+    if ask is invoke:  # the host does not ask again for a stream
+        assert ask(chain_over(server, "openai").with_retry(wait_exponential_jitter=False))["answer"] == ANSWER
+    with LoopbackServer(lambda _: Reply("", finish="content_filter")) as filtering:
+        script(server, draft=ANSWER)
+        chain = chain_over(filtering, "openai").with_fallbacks([chain_over(server, "openai")])
+        assert ask(chain)["answer"] == ANSWER
 
 
 @both_clients

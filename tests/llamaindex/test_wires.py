@@ -28,12 +28,13 @@ from llama_index.core.llms import LLM
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.llms.google_genai import GoogleGenAI
+from llama_index.llms.openai import OpenAIResponses
 from llama_index.llms.openai_like import OpenAILike
 
 import loopback
 from llamaindex_selfroute import SelfRouteQueryEngine, models
 from loopback import Entry, LoopbackServer, Reply, Request
-from selfroute.errors import SelfRouteError
+from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
 
 Json = dict[str, Any]
@@ -59,6 +60,7 @@ DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.02  # seconds between two pieces
 OLD_GEMINI = version("llama-index-llms-google-genai").startswith("0.2.")  # the last that goes with core 0.12
 LEISURELY = Reply(text=ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
+KNOWN = {"draft": "gpt-4o-mini", "final": "gpt-4o"}  # LlamaIndex's model of OpenAI's responses takes no other names
 MOST_AFTER = 5  # pieces that may be paid for after the last one that was needed
 
 
@@ -115,6 +117,9 @@ def model(server: LoopbackServer, client: str, name: str, **options: Any) -> LLM
         address = {"base_url": server.gemini_url}
         return GoogleGenAI(model=name, api_key=KEY, http_options=address, max_retries=0, **options)  # type: ignore[arg-type]
     options = {"additional_kwargs": {"stream_options": {"include_usage": True}}, **options}
+    if client == "responses":
+        name = KNOWN[name]
+        return OpenAIResponses(model=name, api_base=server.openai_url, api_key=KEY, max_retries=0)
     chats = client == "openai"
     return OpenAILike(
         model=name, api_base=server.openai_url, api_key=KEY, is_chat_model=chats, max_retries=0, **options
@@ -137,7 +142,7 @@ def over(server: LoopbackServer, client: str, *, whole: Document = WHOLE, **opti
 
 
 def script(server: LoopbackServer, *, draft: Reply | str, final: Reply | str = ANSWER) -> None:
-    server.answer = lambda request: draft if request.model == "draft" else final
+    server.answer = lambda request: draft if request.model in {"draft", KNOWN["draft"]} else final
 
 
 def entries(server: LoopbackServer, name: str) -> list[Entry]:
@@ -237,6 +242,64 @@ def test_every_mode_takes_the_same_route(
     assert facts["retrieved"] == ["opening", "end"]
     assert [source.node.node_id for source in told.sources] == (["opening", "end"] if route == "rag" else ["minutes"])
     assert models_asked(server) == (["draft"] if route == "rag" else ["draft", "final"])
+
+
+CUT = {"openai": "length", "completions": "length", "responses": "max_output_tokens", "gemini": "MAX_TOKENS"}
+FILTERED = {"gemini": "SAFETY"}  # the others: content_filter
+every_protocol = pytest.mark.parametrize("client", CUT)
+
+
+@every_protocol
+@every_mode
+def test_how_an_answer_ended_is_said_in_the_provider_s_word(server: LoopbackServer, client: str, ask: Ask) -> None:
+    by_itself = {"responses": "completed", "gemini": "STOP"}.get(client, "stop")
+    loses = client == "gemini" and ask in {query, aquery}  # the package raises, and does not tell the text
+    for finish, said in ((None, by_itself), (CUT[client], CUT[client]))[: 1 if loses else 2]:
+        script(server, draft=Reply("On 4 May it was 12 at", finish=finish))
+        told = ask(over(server, client))
+        assert (told.text, told.metadata["finish_reason"]) == ("On 4 May it was 12 at", said)
+
+
+@every_protocol
+@streaming
+def test_a_draft_that_is_cut_in_the_refusal_is_a_decline(server: LoopbackServer, client: str, ask: Ask) -> None:
+    script(server, draft=Reply("una", finish=CUT[client]), final=Reply("Unanswerable. It covers 2024 only."))
+    told = ask(over(server, client))
+    assert (told.text, told.metadata["answerable"]) == ("It covers 2024 only.", False)
+    decision = told.metadata["decision"]
+    assert (decision["signal"], decision["evidence"]) == ("sentinel", "una")
+
+
+def no_replies(client: str) -> Iterator[tuple[Reply, str, str]]:
+    filtered = FILTERED.get(client, "content_filter")
+    yield Reply("", finish=CUT[client], thinking_tokens=9), CUT[client], ""
+    yield Reply("", finish=filtered), filtered, ""
+    if client != "completions":
+        call = {"openai": "tool_calls", "responses": "completed", "gemini": "STOP"}[client]
+        yield Reply("{}", call="search"), call, ""
+        if client != "gemini":
+            yield Reply(refusal="I cannot help."), {"openai": "stop"}.get(client, call), "I cannot help."
+
+
+@every_protocol
+@every_mode
+@each_step
+def test_no_reply_is_no_verdict(server: LoopbackServer, client: str, ask: Ask, step: str) -> None:
+    for reply, finish_reason, refusal in no_replies(client):
+        script(server, **{"draft": REFUSAL, step: reply})  # type: ignore[arg-type]
+        asked = len(server.book)
+        with pytest.raises(NoReplyError) as raised:
+            ask(over(server, client))
+        assert (raised.value.finish_reason, raised.value.refusal) == (finish_reason, refusal)
+        assert raised.value.step == ("rag" if step == "draft" else "long_context")
+        assert len(server.book) - asked == (1 if step == "draft" else 2)
+
+
+@streaming
+def test_a_gemini_stream_of_which_nothing_came_is_no_verdict(server: LoopbackServer, ask: Ask) -> None:
+    script(server, draft=Reply("", finish="SAFETY", bare_end=True))  # LlamaIndex drops a chunk without content
+    with pytest.raises(NoReplyError, match="broke it off"):
+        ask(over(server, "gemini"))
 
 
 @every_client

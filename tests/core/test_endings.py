@@ -1,0 +1,145 @@
+"""How replies end: what the providers' words mean, where they stand, and what a reply that was cut off tells."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from scenarios import cut
+from selfroute.answerability import Gate, declines
+from selfroute.answerability.ending import DONE, Ending, reason_in, refusal_in
+from selfroute.answerability.final import FinalGate
+
+WORDS = {
+    "complete": "stop end_turn stop_sequence completed COMPLETE eos_token STOP done FinishReason.STOP xyzzy",
+    "cut": "length max_tokens max_output_tokens MAX_TOKENS model_length model_context_window_exceeded ERROR_LIMIT",
+    "tool call": "tool_calls tool_use function_call MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL pause_turn",
+    "refused": "content_filter content_filtered SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII refusal "
+    "guardrail_intervened IMAGE_SAFETY LANGUAGE MODEL_ARMOR ERROR_TOXIC",
+    "broken off": "OTHER error abort insufficient_system_resource MALFORMED_RESPONSE FINISH_REASON_UNSPECIFIED",
+}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_a_word_means_the_same_whoever_says_it(kind: str) -> None:
+    assert {word: Ending(word).kind for word in WORDS[kind].split()} == dict.fromkeys(WORDS[kind].split(), kind)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (DONE, "complete"),
+        (Ending("stop", refusal="I cannot help."), "refused"),
+        (Ending("STOP", calls_tool=True), "tool call"),
+        (Ending(calls_tool=True), "tool call"),
+        (Ending("length", calls_tool=True), "cut"),
+        (Ending("tool_calls", calls_tool=True, reported=True), "complete"),
+        (Ending(silent=True), "broken off"),
+    ],
+)
+def test_what_comes_apart_from_the_text_counts_too(ending: Ending, kind: str) -> None:
+    assert ending.kind == kind
+
+
+def openai(**choice: Any) -> Any:
+    return SimpleNamespace(choices=[SimpleNamespace(finish_reason=None, **choice)])
+
+
+class Reason(str):
+    """As an enumeration of a provider's client."""
+
+    __slots__ = ()
+    value = "MAX_TOKENS"
+
+
+REPORTS: dict[str, tuple[Any, str | None, str]] = {
+    "nothing": (None, None, ""),
+    "no report": ({}, None, ""),
+    "OpenAI's chunk before the end": (openai(delta=SimpleNamespace(refusal=None)), None, ""),
+    "OpenAI's chunk with the counts": (SimpleNamespace(choices=[], usage=3), None, ""),
+    "OpenAI's refusal": (openai(message=SimpleNamespace(refusal="No.")), None, "No."),
+    "OpenAI's refusal in a stream": (openai(delta=SimpleNamespace(refusal="No.")), None, "No."),
+    "OpenAI's whole reply": ({"choices": [{"finish_reason": "length", "message": {}}]}, "length", ""),
+    "responses": ({"status": "completed", "incomplete_details": None}, "completed", ""),
+    "responses, cut": (
+        {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+        "max_output_tokens",
+        "",
+    ),
+    "responses, the last event": (SimpleNamespace(response=SimpleNamespace(status="completed")), "completed", ""),
+    "responses, a refusal": (SimpleNamespace(refusal="No.", delta=None), None, "No."),
+    "Anthropic": ({"stop_reason": "max_tokens", "content": []}, "max_tokens", ""),
+    "Anthropic, a stream": ({"type": "message_delta", "delta": SimpleNamespace(stop_reason="refusal")}, "refusal", ""),
+    "Anthropic, why": ({"stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "refusal", "No."),
+    "Ollama": ({"done": True, "done_reason": "length", "message": {}}, "length", ""),
+    "Bedrock": ({"stopReason": "guardrail_intervened"}, "guardrail_intervened", ""),
+    "Gemini": ({"finish_reason": Reason("FinishReason.MAX_TOKENS")}, "MAX_TOKENS", ""),
+    "Gemini, a blocked prompt": (
+        {"prompt_feedback": {"block_reason": "SAFETY", "block_reason_message": "No."}},
+        "SAFETY",
+        "No.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_provider_s_own_word_is_found(name: str) -> None:
+    report, reason, refusal = REPORTS[name]
+    assert (reason_in(report), refusal_in(report)) == (reason, refusal)
+
+
+def judged(gate: Gate | FinalGate, pieces: Any, kind: Any) -> tuple[str, Any]:
+    shown = "".join([gate.feed(piece) for piece in pieces]) + gate.end(kind)
+    return shown, None if gate.verdict is None else gate.verdict.signal
+
+
+LATER = "On 4 May it was 12 at"
+CUT: dict[str, tuple[str, str, tuple[str, str | None], tuple[str, str | None]]] = {
+    # text and how it ends; what is shown of it, and its signal, as a draft and as the last reply
+    "nothing": ("", "cut", ("", None), ("", None)),
+    "white space": (" \n", "refused", ("", None), ("", None)),
+    "nothing, by itself": ("", "complete", ("", "empty"), ("", "empty")),
+    "in the refusal": ("una", "cut", ("", "sentinel"), ("", "sentinel")),
+    "in the refusal after a label": ("Answer: **Unans", "cut", ("", "sentinel"), ("", "sentinel")),
+    "in the refusal, by itself": ("Una", "complete", ("Una", "answered"), ("Una", "answered")),
+    "after the refusal": ("unanswerable", "cut", ("", "sentinel"), ("", "sentinel")),
+    "after a word of its own": ("unanswerable. The re", "cut", ("", "sentinel"), ("The re", "sentinel")),
+    "where a decline may begin": ("The passages", "cut", ("", "phrase"), ("The passages", "answered")),
+    "filtered there": ("The passages", "refused", ("", None), ("The passages", "answered")),
+    "in thoughts": ("<think>The passages", "cut", ("", None), ("", None)),
+    "later": (LATER, "cut", (LATER, "answered"), (LATER, "answered")),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_what_was_cut_off_is_judged_by_what_came(name: str) -> None:
+    text, kind, draft, final = CUT[name]
+    for pieces in ([text], list(text), [text[:2], "", text[2:]]):
+        assert judged(Gate(), pieces, kind) == draft
+        assert judged(FinalGate(), pieces, kind) == final
+
+
+TEXTS = st.lists(
+    st.sampled_from(["unanswerable", "Unanswerable.", "una", "The report", "covers 2024", ".", ":", "**", '"', "I"]),
+    max_size=6,
+).map(" ".join)
+
+
+@examples(200)
+@given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
+def test_the_last_reply_is_judged_alike_however_it_is_cut_into_pieces(text: str, cuts: list[int], kind: str) -> None:
+    assert judged(FinalGate(), cut(text, cuts), kind) == judged(FinalGate(), [text], kind)
+
+
+@examples(100)
+@given(text=TEXTS)
+def test_only_a_refusal_at_the_beginning_of_the_last_reply_is_not_shown(text: str) -> None:
+    shown, signal = judged(FinalGate(), [text], "complete")
+    assert text.endswith(shown)
+    if not declines(text):
+        assert (shown, signal) == (text, "answered")
