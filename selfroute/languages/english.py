@@ -176,7 +176,8 @@ PARTS = {
     " | {is_never} (about | clear | relevant | enough | sufficient | specific | explicit | detailed | focused))",
     # What a sentence is about that does not begin with the text, perhaps with a relative clause.
     "topics": "({the} | {whether}) .. ({relative} ({aux} | {adverb})* -{denial} ..)*",
-    "name": "-{no_name} (-{no_more})? (-{no_more})? (and -{no_more} (-{no_more})?)?",
+    "name_never": "(({be} | has | have) ({aux} | {adverb})* (not | never) | {is_not}) ({aux} | {adverb})*",
+    "name": "-{no_name} (s? -{no_more})? (and -{no_more} (-{no_more})?)?",
     "end": ". | , | : | anywhere | here",
 }
 
@@ -280,8 +281,8 @@ ENGLISH = Language(
         # The topic of the question is not mentioned.
         "{topics} {is_never} ({mentioned} | provided | given) {end}",
         "{topics} ({is_never} ({told} {where_law} | ({given_out} | {found}) {where}) | {aux} {lacking} {where})",
-        "{name} {is_never} {told} {where_law}",
-        "{name} {is_never} ({given_out} | {found}) ({about} (-{pauses})*)? {in} {the}* {given}* {source}",
+        "{name} {name_never} {told} {where_law}",
+        "{name} {name_never} ({given_out} | {found}) ({about} (-{pauses})*)? {in} {the}* {given}* {source}",
         "{name} {do_not} {adverb}* ({mention_law} | {offer}) ... {in} {the}* ({given}* {source} | {handed} {work})",
         "{the} .. {do_not} {adverb}* {mention}",
         "({the} | {lead}) .. {never} {soft} ({told} | {say} | {offer})",

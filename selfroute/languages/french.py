@@ -171,7 +171,7 @@ PARTS = {
     " | (semble | semblent) {adverb}* {not} {adverb}* (être | avoir été) {adverb}* ({told} | {treated})"
     " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
     "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
-    "name": "-{no_name} (-{no_more})? (-{no_more})?",
+    "name": "-{no_name} (-{no_more})?",
     "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?",
 }
 

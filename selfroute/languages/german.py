@@ -203,7 +203,7 @@ PARTS = {
     "info_lacks": "({info_topic} | {the_asked} ..) ({lacking} {end} | {lie} {mid} {not} vor | {be} {mid} {not}"
     " (gemacht | enthalten))",
     "lead": "({in_text} | {the_text} zufolge | nach .. {in_text} | soweit ...) (, | :)?",
-    "name": "-{no_name} (-{no_more})? (-{no_more})?",
+    "name": "-{no_name} (-{no_more})?",
     "opener": "(({hedge} | {apology}) ,?)*",
     "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
     # The model does not know.

@@ -182,7 +182,7 @@ PARTS = {
     " | se {past} {adverb} | {stands} ({end} | {in_text} | {article}) | se? {appears} {given}* {in_text}"
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
-    "name": "-{no_name} (-{no_more})? (-{no_more})?",
+    "name": "-{no_name} (-{no_more})?",
     "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
     " correcta)?",
 }

@@ -283,8 +283,8 @@ def test_the_third_adapter_hangs_up_on_a_declined_draft_and_when_its_reader_leav
         next(items)
         server.settle()
         assert (server.book[-1].left, server.book[-1].sent) == (True, 3)
-        server.answer = lambda request: Reply(pieces=["Ms", " Okafor", " did", " it."], hold_after=2)
-        assert next(items).startswith("Ms")
+        server.answer = lambda request: Reply(pieces=["Yes,", " Ms", " Okafor", " did."], hold_after=2)
+        assert next(items).startswith("Yes")
         items.close()
         server.settle()
         assert server.book[-1].left

@@ -26,7 +26,7 @@ from loopback import LoopbackServer, Reply, Request
 pytestmark = pytest.mark.timeout(300)  # some start many processes
 
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-ANSWER = "Osric Pellan brought it up"
+ANSWER = "Yes, Osric Pellan did"
 WORDS = ANSWER.split()
 
 

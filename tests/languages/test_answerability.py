@@ -274,7 +274,7 @@ def test_a_name_is_held_only_while_the_reply_may_still_say_that_it_is_not_mentio
     ("reply", "held"),
     [
         ("Paris is the capital.", "Paris is "),
-        ("Emma walked to the harbour that day.", "Emma walked to "),
+        ("Emma walked to the harbour that day.", "Emma walked "),
         ("No, they never met.", "No"),
         ("As of May 2021, it was 12.", "As "),
         ("In 1921 no ship came.", "In "),
