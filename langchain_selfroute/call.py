@@ -83,13 +83,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return models.window_of(self.parts.models[step], self.config)
 
     @override
-    def _around(self, step: Route) -> str:
-        return models.text_of_prompt(self.parts.prompts[step].format_prompt(**self._words("")))
-
-    @override
-    def _shown(self, passage: Document) -> str:
-        template = self.parts.document_prompt
-        return passage.page_content if template is None else format_document(passage, template)
+    def _text_with(self, step: Route, context: Sequence[Document]) -> str:
+        return models.text_of_prompt(self._latest(step, context, lambda: self._fill_in(step, context))[0])
 
     @override
     def _source(self) -> Any:
@@ -123,23 +118,28 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     def _prompt(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue, RunnableConfig]:
         self.context, step = effect.context, effect.step
-        context = self._context_text(effect)
-        prompt = self.parts.prompts[step].format_prompt(**self._words(context))
+        prompt, length = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
         model = self.parts.models[step]
         schema = 0
         if self.settings.structured:
             model, schema = structured.asking("llm", model, self.config), structured.schema_length()
-        self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
+        self._note_prompt(lambda: models.length_of(prompt) + schema, context=length)
         return model, prompt, self._child(step, f"selfroute:{step}")
 
-    def _words(self, context: str) -> dict[str, Any]:
-        return {**self.inputs, "context": context, "refusal": self.refusal}
+    def _fill_in(self, step: Route, context: Sequence[Document]) -> tuple[PromptValue, int]:
+        """Return a step's prompt with a context, and the length of the context."""
+        text = self._context_text(step, context)
+        words = {**self.inputs, "context": text, "refusal": self.refusal}
+        return self.parts.prompts[step].format_prompt(**words), len(text)
 
-    def _context_text(self, effect: Generate) -> str:
-        texts = [self._shown(document) for document in effect.context]
-        if self.parts.document_prompt is not None or effect.step == "rag":
+    def _context_text(self, step: Route, context: Sequence[Document]) -> str:
+        template = self.parts.document_prompt
+        if template is not None:
+            return "\n\n".join([format_document(document, template) for document in context])
+        texts = [document.page_content for document in context]
+        if step == "rag":
             return "\n\n".join(texts)
-        return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in effect.context])
+        return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in context])
 
     def _tallied(self, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:
