@@ -49,8 +49,10 @@ CORE, LANGCHAIN, LLAMAINDEX = ("core",), ("langchain",), ("llamaindex",)
 DOCUMENTS, USAGE, STORED = ("documents",), ("usage",), ("langchain", "llamaindex")
 LC, LI = "langchain_selfroute", "llamaindex_selfroute"
 MUTATIONS = (
-    Mutation("answers escalate", "selfroute/flow.py", "if not decision:", "if decision:", CORE),
-    Mutation("no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long)", "()", CORE),
+    Mutation("answers escalate", "selfroute/flow.py", "and not decision:", "and decision:", CORE),
+    Mutation(
+        "no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long, step)", "()", CORE
+    ),
     Mutation("any error is too long", "selfroute/drivers.py", "steps.is_too_long(error)", "True", CORE),
     Mutation("a left stream goes on", "selfroute/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
     Mutation(

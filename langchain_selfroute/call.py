@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -13,7 +13,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
-from langchain_core.prompts import BasePromptTemplate, format_document
+from langchain_core.prompts import format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
@@ -32,6 +32,8 @@ from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
 Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig]"
+Words: TypeAlias = Mapping[str, Any]
+Config: TypeAlias = Callable[[], RunnableConfig]
 """The model, its prompt and its config."""
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
@@ -92,16 +94,11 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return models.window_of(self.parts.models[step], self.config)
 
     @override
-    def _around(self, step: Route) -> str:
-        prompt = self.parts.prompts[step]
-        if not isinstance(prompt, BasePromptTemplate):
-            return str(self.inputs)  # a runnable is called once for each step
-        return models.text_of_prompt(prompt.format_prompt(**self._words("")))
-
-    @override
-    def _shown(self, passage: Document) -> str:
-        template = self.parts.document_prompt
-        return passage.page_content if template is None else format_document(_shown(passage), template)
+    def _text_with(self, step: Route, context: Sequence[Document]) -> str:
+        prompt, words = self._latest(step, context, lambda: self._fill_in(step, context))
+        if prompt is None:  # it is not known before the step
+            return "\n".join(map(str, words.values()))
+        return models.text_of_prompt(prompt)
 
     @override
     def _source(self) -> Any:
@@ -135,21 +132,26 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return ReadDocuments(self.passages, step="rag")
 
     def _prompt(self, effect: Generate) -> Asked:
-        template, words, config = self._to_format(effect)
-        return self._asked(effect.step, prompting.formatted(template, words, config), words)
+        template, prompt, words, config = self._to_send(effect)
+        prompt = prompt or prompting.formatted(template, words, config())
+        return self._asked(effect.step, prompt, words)
 
     async def _aprompt(self, effect: Generate) -> Asked:
-        template, words, config = self._to_format(effect)
-        return self._asked(effect.step, await prompting.aformatted(template, words, config), words)
+        template, prompt, words, config = self._to_send(effect)
+        prompt = prompt or await prompting.aformatted(template, words, config())
+        return self._asked(effect.step, prompt, words)
 
-    def _to_format(self, effect: Generate) -> tuple[Runnable[Any, Any], dict[str, Any], RunnableConfig]:
-        self.context = effect.context
-        words = self._words(self._context_text(effect))
-        prompt = self.parts.prompts[effect.step]
-        template = isinstance(prompt, BasePromptTemplate)  # has no run of its own
-        return prompt, words, self.config if template else self._child(f"{effect.step}_prompt")
+    def _to_send(self, effect: Generate) -> tuple[Runnable[Any, Any], PromptValue | None, Words, Config]:
+        self.context, step = effect.context, effect.step
+        prompt, words = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
+        return self.parts.prompts[step], prompt, words, lambda: self._child(f"{step}_prompt")
 
-    def _asked(self, step: Route, prompt: PromptValue, words: Mapping[str, Any]) -> Asked:
+    def _fill_in(self, step: Route, context: Sequence[Document]) -> tuple[PromptValue | None, Words]:
+        """Return a step's prompt with a context, None if it is a runnable that has to be called; and its variables."""
+        words = {**self.inputs, "context": self._context_text(step, context), "refusal": self.refusal}
+        return prompting.filled_in(self.parts.prompts[step], words, self.config), words
+
+    def _asked(self, step: Route, prompt: PromptValue, words: Words) -> Asked:
         model, context = self.parts.models[step], words["context"]
         schema = 0
         if self.settings.structured:
@@ -169,14 +171,14 @@ class Call(BaseSteps[Document], Generic[Manager]):
         raised, heard = effect.too_long, self._heard.error
         return replace(effect, too_long=heard) if raised and heard and not is_too_long(raised) else effect
 
-    def _words(self, context: str) -> dict[str, Any]:
-        return {**self.inputs, "context": context, "refusal": self.refusal}
-
-    def _context_text(self, effect: Generate) -> str:
-        texts = [self._shown(document) for document in effect.context]
-        if self.parts.document_prompt is not None or effect.step == "rag":
+    def _context_text(self, step: Route, context: Sequence[Document]) -> str:
+        template = self.parts.document_prompt
+        if template is not None:
+            return "\n\n".join([format_document(_shown(document), template) for document in context])
+        texts = [document.page_content for document in context]
+        if step == "rag":
             return "\n\n".join(texts)
-        return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in effect.context])
+        return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in context])
 
     def _tallied(self, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:

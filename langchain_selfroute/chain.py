@@ -103,9 +103,10 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
             `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it follows
-            from the window in the model's `profile`, with some room for the prompt and the answer; without a profile
-            there is no limit.
-        token_counter: Returns the number of tokens of a text. If None, a quarter of its characters is taken.
+            from the window in the model's `profile`, or Ollama's `num_ctx`, with room for the prompt and the answer;
+            without either there is no limit.
+        token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
+            provider counts.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
             their length is known: because they were given as a list, or were read before. `"background"` also has
             stored documents counted in a background thread, each once. `False` measures nothing.

@@ -39,19 +39,21 @@ def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:
             yield from _templates(one)
 
 
+def filled_in(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue | None:
+    """Fill in a template, which leaves no run in a trace; return None if the prompt is another runnable."""
+    prompt, _ = _chosen(prompt, config)
+    return prompt.format_prompt(**words) if isinstance(prompt, BasePromptTemplate) else None
+
+
 def formatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:
-    """Fill in a prompt; a template leaves no run in a trace."""
+    """Fill in a prompt that is not a template."""
     prompt, config = _chosen(prompt, config)
-    if isinstance(prompt, BasePromptTemplate):
-        return prompt.format_prompt(**words)
     return _value(prompt.invoke(dict(words), config))
 
 
 async def aformatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:
     """Do as `formatted` does, asynchronously."""
     prompt, config = _chosen(prompt, config)
-    if isinstance(prompt, BasePromptTemplate):
-        return prompt.format_prompt(**words)
     return _value(await prompt.ainvoke(dict(words), config))
 
 

@@ -78,12 +78,8 @@ class Steps(BaseSteps[NodeWithScore]):
         return models.window_of(self.parts.models[step])
 
     @override
-    def _around(self, step: Route) -> str:
-        return convert.text_of(self._filled_in(step, ""))
-
-    @override
-    def _shown(self, passage: NodeWithScore) -> str:
-        return convert.context_of([passage], self.parts.document_prompt, whole=False)
+    def _text_with(self, step: Route, context: Sequence[NodeWithScore]) -> str:
+        return convert.text_of(self._latest(step, context, lambda: self._fill_in(step, context))[0])
 
     @override
     def _source(self) -> Any:
@@ -175,13 +171,13 @@ class Steps(BaseSteps[NodeWithScore]):
 
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, ResponseTally]:
         self.context, step = effect.context, effect.step
-        llm, whole = self.parts.models[step], step == "long_context"
-        context = convert.context_of(effect.context, self.parts.document_prompt, whole=whole)
-        prompt = self._filled_in(step, context)
+        prompt, length = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
         schema = structured.schema_length() if self.settings.structured else 0
-        self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=len(context))
-        return llm, prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
+        self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=length)
+        return self.parts.models[step], prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
 
-    def _filled_in(self, step: Route, context: str) -> Prompt:
-        words = {**self.words, "context_str": context, "query_str": self.question, "refusal": self.refusal}
-        return host.formatted(self.parts.models[step], self.parts.prompts[step], words)
+    def _fill_in(self, step: Route, context: Sequence[NodeWithScore]) -> tuple[Prompt, int]:
+        """Return a step's prompt with a context, and the length of the context."""
+        text = convert.context_of(context, self.parts.document_prompt, whole=step == "long_context")
+        words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.refusal}
+        return host.formatted(self.parts.models[step], self.parts.prompts[step], words), len(text)

@@ -141,7 +141,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it
                 follows from the model's `metadata.context_window`, with some room for the prompt and the answer; if
                 that is LlamaIndex's default, there is no limit.
-            token_counter: Returns the number of tokens of a text. If None, a quarter of its characters is taken.
+            token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
+                provider counts.
             measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so
                 if their length is known: because they were given as a list, or were read before. `"background"` also
                 has stored documents counted in a background thread, each once. `False` measures nothing.

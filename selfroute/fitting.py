@@ -11,13 +11,14 @@ from math import ceil
 from typing import Any, Generic, TypeVar
 
 from selfroute.documents.overflow import read_less
-from selfroute.documents.window import Count, fit_documents, fit_passages, room_in
+from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.flow import ReadDocuments, Route
 from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tokens import Calibration, count_tokens, is_cut
 
 Document = TypeVar("Document")
+Prompt = TypeVar("Prompt")
 _MOST_BYTES = 4  # of a character, and so the most tokens that it may take
 _logger = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class Fitting(ABC, Generic[Document]):
         self.context: Sequence[Document] = ()
         self._calibration = calibration
         self._refused: set[Route] = set()  # the steps whose prompt was too long
+        self._windows: dict[Route, int | None] = {}
+        self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
 
     @abstractmethod
     def _text_of(self, document: Document) -> str:
@@ -66,13 +69,22 @@ class Fitting(ABC, Generic[Document]):
         """Return what the model of a step is called where it is paid for, as far as it says so."""
         return PricedModel()
 
-    def _around(self, step: Route) -> str:  # noqa: ARG002
-        """Return the text of a step's prompt without passages or documents."""
-        return ""
+    def _text_with(self, step: Route, context: Sequence[Document]) -> str:
+        """Return the text of a step's prompt with these passages or documents."""
+        del step
+        return "\n\n".join(map(self._text_of, context))
 
-    def _shown(self, passage: Document) -> str:
-        """Return the text of a passage as the model reads it."""
-        return self._text_of(passage)
+    def _latest(self, step: Route, context: Sequence[Document], fill_in: Callable[[], Prompt]) -> Prompt:
+        """Return a step's prompt, filled in with a context. The latest is kept, since it is measured and then sent."""
+        if self._filled_in is None or self._filled_in[0] != step or self._filled_in[1] is not context:
+            self._filled_in = step, context, fill_in()
+        prompt: Prompt = self._filled_in[2]
+        return prompt
+
+    def _window_of(self, step: Route) -> int | None:
+        if step not in self._windows:
+            self._windows[step] = self._window(step)
+        return self._windows[step]
 
     def _retrieved_text(self, passage: Document) -> str:
         """Return the text of a passage as it stands in its document."""
@@ -85,16 +97,17 @@ class Fitting(ABC, Generic[Document]):
         ratio = self._calibration.ratio(self._model_name(step))
         return count_tokens if ratio == 1 else lambda text: ceil(count_tokens(text) * ratio)
 
-    def _budget(self, step: Route, count: Count) -> int | None:
-        """Return how many tokens of passages or documents a step may be given; None for no limit."""
-        if step == "long_context" and self.settings.max_context_tokens is not None:
+    def _budget(self, count: Count) -> int | None:
+        """Return how many tokens of documents the second step may be given; None for no limit."""
+        if self.settings.max_context_tokens is not None:
             return self.settings.max_context_tokens
-        window = self._window(step)
-        return None if window is None else room_in(window, around=self._count_around(step, count))
+        window = self._window_of("long_context")
+        return None if window is None else room_in(window, around=self._around("long_context", count))
 
-    def _count_around(self, step: Route, count: Count) -> int:
+    def _around(self, step: Route, count: Count) -> int:
+        """Return the tokens of a step's prompt without passages or documents."""
         with suppress(Exception):  # a prompt that cannot be filled in fails where it is sent
-            return count(self._around(step))
+            return count(self._text_with(step, ()))
         return 0
 
     def _fits(self, effect: ReadDocuments) -> bool:
@@ -103,11 +116,14 @@ class Fitting(ABC, Generic[Document]):
             return False
         # A counter of the user's may be slow.
         count: Count = _at_most if self.settings.token_counter else self._count(effect.step)
-        budget = self._budget(effect.step, count)
-        if budget is None:
-            return True
-        texts = map(self._shown, effect.passages) if effect.step == "rag" else map(self._text_of, self.read)
-        return sum(map(count, texts)) <= budget
+        if effect.step == "long_context":
+            budget = self._budget(count)
+            return budget is None or sum(count(self._text_of(document)) for document in self.read) <= budget
+        window = self._window_of("rag")
+        if window is not None:
+            with suppress(Exception):
+                return count(self._text_with("rag", effect.passages)) <= prompt_limit(window)
+        return True
 
     def _fit(self, effect: ReadDocuments, *, fits: bool | None = None) -> Sequence[Document]:
         """Fit passages or documents to the window, or to less if the model refused them; that becomes the context.
@@ -117,26 +133,35 @@ class Fitting(ABC, Generic[Document]):
             fits: The result of `_fits`, if it is known.
         """
         step, passages, count = effect.step, effect.passages, self._count(effect.step)
-        if fits or (fits is None and self._fits(effect)):
+        whole, around = fits or (fits is None and self._fits(effect)), 0
+        if whole:
             budget = None
-        elif effect.too_long is None:
-            budget = self._budget(step, count)
+        elif effect.too_long is not None:
+            around = self._around(step, count)
+            budget = self._less(step, effect.too_long, around=around, count=count)
+        elif step == "rag":
+            around = self._around(step, count)
+            budget = prompt_limit(self._window_of(step) or 0) - around
         else:
-            budget = self._less(step, effect.too_long, count)
+            budget = self._budget(count)
         if step == "long_context":
             self.context = self._fitted(self.read, passages, budget=budget, count=count)
         elif budget is None:
             self.context = passages
         else:
-            fewer = fit_passages(passages, budget=budget, size=lambda passage: count(self._shown(passage)))
+            size = lambda some: count(self._text_with(step, some)) - around  # noqa: E731
             # Where not even the best one fits, its beginning is better than nothing.
-            self.context = fewer or self._fitted(passages[:1], (), budget=budget, count=count)
+            best = self._fitted(passages[:1], (), budget=budget, count=count)
+            self.context = fit_passages(passages, budget=budget, size=size) or best
         return self.context
 
-    def _less(self, step: Route, too_long: Exception, count: Count) -> int:
+    def _less(self, step: Route, too_long: Exception, *, around: int, count: Count) -> int:
         """Return the budget after a model refused the context as too long; the second time at most half of it."""
-        sent = sum(count(self._shown(one) if step == "rag" else self._text_of(one)) for one in self.context)
-        less = read_less(too_long, sent=sent, around=self._count_around(step, count))
+        if step == "rag":
+            sent = max(count(self._text_with(step, self.context)) - around, 0)
+        else:
+            sent = sum(count(self._text_of(document)) for document in self.context)
+        less = read_less(too_long, sent=sent, around=around)
         less = min(less, sent // 2) if step in self._refused else less
         self._refused.add(step)
         return less
@@ -171,7 +196,7 @@ class Fitting(ABC, Generic[Document]):
 
     def _limited(self, step: Route) -> bool:
         """Return whether a budget depends on how tokens are counted."""
-        return self.settings.max_context_tokens is not None or self._window(step) is not None
+        return self.settings.max_context_tokens is not None or self._window_of(step) is not None
 
 
 def _at_most(text: str) -> int:

@@ -102,7 +102,7 @@ class BaseSteps(Fitting[Document]):
             return
         lengths, model = self._lengths(answer.passages), self._priced("long_context")
         if answer.route == "rag":
-            window = Window(self.settings.document_budget(self._window("long_context")))
+            window = Window(self.settings.document_budget(self._window_of("long_context")))
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
             self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)

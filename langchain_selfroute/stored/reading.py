@@ -33,7 +33,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     source: by their offsets (`add_start_index=True` in LangChain's splitters), or else in the order of their numbers
     (`page`, `chunk_index`) or of the store. `metadata["selfroute"]` says how a document was assembled: `method`
     (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
-    the length is unknown) and `trimmed`.
+    the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filter` and the
     retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. But more may be hidden than

@@ -55,7 +55,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     If the document store has the original, that is used. Otherwise the document is rebuilt from the nodes with the same
     `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. `metadata["selfroute"]` says
     how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
-    characters; start and end are equal if the length is unknown) and `trimmed`.
+    characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
     retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Sometimes

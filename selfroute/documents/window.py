@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-_INSTRUCTION = 250  # tokens of a prompt with a short question, without passages or documents
 Count = Callable[[str], int]
 Document = TypeVar("Document")
 
@@ -88,23 +87,37 @@ def fit_documents(  # noqa: PLR0913 - what `fit` takes, and how to read and cut 
     ]
 
 
-def fit_passages(passages: Sequence[Document], *, budget: int, size: Callable[[Document], int]) -> Sequence[Document]:
+def fit_passages(
+    passages: Sequence[Document], *, budget: int, size: Callable[[Sequence[Document]], int]
+) -> Sequence[Document]:
     """Take a framework's passages, best first, until the budget is full; none is trimmed.
 
     Args:
         passages: The passages, best first.
         budget: The limit for all passages together, in tokens.
-        size: Returns the tokens of a passage as the model reads it.
+        size: Returns the tokens of some passages as the model reads them, which grow with each.
     """
-    for number, passage in enumerate(passages):
-        budget -= size(passage)
-        if budget < 0:
-            return passages[:number]
-    return passages
+    fits, too_many = 0, len(passages) + 1
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if size(passages[:middle]) <= budget:
+            fits = middle
+        else:
+            too_many = middle
+    return passages[:fits]
+
+
+def prompt_limit(window: int) -> int:
+    """Return how many tokens a prompt may take, given the window that a model advertises, in tokens.
+
+    A tenth is reserved because token counts are estimates, and 750 tokens for the answer; at least three quarters of
+    the window remain.
+    """
+    return max(window * 9 // 10 - 750, window * 3 // 4)
 
 
 def room_in(window: int, *, around: int = 0) -> int:
-    """Return the token budget for passages or documents, given the window that a model advertises, in tokens.
+    """Return the token budget for documents, given the window that a model advertises, in tokens.
 
     A tenth is reserved because token counts are estimates, and 1,000 tokens for the instruction, the question and the
     answer; at least half of the window remains. A long question or history takes its place from that, down to a tenth
@@ -112,9 +125,9 @@ def room_in(window: int, *, around: int = 0) -> int:
 
     Args:
         window: The window.
-        around: The tokens of the prompt without passages or documents.
+        around: The tokens of the prompt without documents.
     """
-    room = max(window * 9 // 10 - 1_000, window // 2) - max(around - _INSTRUCTION, 0)
+    room = min(max(window * 9 // 10 - 1_000, window // 2), prompt_limit(window) - around)
     return max(room, window // 10)
 
 
