@@ -6,7 +6,7 @@ If a package has changed, nothing fails: a model has no known name, and a store 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -38,18 +38,6 @@ def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
         return choose(model, config)
     except Exception:  # noqa: BLE001 - asked with this config it will say why itself
         return None
-
-
-def address_of(model: Any, names: Sequence[str]) -> str | None:
-    """Return the address where a model is asked, from the first of these attributes that is one; None if none is."""
-    for name in names:
-        try:
-            address = getattr(model, name, None)
-        except Exception:  # noqa: BLE001 - a model that is chosen in the call has no attributes before
-            return None
-        if isinstance(address, str):
-            return address
-    return None
 
 
 def is_retry(runnable: Any) -> bool:

@@ -40,6 +40,8 @@ class Reply:
         cost: In US dollars, a decimal string; None if it is not known.
         cost_unknown: Why the cost is not known; None if it is.
         seconds: How long the model took.
+        cache_write_1h_tokens: Those of the written tokens that are kept for an hour.
+        url: The address at which the model was called, if it is known.
     """
 
     text: str
@@ -53,6 +55,8 @@ class Reply:
     cost: str | None = None
     cost_unknown: str | None = None
     seconds: float = 0.0
+    cache_write_1h_tokens: int = 0
+    url: str | None = None
 
     @classmethod
     def of(cls, text: str, counts: StepUsage, model: PricedModel) -> Reply:
@@ -74,13 +78,15 @@ class Reply:
             provider=model.provider,
             cost=counts.cost.as_text(),
             cost_unknown=counts.cost.unknown,
+            cache_write_1h_tokens=counts.cache_write_1h_tokens,
+            url=model.url,
         )
 
     def priced(self, priced_as: PricedModel | None) -> Reply:
         """Return the reply with a price of today, if none was known when it was paid for."""
         if self.cost is not None:
             return self
-        cost = cost_of(priced_as or PricedModel(self.model, self.provider), self.usage())
+        cost = cost_of(priced_as or PricedModel(self.model, self.provider, self.url), self.usage())
         return replace(self, cost=cost.as_text(), cost_unknown=cost.unknown)
 
     def usage(self) -> StepUsage:
@@ -94,6 +100,7 @@ class Reply:
             self.estimated,
             self.cache_write_tokens,
             cost,
+            self.cache_write_1h_tokens,
         )
 
 
