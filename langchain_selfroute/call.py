@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -15,6 +16,7 @@ from typing_extensions import override
 
 from langchain_selfroute import documents, models, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
+from langchain_selfroute.host import span_of
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
@@ -41,7 +43,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         kwargs: dict[str, Any],
         streaming: bool,
     ) -> None:
-        super().__init__(parts.settings, estimate=parts.estimate, record=entry_recorder(manager.handlers))
+        record = entry_recorder(manager.handlers)
+        super().__init__(parts.settings, estimate=parts.estimate, record=record, parent_span=partial(span_of, manager))
         self.parts, self.kwargs = parts, kwargs
         self.streaming = streaming and not parts.settings.structured
         self.manager: Manager = manager

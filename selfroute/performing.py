@@ -48,6 +48,7 @@ class BaseSteps(ABC, Generic[Document]):
         estimate: LongContextEstimate,
         record: Callable[[Entry], None] | None,
         retrieves: bool = True,
+        parent_span: Callable[[], Any] | None = None,
     ) -> None:
         """Start with an open account.
 
@@ -56,9 +57,10 @@ class BaseSteps(ABC, Generic[Document]):
             estimate: What the chain or engine has learned about the cost of reading documents.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
+            parent_span: As in `Account`.
         """
         self.settings, self.refusal = settings, settings.refusal
-        self.account = Account(record, retrieves=retrieves)
+        self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
         self.read: Sequence[Document] = ()
         self.context: Sequence[Document] = ()
         self._estimate = estimate
