@@ -49,7 +49,7 @@ def one_line(error: BaseException) -> str:
     chain = list(_chain(error))
     text = next(filter(None, map(_provider_message, chain)), str(error))
     root = chain[-1]  # such as "connection refused"
-    if isinstance(root, OSError) and str(root) not in text:
+    if _is_of_transport(root) and str(root) not in text:
         text = f"{text.rstrip('.')}: {root}"
     text = " ".join(without_secrets(text).split())
     text = text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}..."
@@ -80,6 +80,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _is_of_transport(error: BaseException) -> bool:
+    """Return whether an error comes from below the provider's client: from the system, or from httpx."""
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in {"httpcore", "httpx"}
 
 
 def _provider_message(error: BaseException) -> str | None:

@@ -122,16 +122,16 @@ def test_paths_of_the_environment_are_no_secrets(monkeypatch: pytest.MonkeyPatch
 
 def failing(how: str) -> Exception:
     """An error that was raised in one of Python's ways while another was handled."""
+    failed, refused = ValueError("it failed"), ConnectionRefusedError("refused by 10.0.0.1")
     try:
         try:
-            msg = "refused by 10.0.0.1"
-            raise OSError(msg)
+            raise refused
         except OSError as cause:
             if how == "from":
-                raise ValueError("it failed") from cause
+                raise failed from cause
             if how == "from None":
-                raise ValueError("it failed") from None
-            raise ValueError("it failed")
+                raise failed from None
+            raise failed  # noqa: B904
     except ValueError as error:
         return error
 

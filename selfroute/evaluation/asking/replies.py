@@ -8,8 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -113,6 +113,14 @@ def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
 _FIELDS = frozenset(field.name for field in fields(Reply))
 
 
+@dataclass(slots=True)
+class _Asking:
+    """The threads that want one reply."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    threads: int = 0
+
+
 class Replies:
     """The replies of a run.
 
@@ -139,7 +147,7 @@ class Replies:
         """
         self._path = folder / FILE if folder else None
         self._lock = threading.Lock()
-        self._asking: dict[str, threading.Lock] = {}
+        self._asking: dict[str, _Asking] = {}
         self._replies: dict[str, Reply] = {}
         self.budget = Budget(max_cost)
         self.asked = 0
@@ -179,8 +187,7 @@ class Replies:
         with self._lock:
             if key in self._replies:
                 return self._replies[key]
-            asking = self._asking.setdefault(key, threading.Lock())
-        with asking:
+        with self._one_at_a_time(key):
             if key in self._replies:  # another thread asked the same
                 return self._replies[key]
             with self.budget.reserve(step, price):
@@ -189,6 +196,21 @@ class Replies:
                 reply = replace(reply, seconds=round(time.monotonic() - started, 3))
                 self._keep(key, reply, step)
         return reply
+
+    @contextmanager
+    def _one_at_a_time(self, key: str) -> Iterator[None]:
+        """Let one thread at a time ask for a reply; what that takes is forgotten with the last of them."""
+        with self._lock:
+            asking = self._asking.setdefault(key, _Asking())
+            asking.threads += 1
+        try:
+            with asking.lock:
+                yield
+        finally:
+            with self._lock:
+                asking.threads -= 1
+                if not asking.threads:
+                    del self._asking[key]
 
     def _keep(self, key: str, reply: Reply, step: str) -> None:
         with self._lock:
