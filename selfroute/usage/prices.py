@@ -18,7 +18,7 @@ from selfroute.usage.counts import FREE, Cost, StepUsage
 
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
 _NAMELESS = Cost(None, "the model does not say what it is: pass priced_as='provider:name'")
-_ADVICE = "priced_as='provider:name' says which of its models to price it as"
+_ADVICE = "priced_as='provider:name' says what to price it as"
 _HOUR = 3_600.0  # seconds
 
 
