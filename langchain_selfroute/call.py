@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.callbacks import (
@@ -21,6 +22,7 @@ from typing_extensions import override
 from langchain_selfroute import documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
 from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
+from langchain_selfroute.host import span_of
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
@@ -51,7 +53,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         kwargs: dict[str, Any],
         streaming: bool,
     ) -> None:
-        super().__init__(parts.settings, estimate=parts.estimate, record=entry_recorder(manager.handlers))
+        record = entry_recorder(manager.handlers)
+        super().__init__(parts.settings, estimate=parts.estimate, record=record, parent_span=partial(span_of, manager))
         self.parts, self.kwargs = parts, kwargs
         self.streaming = streaming and not parts.settings.structured
         self.manager: Manager = manager

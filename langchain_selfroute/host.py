@@ -6,9 +6,10 @@ If a package has changed, nothing fails: a model has no known name, and a store 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.callbacks import BaseRunManager
 from langchain_core.runnables import RunnableConfig
 
 
@@ -40,15 +41,18 @@ def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
         return None
 
 
-def address_of(model: Any, names: Sequence[str]) -> str | None:
-    """Return the address where a model is asked, from the first of these attributes that is one; None if none is."""
-    for name in names:
+def span_of(run: BaseRunManager) -> Any:
+    """Return the OpenTelemetry span that a callback handler has opened for a run; None if there is no such handler.
+
+    Handlers such as OpenInference's do not make their span the current one, so its children have to ask for it.
+    """
+    for handler in run.handlers:
         try:
-            address = getattr(model, name, None)
-        except Exception:  # noqa: BLE001 - a model that is chosen in the call has no attributes before
-            return None
-        if isinstance(address, str):
-            return address
+            span = handler.get_span(run.run_id)  # type: ignore[attr-defined]
+        except Exception:  # noqa: BLE001, S112 - few handlers have this
+            continue
+        if span is not None:
+            return span
     return None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,15 +17,15 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
 from langchain_selfroute.convert import config_within, text_of
-from langchain_selfroute.host import address_of, chosen_model, tracing_params
+from langchain_selfroute.host import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 
 # OpenAI's client raises these for structured replies that ended early.
 _ENDING_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
-_URLS = ("openai_api_base", "base_url", "anthropic_api_url")
 _logger = logging.getLogger(__name__)
 
 
@@ -79,15 +80,8 @@ class MessageTally(Tally):
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:
-        answered = PricedModel.from_reported(self.about.get("model_name"), self.about.get("model_provider"))
-        if answered.name is None or answered.name.startswith(configured.name or "\0"):
-            # A client that builds on another client may report the other's provider.
-            return PricedModel(
-                answered.name or configured.name, configured.provider or answered.provider, configured.url
-            )
-        if answered.provider in {None, configured.provider}:
-            return PricedModel(answered.name, configured.provider, configured.url)
-        return answered
+        reported = PricedModel.from_reported(self.about.get("model_name"), self.about.get("model_provider"))
+        return configured.replied(reported)
 
 
 def _refusal_of(message: AIMessage) -> str:
@@ -99,16 +93,17 @@ def _refusal_of(message: AIMessage) -> str:
 def _counts(reported: Mapping[str, Any]) -> StepUsage:
     about = reported.get("input_token_details")
     about = about if isinstance(about, Mapping) else {}
-    written = sum(
-        # Anthropic's models may report the others instead of "cache_creation"
-        as_count(about.get(key))
-        for key in ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-    )
+    read = as_count(reported.get("input_tokens"))
+    for_minutes, for_an_hour = (as_count(about.get(f"ephemeral_{time}_input_tokens")) for time in ("5m", "1h"))
+    repeated = reported.get("total_cost") == 0  # so LangChain marks a reply from its own cache
     return StepUsage(
-        as_count(reported.get("input_tokens")),
+        read,
         as_count(reported.get("output_tokens")),
-        as_count(about.get("cache_read")),
-        cache_write_tokens=written,
+        read if repeated else as_count(about.get("cache_read")),
+        # Anthropic's models report these instead of "cache_creation", or beside it.
+        cache_write_tokens=0 if repeated else max(as_count(about.get("cache_creation")), for_minutes + for_an_hour),
+        cache_write_1h_tokens=0 if repeated else for_an_hour,
+        repeated=repeated,
     )
 
 
@@ -132,33 +127,42 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
 
     Of several models with fallbacks it is the first.
     """
-    bound: dict[str, Any] = {}
-    while True:
-        if isinstance(model, RunnableBindingBase):
-            bound, config = {**model.kwargs, **bound}, config_within(model, config)
-            model = model.bound
-        elif isinstance(model, RunnableWithFallbacks):
-            model = model.runnable
-        elif isinstance(model, DynamicRunnable):
-            model, config = model.prepare(config)
-        elif (chosen := chosen_model(model, config)) is not None:
-            model = chosen
-        elif isinstance(model, RunnableSequence):
-            inside = (inside_of(step, config) for step in model.steps)
-            return next((found for found in inside if isinstance(found[0], BaseLanguageModel)), (model, bound))
-        else:
-            return model, bound
+    return next(_inside(model, config, {}))
+
+
+def _inside(
+    model: Runnable[Any, Any], config: RunnableConfig | None, bound: dict[str, Any]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the model and its fallbacks, and what is bound to each."""
+    if isinstance(model, RunnableBindingBase):
+        yield from _inside(model.bound, config_within(model, config), {**model.kwargs, **bound})
+    elif isinstance(model, RunnableWithFallbacks):
+        for one in model.runnables:
+            yield from _inside(one, config, bound)
+    elif isinstance(model, DynamicRunnable):
+        yield from _inside(*model.prepare(config), bound)
+    elif (chosen := chosen_model(model, config)) is not None:
+        yield from _inside(chosen, config, bound)
+    elif isinstance(model, RunnableSequence):
+        found = [pair for step in model.steps for pair in _inside(step, config, {})]
+        yield from [pair for pair in found if isinstance(pair[0], BaseLanguageModel)] or [(model, bound)]
+    else:
+        yield model, bound
 
 
 def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
 ) -> PricedModel:
     """Return the name by which a model is priced if it is called with these options, as far as it reports one."""
-    inside, bound = inside_of(model, config)
-    params = tracing_params(inside, {**bound, **(options or {})})
+    first, *others = [_reported(one, {**bound, **(options or {})}) for one, bound in _inside(model, config, {})]
+    return replace(first, fallbacks=tuple(others)) if others else first
+
+
+def _reported(model: Any, options: Mapping[str, Any]) -> PricedModel:
+    params = tracing_params(model, options)
     if not params:
         return PricedModel()
-    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), address_of(inside, _URLS))
+    return PricedModel.from_reported(params.get("ls_model_name"), params.get("ls_provider"), address_of(model))
 
 
 def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -> int | None:

@@ -7,8 +7,9 @@ from typing import Any
 from llama_index.core.instrumentation.dispatcher import Dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_serializer
 
+from llamaindex_selfroute.host import pass_over
 from selfroute.usage.entry import Entry
 
 
@@ -63,12 +64,17 @@ class SelfRouteQueryEvent(BaseEvent):
         ```
 
     Attributes:
-        entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route` and more.
+        entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route` and more. When the
+            event is dumped, it becomes plain JSON.
     """
 
     model_config = ConfigDict(defer_build=True)
 
     entry: Entry
+
+    @field_serializer("entry")
+    def _as_json(self, entry: Entry) -> dict[str, Any]:
+        return entry.as_dict()
 
     @classmethod
     def class_name(cls) -> str:
@@ -89,4 +95,5 @@ def has_listener(dispatcher: Dispatcher) -> bool:
 def send(dispatcher: Dispatcher, event: type[BaseEvent], **fields: Any) -> None:
     """Send an event; it is created only if anybody handles it."""
     if has_listener(dispatcher):
+        pass_over(event)
         dispatcher.event(event(**fields))

@@ -6,14 +6,16 @@ filter of a retriever is reported as unknown, so that nothing unverified is read
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, singledispatchmethod
 from inspect import unwrap
 from typing import Any, NoReturn
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.vector_store import VectorIndexRetriever
+from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.vector_stores import MetadataFilters, simple
@@ -131,6 +133,14 @@ def report_options(llm: Any, report: type) -> dict[str, Any]:
     """Return the options that make an OpenAI-like model keep to a schema; empty if it has none."""
     wanted, prepare = (getattr(llm, name, None) for name in ("_should_use_structure_outputs", "_prepare_schema"))
     return dict(prepare({}, report)) if wanted and prepare and wanted() else {}
+
+
+def pass_over(event: type[BaseEvent]) -> None:
+    """Have OpenInference, if it is in use, pass over an event for which it has no use, instead of logging a warning."""
+    module = sys.modules.get("openinference.instrumentation.llama_index._handler")
+    process = getattr(getattr(module, "_Span", None), "__dict__", {}).get("_process_event")
+    if isinstance(process, singledispatchmethod) and event not in process.dispatcher.registry:
+        process.register(event, lambda _span, _event: None)
 
 
 def _refuse(what: str) -> NoReturn:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
@@ -115,15 +117,16 @@ class ResponseTally(Tally):
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
         self.counts = _counts(self.last) if self.last else None
         self.whole = self.whole and not (self.last and _cut_short(self.last))
+        if self.last and self.counts and _omits_cached(self.last):
+            self.whole = False
+            self.counts = replace(self.counts, input_tokens=max(self.counts.input_tokens, count(prompt())))
         return super().usage(prompt, count=count)
 
     @override
     def model(self, configured: PricedModel) -> PricedModel:
         raw = self.last and self.last.raw
         name = _look(raw, "model") or _look(raw, "model_version")
-        if name == configured.name or not isinstance(name, str):
-            return configured
-        return PricedModel(name, configured.provider, configured.url)
+        return configured.replied(PricedModel.from_reported(name, None))
 
 
 def _calls_tool(reply: Response) -> bool:
@@ -139,7 +142,7 @@ def name_of(llm: LLM) -> PricedModel:
         name: Any = llm.metadata.model_name
     except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
         name = getattr(llm, "model", None)
-    return PricedModel.from_reported(name, _package(type(llm)), getattr(llm, "api_base", None))
+    return PricedModel.from_reported(name, _package(type(llm)), address_of(llm))
 
 
 def window_of(llm: LLM) -> int | None:
@@ -191,6 +194,7 @@ def _counts(reply: Response) -> StepUsage | None:
         as_count(written) + as_count(_look(gemini, "thoughts_token_count")),
         cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
         cache_write_tokens=to_cache,
+        cache_write_1h_tokens=as_count(_look(usage, "cache_creation", "ephemeral_1h_input_tokens")),
     )
 
 
@@ -198,6 +202,17 @@ def _cut_short(reply: Response) -> bool:
     """Return whether Gemini's final counts are missing: LlamaIndex drops a last chunk without text."""
     raw = reply.raw
     return isinstance(raw, dict) and "finish_reason" in raw and raw["finish_reason"] is None
+
+
+def _omits_cached(reply: Response) -> bool:
+    """Return whether the counts at the end of Anthropic's stream omit those of the cache, as older servers' do.
+
+    They are at the beginning of the stream then, which LlamaIndex does not pass on.
+    """
+    if _look(reply.raw, "type") != "message_delta":
+        return False
+    usage = _look(reply.raw, "usage")
+    return all(_look(usage, f"cache_{kind}_input_tokens") is None for kind in ("read", "creation"))
 
 
 def _look(value: Any, *names: str) -> Any:

@@ -44,7 +44,9 @@ BaseUrl = Annotated[
 ]
 PricedAs = Annotated[
     str | None,
-    typer.Option(metavar="PROVIDER:NAME", help="The model whose price counts, if its own name is in no price list"),
+    typer.Option(
+        metavar="PROVIDER:NAME", help="The model whose price counts, if its own name or address is in no price list"
+    ),
 ]
 K = Annotated[int, typer.Option("--k", min=1, help="How many passages to retrieve")]
 EmbeddingModel = Annotated[
@@ -79,6 +81,7 @@ def demo(
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions, spread evenly")] = None,
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
+    priced_as: PricedAs = None,
 ) -> None:
     """Answer the questions that come with selfroute from the documents that come with it."""
     with _errors_on_one_line():
@@ -87,7 +90,7 @@ def demo(
             from selfroute.command import loading
 
             host = loading.load(framework)
-        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
+        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as)
         command.demo(options, limit=limit)
 
 
@@ -106,6 +109,7 @@ def ask(
     show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True,
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
+    priced_as: PricedAs = None,
 ) -> None:
     """Answer questions from your own text files."""
     with _errors_on_one_line():
@@ -114,7 +118,7 @@ def ask(
             from selfroute.command import loading
 
             host = loading.load(framework)
-        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json)
+        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as)
         command.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 

@@ -49,6 +49,7 @@ class BaseSteps(Fitting[Document]):
         estimate: LongContextEstimate,
         record: Callable[[Entry], None] | None,
         retrieves: bool = True,
+        parent_span: Callable[[], Any] | None = None,
     ) -> None:
         """Start with an open account.
 
@@ -57,10 +58,11 @@ class BaseSteps(Fitting[Document]):
             estimate: What the chain or engine has learned about the cost of reading documents.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
+            parent_span: As in `Account`.
         """
         super().__init__(settings, calibration=estimate.calibration)
         self.refusal = settings.refusal
-        self.account = Account(record, retrieves=retrieves)
+        self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
         self._estimate = estimate
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from selfroute.command import run, screen
-from selfroute.command.framework import Framework
+from selfroute.command.framework import Framework, Session
 from selfroute.command.library import Library
 from selfroute.command.texts import Text, read_text
 from selfroute.demo import corpus
@@ -36,6 +36,7 @@ class Options:
         k: How many passages to retrieve.
         embeddings: The embedding model; None for all-MiniLM-L6-v2.
         as_json: Whether to print JSON only.
+        priced_as: The model as which it is priced, as `provider:name`; None to use its own name and address.
     """
 
     framework: Framework
@@ -45,6 +46,7 @@ class Options:
     k: int
     embeddings: str | None
     as_json: bool
+    priced_as: str | None = None
 
     def load_models(self) -> run.Models | None:
         """Make the models that the user names; None for the extractive reader."""
@@ -76,7 +78,7 @@ def demo(options: Options, *, limit: int | None) -> None:
     with (
         _timed(seconds, "answers"),
         screen.stage(progress, "Answering", len(questions)) as advance,
-        library.open_session(models.llm, long_context_llm=models.long_context_llm, k=options.k) as session,
+        _open_session(library, models, options) as session,
     ):
         for answer in run.answer_all(session, questions, at_once=models.at_once):
             answers.append(answer)
@@ -106,7 +108,7 @@ def ask(
     library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
     models = models or run.extractive_reader(options.framework, embeddings)
     screen.show_reader(err if options.as_json else out, models)
-    with library.open_session(models.llm, long_context_llm=models.long_context_llm, k=options.k) as session:
+    with _open_session(library, models, options) as session:
         for question in questions:
             if options.as_json:
                 _print_json(run.answer_as_json(session.ask(question), library.passages, names))
@@ -118,6 +120,12 @@ def ask(
             out.print()
     if not options.as_json and len(questions) > 1:
         screen.show_ledger(out, session.ledger, models=models)
+
+
+def _open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
+    return library.open_session(
+        models.llm, long_context_llm=models.long_context_llm, k=options.k, priced_as=options.priced_as
+    )
 
 
 def default_store() -> Path:

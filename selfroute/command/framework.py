@@ -84,7 +84,7 @@ class Index(Protocol):
         """Embed passages and add them."""
 
     def open_session(
-        self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int
+        self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int, priced_as: str | None
     ) -> AbstractContextManager[Session]:
         """Open a session over these texts of the index; its ledger counts until the end of the context."""
 

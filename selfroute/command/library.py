@@ -82,15 +82,19 @@ class Library:
             earlier: dict[str, Any] = {"$and": [{"source": source}, {"text_key": {"$ne": current}}]}
             self._collection.delete(where=earlier)
 
-    def open_session(self, llm: Any, *, long_context_llm: Any, k: int) -> AbstractContextManager[Session]:
+    def open_session(
+        self, llm: Any, *, long_context_llm: Any, k: int, priced_as: str | None
+    ) -> AbstractContextManager[Session]:
         """Open a session over these texts; its ledger counts until the end of the context.
 
         Args:
             llm: The framework's model, for the first step.
             long_context_llm: The model of the second step; None for the same.
             k: How many passages to retrieve.
+            priced_as: The model as which the first step is priced; None for itself.
         """
-        return self._index.open_session([*self.texts.values()], llm=llm, long_context_llm=long_context_llm, k=k)
+        texts = [*self.texts.values()]
+        return self._index.open_session(texts, llm=llm, long_context_llm=long_context_llm, k=k, priced_as=priced_as)
 
 
 def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:

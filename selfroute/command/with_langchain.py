@@ -76,12 +76,24 @@ class LangChainIndex:
 
     @contextmanager
     def open_session(
-        self, texts: Sequence[Text], *, llm: BaseChatModel, long_context_llm: BaseChatModel | None, k: int
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: BaseChatModel,
+        long_context_llm: BaseChatModel | None,
+        k: int,
+        priced_as: str | None,
     ) -> Iterator[LangChainSession]:
         """Build the chain; a chain of your own needs no more than this."""
         own = {"text_key": {"$in": [text.key for text in texts]}}
         chain = SelfRouteChain.from_vectorstore(
-            self._store, llm, k=k, filter=own, long_context_llm=long_context_llm, measure_savings=MEASURE_SAVINGS
+            self._store,
+            llm,
+            k=k,
+            filter=own,
+            long_context_llm=long_context_llm,
+            measure_savings=MEASURE_SAVINGS,
+            priced_as=priced_as,
         )
         yield LangChainSession(chain)
 

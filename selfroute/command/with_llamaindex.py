@@ -103,7 +103,7 @@ class LlamaIndexIndex:
 
     @contextmanager
     def open_session(
-        self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int
+        self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int, priced_as: str | None
     ) -> Iterator[LlamaIndexSession]:
         """Build the engine; an engine of your own needs no more than this."""
         own = MetadataFilter(key="text_key", operator=FilterOperator.IN, value=[text.key for text in texts])
@@ -116,6 +116,7 @@ class LlamaIndexIndex:
                 long_context_llm=long_context_llm,
                 streaming=streaming,
                 measure_savings=MEASURE_SAVINGS,
+                priced_as=priced_as,
             )
             for streaming in (False, True)
         ]

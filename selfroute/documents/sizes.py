@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -71,7 +71,7 @@ class Sizes(Remade):
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: Recent[tuple[int | None, float]] = Recent(MOST)
-        self._waiting: deque[tuple[Hashable, Context, Callable[[], int]]] = deque(maxlen=_MOST_WAITING)
+        self._waiting = OrderedDict[Hashable, tuple[Context, Callable[[], int]]]()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -88,16 +88,17 @@ class Sizes(Remade):
             count: Reads the document and returns its length in characters. It is called in the thread; if it raises,
                 the length stays unknown.
         """
-        known, since = self._known.get(key) or (None, None)
-        now = self._clock()
-        if since is None or now - since > _MAX_AGE:
-            self._known.put(key, (known, now))  # so that it is not queued again
-            self._waiting.append((key, copy_context(), count))
-            with self._lock:
-                if self._thread is None or not self._thread.is_alive():  # after a fork there is no thread
-                    thread = threading.Thread(target=self._work, name="selfroute-sizes")
-                    thread.start()
-                    self._thread = thread
+        with self._lock:
+            _, since = self._known.get(key) or (None, None)
+            if since is not None and self._clock() - since <= _MAX_AGE:
+                return
+            self._waiting.setdefault(key, (copy_context(), count))
+            while len(self._waiting) > _MOST_WAITING:
+                self._waiting.popitem(last=False)
+            if self._thread is None or not self._thread.is_alive():  # after a fork there is no thread
+                thread = threading.Thread(target=self._work, name="selfroute-sizes")
+                thread.start()
+                self._thread = thread
 
     def lengths(self, known: Sequence[Size], keys: Sequence[Hashable]) -> Lengths:
         """Return a function that returns the sizes of some documents once all of them are known.
@@ -129,6 +130,8 @@ class Sizes(Remade):
                 if not self._waiting or not threading.main_thread().is_alive():
                     self._thread = None
                     return
-                key, context, count = self._waiting.popleft()
+                key, (context, count) = self._waiting.popitem(last=False)
+                known, _ = self._known.get(key) or (None, None)
+                self._known.put(key, (known, self._clock()))  # so that it is not tried again if it fails
             with suppress(Exception):  # a step that reads the document raises it again
                 self.put(key, context.run(count))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from types import TracebackType
+from typing import Any
 
 from selfroute.flow import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
@@ -25,12 +26,19 @@ class Account:
         answerable: Whether the question is answered, as far as the first text tells; None before it is shown.
     """
 
-    def __init__(self, record: Callable[[Entry], None] | None = None, *, retrieves: bool = True) -> None:
+    def __init__(
+        self,
+        record: Callable[[Entry], None] | None = None,
+        *,
+        retrieves: bool = True,
+        parent_span: Callable[[], Any] | None = None,
+    ) -> None:
         """Open the account.
 
         Args:
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
+            parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
         self.usage = Usage()
         self.answerable: bool | None = None
@@ -39,7 +47,7 @@ class Account:
         self._decided: Decided | None = None
         self._first: float | None = None
         self._open = True
-        self._retrieves = retrieves
+        self._retrieves, self._parent_span = retrieves, parent_span
         self._trace: telemetry.Trace | None = None
         self._started = perf_counter()
 
@@ -94,7 +102,7 @@ class Account:
     def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self
         # Not in the constructor: an awaited stream may be read much later, or never.
         self._started = perf_counter()
-        self._trace = telemetry.trace(retrieves=self._retrieves)
+        self._trace = telemetry.trace(retrieves=self._retrieves, parent=self._parent_span)
         return self
 
     def __exit__(

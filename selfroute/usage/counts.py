@@ -54,10 +54,13 @@ class StepUsage:
     Attributes:
         input_tokens: Tokens of the prompt, including cached ones.
         output_tokens: Tokens of the reply.
-        cached_tokens: Tokens of the prompt that the provider read from its cache.
+        cached_tokens: Tokens of the prompt that were read from a cache: the provider's, or one of whole replies.
         estimated: Whether any count is an estimate rather than the provider's own.
         cache_write_tokens: Tokens of the prompt that the provider wrote to its cache, if it charges for that.
         cost: The cost of the step.
+        cache_write_1h_tokens: Those of the written tokens that are kept for an hour, which costs more.
+        repeated: Whether the whole reply came from a cache of the framework, without a call of the model; such a reply
+            is free. A sum is only if all replies are.
     """
 
     input_tokens: int
@@ -66,6 +69,8 @@ class StepUsage:
     estimated: bool = False
     cache_write_tokens: int = 0
     cost: Cost = UNPRICED
+    cache_write_1h_tokens: int = 0
+    repeated: bool = False
 
     def __add__(self, other: StepUsage) -> StepUsage:
         return StepUsage(
@@ -75,13 +80,13 @@ class StepUsage:
             self.estimated or other.estimated,
             self.cache_write_tokens + other.cache_write_tokens,
             self.cost + other.cost,
+            self.cache_write_1h_tokens + other.cache_write_1h_tokens,
+            self.repeated and other.repeated,
         )
 
     def with_cost(self, cost: Cost) -> StepUsage:
         """Return the same counts with a cost."""
-        return StepUsage(
-            self.input_tokens, self.output_tokens, self.cached_tokens, self.estimated, self.cache_write_tokens, cost
-        )
+        return replace(self, cost=cost)
 
     def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
         """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from selfroute.flow import Route
 from selfroute.usage.counts import Usage
@@ -39,3 +39,8 @@ class Entry:
     answerable: bool | None = None
     error: str | None = None
     complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON: the attributes but for `complete_later`, `usage` as `Usage.as_dict` does."""
+        names = (one.name for one in fields(self) if one.name != "complete_later")
+        return {**{name: getattr(self, name) for name in names}, "usage": self.usage.as_dict()}

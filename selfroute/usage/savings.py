@@ -122,7 +122,8 @@ class LongContextEstimate(Remade):
             if sizes is None:
                 return None
             only = self._tokens(sizes, step.input_tokens / prompt.characters, prompt=prompt, window=window, model=model)
-            cost = prices.cost_of(priced, StepUsage(only, step.output_tokens))
+            # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
+            cost = prices.cost_of(priced, StepUsage(only, step.output_tokens, repeated=step.repeated))
             return Usage(step, None, only, cost)
 
         completed = complete()

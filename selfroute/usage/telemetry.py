@@ -1,7 +1,9 @@
 """Trace questions with OpenTelemetry: spans and metrics, named by its semantic conventions for GenAI.
 
-This does nothing unless `opentelemetry-api` 1.30 or newer is installed and a provider is set. No text is ever recorded:
-no question, prompt, document, answer or error message.
+This does nothing unless `opentelemetry-api` 1.30 or newer is installed and a provider is set. `selfroute` in the
+environment variable `OTEL_PYTHON_DISABLED_INSTRUMENTATIONS` turns it off, and so does `*`; within OpenTelemetry's
+`suppress_instrumentation` it is off, too. No text is ever recorded: no
+question, prompt, document, answer or error message.
 
 To the conventions, a question is a workflow: a span `invoke_workflow selfroute` with a child span for each step that
 ran, and the metric `gen_ai.workflow.duration`. The instrumentation of a model's client adds the `chat` span of a call
@@ -12,6 +14,8 @@ counter `selfroute.cost` adds up the US dollars that are known, whatever the out
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +27,7 @@ from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.metrics import Counter, Histogram
     from opentelemetry.trace import Span, Tracer
 
@@ -69,14 +74,29 @@ class Trace(Protocol):
         """End the trace."""
 
 
-def trace(*, retrieves: bool = True) -> Trace | None:
-    """Begin the trace of a question, as a child of the current span; return None if no provider would record it.
+def trace(*, retrieves: bool = True, parent: Callable[[], Any] | None = None) -> Trace | None:
+    """Begin the trace of a question; return None if no provider would record it, or if it is turned off.
 
     Args:
         retrieves: Whether retrieval is part of the question, and gets a span.
+        parent: Returns the span that the question's is a child of; by default, or if it returns something that is no
+            span, the current one. It is called only if a provider records.
     """
     api = _api()
-    return _Trace(api, retrieves=retrieves) if api and api.has_provider() else None
+    if api is None or not api.has_provider() or _turned_off(api.context):
+        return None
+    span = parent() if parent else None
+    known = isinstance(span, api.trace.Span) and span.get_span_context().is_valid
+    return _Trace(api, retrieves=retrieves, context=api.trace.set_span_in_context(span) if known else None)
+
+
+def _turned_off(context: ModuleType) -> bool:
+    # This is how instrumentations know that they run within `suppress_instrumentation` or `suppress_tracing`.
+    suppressed = getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
+    if suppressed and context.get_value(suppressed):
+        return True
+    disabled = os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")
+    return not {"selfroute", "*"}.isdisjoint(map(str.strip, disabled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +165,11 @@ _NO_SPAN = nullcontext()
 class _Trace:
     """The spans of a question and of the step that is running, and the metrics."""
 
-    def __init__(self, api: _Api, *, retrieves: bool) -> None:
+    def __init__(self, api: _Api, *, retrieves: bool, context: Context | None) -> None:
         self._api, self._retrieves = api, retrieves
         self._step: Span | None = None
         span = api.tracer.start_span(
-            "invoke_workflow selfroute", attributes={_OPERATION: "invoke_workflow", **_WORKFLOW}
+            "invoke_workflow selfroute", context, attributes={_OPERATION: "invoke_workflow", **_WORKFLOW}
         )
         # Without a tracer provider and outside of any other span, there is no context to pass on.
         self._question: Span | None = span if span.get_span_context().is_valid else None

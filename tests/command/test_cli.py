@@ -187,7 +187,7 @@ def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackSe
 def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(
     run: Run, server: LoopbackServer, framework: str
 ) -> None:
-    priced = ["--model", "openai:gpt-4o-mini", "--base-url", server.openai_url, "--framework", framework]
+    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini", "--framework", framework]
     money = json.loads(run("demo", "--limit", "2", "--json", *priced).out)["ledger"]["money"]
     paid, alone = (Decimal(money["compared"][key]) for key in ("cost", "cost_long_context_only"))
     assert (Decimal(money["cost"]), money["unpriced"], money["compared"]["queries"]) == (paid, {}, 2)
@@ -199,7 +199,7 @@ def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(
 
 @both
 def test_ask_adds_up_several_questions_with_their_cost(run: Run, server: LoopbackServer, framework: str) -> None:
-    priced = ["--model", "openai:gpt-4o-mini", "--base-url", server.openai_url, "--framework", framework]
+    priced = [*model(server), "--priced-as", "openai:gpt-4o-mini", "--framework", framework]
     shown = run("ask", "ferry.md", "-q", QUESTION, "-q", "Who sails?", *priced).out
     tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", shown, re.MULTILINE)]
     assert re.search(rf"^tokens +{sum(tokens)} ", shown, re.MULTILINE), shown

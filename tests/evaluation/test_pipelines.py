@@ -504,10 +504,11 @@ CLIENTS = {
 }
 every_client = pytest.mark.parametrize(("framework", "client"), CLIENTS.values(), ids=CLIENTS)
 Client = Callable[..., Any]
+MINI = "openai:gpt-4o-mini"  # the server's address is no provider's
 
 
 def _over(framework: Framework, server: LoopbackServer, **options: Any) -> Any:
-    return framework.make(llm=framework.openai(server, **options))
+    return framework.make(llm=framework.openai(server, **options), priced_as=MINI)
 
 
 @every_client
@@ -515,7 +516,7 @@ def test_over_the_wire_each_prompt_is_asked_once(
     framework: Framework, client: Client, server: LoopbackServer, tmp_path: Path
 ) -> None:
     def pipeline(**options: Any) -> Any:
-        return framework.make(llm=client(server, **options))
+        return framework.make(llm=client(server, **options), priced_as=MINI)
 
     by = _by_strategy(evaluate(pipeline(), ONE, folder=tmp_path))
     assert len(server.book) == 2

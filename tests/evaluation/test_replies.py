@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
@@ -116,6 +117,30 @@ def test_threads_that_ask_the_same_at_once_pay_for_one_reply() -> None:
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(ask, range(8))) == ["reply"] * 8
     assert len(asked) == 1
+
+
+def test_nothing_is_remembered_of_who_asked_and_failures_are_asked_again_one_at_a_time() -> None:
+    replies, waiting, at_once, most = Replies(), threading.Barrier(8, timeout=10), [0], [0]
+
+    def ask(number: int) -> str | None:
+        def model() -> Reply:
+            at_once[0] += 1
+            most[0] = max(most[0], at_once[0])
+            time.sleep(0.01)
+            at_once[0] -= 1
+            if number % 2:
+                raise TimeoutError
+            return Reply("reply", 1, 1)
+
+        waiting.wait()
+        with suppress(TimeoutError):
+            return replies.get("a", model, step="rag", price=a_cent).text
+        return None
+
+    with ThreadPoolExecutor(8) as threads:
+        texts = list(threads.map(ask, range(8)))
+    assert texts[::2] == ["reply"] * 4
+    assert (most, replies.asked, len(replies._asking)) == ([1], 1, 0)
 
 
 def test_what_fails_is_not_kept_and_is_asked_again(tmp_path: Path) -> None:

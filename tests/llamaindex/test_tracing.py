@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import sys
 from collections import Counter
 from contextlib import aclosing, closing
+from functools import singledispatchmethod
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from llama_index.core import Settings
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.events.query import QueryStartEvent
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import CompactAndRefine
 from llama_index.core.schema import Document
@@ -34,7 +39,7 @@ from llamaindex_parts import (
     pieces_of,
     recorded,
 )
-from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine
+from llamaindex_selfroute import SelfRouteDecisionEvent, SelfRouteQueryEngine, SelfRouteQueryEvent
 from scenarios import DECLINED, NOTHING_RETRIEVED, PLAIN, QUESTION, Scenario
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -356,3 +361,39 @@ async def test_questions_asked_at_once_keep_their_own_trees() -> None:
     assert recording.spans.edges.count(("SelfRouteSynthesizer.asynthesize", "ScriptedLLM.achat")) == 16
     assert len(recording.events.of(SelfRouteDecisionEvent)) == 8
     assert len({event.span_id for event in recording.events.of(SelfRouteDecisionEvent)}) == 8
+
+
+class OpenInferencesSpan:
+    """Treats events as OpenInference's span does: by their types, with a warning about each that it does not know."""
+
+    @singledispatchmethod
+    def _process_event(self, event: BaseEvent) -> None:
+        logging.getLogger("openinference").warning("Unhandled event of type %s", type(event).__name__)
+
+    @_process_event.register
+    def _(self, event: QueryStartEvent) -> None: ...
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_openinference_passes_over_our_events(
+    mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "openinference.instrumentation.llama_index._handler"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(_Span=OpenInferencesSpan))
+    with recorded() as recording:
+        await ask(an_engine(streaming=mode in STREAMS), QUESTION, mode)
+    span = OpenInferencesSpan()
+    ours = [*recording.events.of(SelfRouteDecisionEvent), *recording.events.of(SelfRouteQueryEvent)]
+    for event in ours:
+        span._process_event(event)
+    assert (len(ours), caplog.messages) == (2, [])
+    span._process_event(BaseEvent())
+    assert caplog.messages == ["Unhandled event of type BaseEvent"]
+
+
+@pytest.mark.parametrize("changed", [SimpleNamespace(), SimpleNamespace(_Span=SimpleNamespace(_process_event=print))])
+def test_another_openinference_costs_no_answer(monkeypatch: pytest.MonkeyPatch, changed: Any) -> None:
+    monkeypatch.setitem(sys.modules, "openinference.instrumentation.llama_index._handler", changed)
+    with recorded() as recording:
+        an_engine().query(QUESTION)
+    assert len(recording.events.of(SelfRouteQueryEvent)) == 1

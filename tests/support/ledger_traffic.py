@@ -63,6 +63,8 @@ IN_WORDS = "I cannot answer this question based on the given context."
 LIMIT = 250  # words of a prompt, of a model that finds one too long
 OLD = version("openai").startswith("1.")  # whose awaited streams pass over an event that is an error
 OTHER = {"openai": "gemini", "gemini": "openai", None: None}
+MINI = "openai:gpt-4o-mini"
+PRICED_AS = {"openai": MINI, "completions": MINI, "gemini": "google:gemini-2.5-flash", None: None}  # at these addresses
 FAILURES = (openai.OpenAIError, google.APIError, LangChainException, httpx.TransportError, aiohttp.ClientError)
 
 
@@ -348,6 +350,8 @@ class Chains:
                 documents=[Document(WHOLE)],
                 answerability=answerability,
                 token_counter=count,
+                priced_as=PRICED_AS[first],
+                long_context_priced_as=PRICED_AS[second],
             )
 
         chain = over(*models)
@@ -499,6 +503,8 @@ class Engines:
             long_context_llm=second,
             token_counter=count,
             streaming=streaming,
+            priced_as=PRICED_AS[models[0]],
+            long_context_priced_as=PRICED_AS[models[1]],
         )
 
     def _asked(self, query: Query) -> Any:

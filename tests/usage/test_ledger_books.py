@@ -11,9 +11,13 @@ from typing import Any
 
 import genai_prices
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_openai import ChatOpenAI
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 import loopback
+from langchain_parts import MODES, a_chain, ask
+from langchain_selfroute import SelfRouteLedger
 from ledger_traffic import (
     MANY,
     MOST_AFTER,
@@ -31,6 +35,7 @@ from ledger_traffic import (
     told,
 )
 from loopback import LoopbackServer
+from scenarios import QUESTION, WHOLE
 from selfroute.flow import Route
 from selfroute.usage import NOTHING, StepUsage
 
@@ -136,3 +141,34 @@ def test_the_ledgers_money_is_the_price_of_the_providers_book(
     assert any(bill.cached_tokens for bill in book)
     assert money["unpriced"] == {}
     assert Decimal(money["cost"]) == sum(map(price, book))
+
+
+@pytest.mark.parametrize("draft", ["Mr Lin.", "unanswerable"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("streams", [True, False], ids=["streams", "never streams"])
+async def test_what_langchain_repeats_from_its_cache_is_on_no_bill(
+    server: LoopbackServer, mode: str, draft: str, streams: bool
+) -> None:
+    server.answer = lambda request: "Ms Okafor." if WHOLE in request.prompt else draft
+    llm = ChatOpenAI(
+        model="gpt-4o-mini",
+        api_key="k",
+        base_url=server.openai_url,
+        cache=InMemoryCache(),
+        stream_usage=True,
+        disable_streaming=not streams,
+    )
+    chain, ledger = a_chain(llm=llm, priced_as="openai:gpt-4o-mini"), SelfRouteLedger()
+    results = [await ask(chain, QUESTION, mode, {"callbacks": [ledger]}) for _ in range(3)]
+    steps = 2 if draft == "unanswerable" else 1
+    money, first = ledger.to_dict()["money"], results[0]["usage"]
+    assert Decimal(money["cost"]) == sum(price(entry) for entry in server.book)
+    assert Decimal(first["cost"]) == sum(price(entry) for entry in server.book[:steps])
+    repeats = len(server.book) == steps
+    assert repeats or (streams and "stream" in mode)  # LangChain's caches do not serve streams
+    for usage in (result["usage"] for result in results[1:]):
+        assert (usage["total_tokens"], usage["estimated"]) == (first["total_tokens"], False)
+        if repeats:
+            used = [usage[step] for step in STEPS if usage[step]]
+            assert (Decimal(usage["cost"]), Decimal(usage["cost_long_context_only"])) == (0, 0)
+            assert [step["cached_tokens"] for step in used] == [step["input_tokens"] for step in used]

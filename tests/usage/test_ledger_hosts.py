@@ -6,12 +6,15 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.graph import END, START, MessagesState, StateGraph
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.instrumentation import get_dispatcher
 
 import langchain_parts as lc
@@ -196,12 +199,33 @@ def test_threads_of_queries_are_added_up(ledger: llamaindex_selfroute.SelfRouteL
     assert ledger.to_dict()["queries"] == 40
 
 
-def test_the_event_of_a_query_holds_figures_and_no_text() -> None:
-    with li.recorded() as recording:
-        li.an_engine().query(QUESTION)
+def from_index(**fields: Any) -> Any:
+    """An engine over stored documents, whose lengths are not known at first."""
+    index = VectorStoreIndex.from_documents(
+        [Document(text="Ms Okafor sat there.")], embed_model=MockEmbedding(embed_dim=2)
+    )
+    llm = li.ScriptedLLM(draft=ANSWER)
+    return llamaindex_selfroute.SelfRouteQueryEngine.from_index(index, llm=llm, **fields)
+
+
+QUERIES: dict[str, tuple[Any, str]] = {
+    "answered": (lambda: li.an_engine(ANSWER), "answered"),
+    "read": (li.an_engine, "answered"),
+    "priced": (lambda: li.an_engine(usage=True, priced_as="openai:gpt-4o-mini"), "answered"),
+    "of stored documents": (from_index, "answered"),
+    "failed": (lambda: li.an_engine(failures={"rag": [TimeoutError()]}), "failed"),
+}
+
+
+@pytest.mark.parametrize(("make", "outcome"), QUERIES.values(), ids=QUERIES)
+def test_the_event_of_a_query_is_plain_json_with_figures_and_no_text(make: Any, outcome: str) -> None:
+    with li.recorded() as recording, suppress(TimeoutError):
+        make().query(QUESTION)
     (event,) = recording.events.of(llamaindex_selfroute.SelfRouteQueryEvent)
-    told = event.model_dump(mode="json")
-    assert told["class_name"] == "SelfRouteQueryEvent"
-    assert told["entry"]["outcome"] == "answered"
-    assert event.dict()["entry"]["usage"]["rag"]["input_tokens"] > 0
-    assert not any(word in json.dumps(told) for word in (QUESTION, li.WHOLE, "chaired"))
+    told = event.model_dump()
+    assert json.loads(event.model_dump_json())["entry"] == json.loads(json.dumps(told["entry"])) == told["entry"]
+    assert (told["class_name"], told["entry"]["outcome"]) == ("SelfRouteQueryEvent", outcome)
+    assert told["entry"]["usage"] == event.entry.usage.as_dict()
+    assert told["entry"] == event.dict()["entry"]
+    assert told["entry"].keys() == {field.name for field in fields(event.entry)} - {"complete_later"}
+    assert not any(word in event.model_dump_json() for word in (QUESTION, li.WHOLE, "chaired"))

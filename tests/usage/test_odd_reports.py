@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -151,6 +153,57 @@ def test_what_llama_index_passes_on_is_read_as_it_is_meant(raw: Any, counts: Any
     assert usage["estimated"] is (expected is None)
     if expected:
         assert tuple(usage["rag"][name] for name in ("input_tokens", "output_tokens", "cached_tokens")) == expected
+
+
+HAIKU = "anthropic:claude-3-5-haiku-latest"  # $0.80 a million, $1.60 if it is kept for an hour
+READ = 1_000_000
+FOR_AN_HOUR = {
+    "instead of the sum": {"cache_creation": 0, "ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": READ},
+    "beside the sum": {"cache_creation": READ, "ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": READ},
+    "alone": {"ephemeral_1h_input_tokens": READ},
+}
+
+
+@pytest.mark.parametrize("details", FOR_AN_HOUR.values(), ids=FOR_AN_HOUR)
+def test_what_a_chain_has_kept_for_an_hour_costs_twice_as_much(details: dict[str, int]) -> None:
+    usage = {"input_tokens": READ, "output_tokens": 0, "total_tokens": READ, "input_token_details": details}
+    chain = a_chain(llm=Odd(draft=("Mr Lin.",), usage_metadata=usage), priced_as=HAIKU)
+    assert Decimal(chain.invoke(QUESTION)["usage"]["cost"]) == Decimal("1.6")
+
+
+def reporting(raw: Any, **counts: int) -> Any:
+    """An engine whose model reports this in every piece."""
+
+    class Reports(llamaindex_parts.ScriptedLLM):
+        def _reply(self, call: Any, content: str | None, delta: str | None, _: Any) -> ChatResponse:
+            message = ChatMessage(content=content or "")
+            return ChatResponse(message=message, delta=delta, raw=raw, additional_kwargs=counts)
+
+    return partial(llamaindex_parts.an_engine, llm=Reports(draft=("Mr Lin.",)), priced_as=HAIKU)
+
+
+def test_what_an_engine_has_kept_for_an_hour_costs_twice_as_much() -> None:
+    kept = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": READ}
+    usage = SimpleNamespace(input_tokens=0, cache_creation_input_tokens=READ, cache_creation=SimpleNamespace(**kept))
+    usage = reporting({"usage": usage}, prompt_tokens=1)().query(QUESTION).metadata["usage"]
+    assert Decimal(usage["cost"]) == Decimal("1.6") + Decimal("0.0000008")
+
+
+CACHED = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+
+
+@pytest.mark.parametrize(("cached", "estimated"), [({}, True), (dict.fromkeys(CACHED), True), (CACHED, False)])
+@pytest.mark.parametrize("mode", llamaindex_parts.STREAMS)
+async def test_counts_without_those_of_the_cache_at_the_end_of_anthropics_stream_are_no_exact_ones(
+    cached: dict[str, Any], mode: str, *, estimated: bool
+) -> None:
+    class Usage(dict[str, Any]):
+        model_dump = dict.copy
+
+    raw = {"type": "message_delta", "usage": Usage(input_tokens=3, output_tokens=2, **cached)}
+    asked = await llamaindex_parts.ask(reporting(raw)(streaming=True), QUESTION, mode)
+    step = asked.usage["rag"]
+    assert (asked.usage["estimated"], step["input_tokens"] > 3, step["output_tokens"]) == (estimated, estimated, 2)
 
 
 @pytest.mark.parametrize("mode", STREAMS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections import Counter
 from contextvars import ContextVar
 from functools import partial
 from textwrap import dedent
@@ -216,6 +217,28 @@ def test_what_waits_to_be_counted_is_bounded() -> None:
     assert len(sizes._waiting) <= 1_000
     go.set()
     finish_counting()
+
+
+def test_what_no_longer_waits_to_be_counted_is_counted_when_it_is_asked_for_again() -> None:
+    sizes, counted = Sizes(), Counter[int]()
+
+    def count(key: int) -> int:
+        counted[key] += 1
+        return 1 + key
+
+    go = threading.Event()
+    sizes.count(-1, lambda: go.wait(10) and 1)  # all others wait for it
+    for key in range(2_500):
+        sizes.count(key, partial(count, key))
+    go.set()
+    finish_counting()
+    assert sum(sizes.get(key) is None for key in range(2_500)) > 0
+    for start in range(0, 2_500, 500):
+        for key in range(start, start + 500):
+            sizes.count(key, partial(count, key))
+        finish_counting()
+    assert all(sizes.get(key) for key in range(2_500))
+    assert set(counted.values()) == {1}
 
 
 def test_who_counts_has_the_context_of_who_asked() -> None:

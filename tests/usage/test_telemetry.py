@@ -12,16 +12,18 @@ from contextvars import copy_context
 from functools import partial
 from itertools import chain as chained
 from typing import Any
+from uuid import UUID
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ContextOverflowError
-from opentelemetry import metrics, trace
+from opentelemetry import context, metrics, trace
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import SpanKind, StatusCode, Tracer
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 
 import langchain_parts
 import llamaindex_parts
@@ -132,6 +134,75 @@ async def test_an_engine_has_the_same_tree(seen: Seen, told: Any, tree: Any, mod
     engine = llamaindex_parts.an_engine(**told(), streaming=mode in llamaindex_parts.STREAMS)
     await llamaindex_parts.ask(engine, QUESTION, mode)
     assert seen.below(None) == [given_nodes(tree)]
+
+
+class OpensSpans(BaseCallbackHandler):
+    """Opens a span for each run of a chain, which it does not make the current one; as OpenInference's handler does."""
+
+    run_inline = True
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer, self.spans = tracer, dict[UUID, Span]()
+
+    def get_span(self, run_id: UUID) -> Span | None:
+        return self.spans.get(run_id)
+
+    def on_chain_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **about: Any) -> None:
+        parent = self.spans.get(parent_run_id) if parent_run_id else None
+        context = trace.set_span_in_context(parent) if parent else None
+        self.spans[run_id] = self.tracer.start_span(about["name"], context)
+
+    def on_chain_end(self, *_: Any, run_id: UUID, **__: Any) -> None:
+        self.spans.pop(run_id).end()
+
+
+@every_mode
+async def test_a_question_is_below_the_span_that_a_handler_opened_for_its_chain(
+    seen: Seen, tracer: Tracer, mode: str
+) -> None:
+    await ask(a_chain(), QUESTION, mode, {"callbacks": [OpensSpans(tracer)]})
+    assert seen.below(None) == [{"SelfRouteChain": [BOTH, "read_documents"]}]
+
+
+@pytest.mark.parametrize("found", [None, "no span", trace.INVALID_SPAN, ValueError()], ids=str)
+def test_a_handler_without_a_span_for_it_changes_nothing(seen: Seen, found: Any) -> None:
+    class Handler(BaseCallbackHandler):
+        def get_span(self, _: UUID) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    a_chain().invoke(QUESTION, {"callbacks": [Handler()]})
+    assert seen.below(None) == [BOTH]
+
+
+@pytest.mark.parametrize(
+    ("names", "are_off"),
+    [
+        ("selfroute", True),
+        ("openai, selfroute ,httpx", True),
+        ("*", True),
+        ("", False),
+        ("selfroute-other,openai", False),
+    ],
+)
+def test_an_environment_variable_of_opentelemetry_turns_it_off(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch, names: str, *, are_off: bool
+) -> None:
+    monkeypatch.setenv("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", names)
+    for ask_one in (a_chain().invoke, llamaindex_parts.an_engine().query):
+        ask_one(QUESTION)
+        assert (seen.spans == [], seen.points() == {}) == (are_off, are_off)
+        seen.clear()
+
+
+def test_it_is_off_where_instrumentation_is_suppressed(seen: Seen) -> None:
+    token = context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))
+    try:
+        a_chain().invoke(QUESTION)
+    finally:
+        context.detach(token)
+    assert (seen.spans, seen.points()) == ([], {})
 
 
 @every_mode

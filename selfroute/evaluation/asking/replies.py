@@ -8,8 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -44,6 +44,8 @@ class Reply:
         finish_reason: How it ended, in the provider's word, if there is no text since the model was not done.
         refusal: The text by which the model refused then.
         calls_tool: Whether it called a tool then.
+        cache_write_1h_tokens: Those of the written tokens that are kept for an hour.
+        url: The address at which the model was called, if it is known.
     """
 
     text: str
@@ -60,6 +62,8 @@ class Reply:
     finish_reason: str | None = None
     refusal: str = ""
     calls_tool: bool = False
+    cache_write_1h_tokens: int = 0
+    url: str | None = None
 
     @classmethod
     def of(cls, text: str, counts: StepUsage, model: PricedModel, *, ending: Ending) -> Reply:
@@ -88,6 +92,8 @@ class Reply:
             finish_reason=finish_reason,
             refusal=refusal,
             calls_tool=calls_tool,
+            cache_write_1h_tokens=counts.cache_write_1h_tokens,
+            url=model.url,
         )
 
     @property
@@ -109,7 +115,7 @@ class Reply:
         """Return the reply with a price of today, if none was known when it was paid for."""
         if self.cost is not None:
             return self
-        cost = cost_of(priced_as or PricedModel(self.model, self.provider), self.usage())
+        cost = cost_of(priced_as or PricedModel(self.model, self.provider, self.url), self.usage())
         return replace(self, cost=cost.as_text(), cost_unknown=cost.unknown)
 
     def usage(self) -> StepUsage:
@@ -123,6 +129,7 @@ class Reply:
             self.estimated,
             self.cache_write_tokens,
             cost,
+            self.cache_write_1h_tokens,
         )
 
 
@@ -133,6 +140,14 @@ def usage_of(replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 _FIELDS = frozenset(field.name for field in fields(Reply))
+
+
+@dataclass(slots=True)
+class _Asking:
+    """The threads that want one reply."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    threads: int = 0
 
 
 class Replies:
@@ -162,7 +177,7 @@ class Replies:
         """
         self._path = folder / FILE if folder else None
         self._lock = threading.Lock()
-        self._asking: dict[str, threading.Lock] = {}
+        self._asking: dict[str, _Asking] = {}
         self._replies: dict[str, Reply] = {}
         self.budget = Budget(max_cost)
         self.asked = 0
@@ -204,8 +219,7 @@ class Replies:
         with self._lock:
             if key in self._replies:
                 return self._replies[key]
-            asking = self._asking.setdefault(key, threading.Lock())
-        with asking:
+        with self._one_at_a_time(key):
             if key in self._replies:  # another thread asked the same
                 return self._replies[key]
             with self.budget.reserve(step, price):
@@ -214,6 +228,21 @@ class Replies:
                 reply = replace(reply, seconds=round(time.monotonic() - started, 3))
                 self._keep(key, reply, step)
         return reply
+
+    @contextmanager
+    def _one_at_a_time(self, key: str) -> Iterator[None]:
+        """Let one thread at a time ask for a reply; what that takes is forgotten with the last of them."""
+        with self._lock:
+            asking = self._asking.setdefault(key, _Asking())
+            asking.threads += 1
+        try:
+            with asking.lock:
+                yield
+        finally:
+            with self._lock:
+                asking.threads -= 1
+                if not asking.threads:
+                    del self._asking[key]
 
     def _keep(self, key: str, reply: Reply, step: str) -> None:
         with self._lock:

@@ -98,7 +98,11 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
             total_tokens=reply.input_tokens + reply.output_tokens,
-            input_token_details={"cache_read": reply.cached_tokens, "cache_creation": reply.cache_write_tokens},
+            input_token_details={
+                "cache_read": reply.cached_tokens,
+                "cache_creation": reply.cache_write_tokens,
+                "ephemeral_1h_input_tokens": reply.cache_write_1h_tokens,  # type: ignore[typeddict-unknown-key]
+            },
         )
         about = {
             "model_name": reply.model,

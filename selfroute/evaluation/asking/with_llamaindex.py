@@ -152,6 +152,7 @@ def _counts(reply: Reply) -> dict[str, Any]:
     written = reply.cache_write_tokens  # in this form the others do not include them
     usage = {
         "cache_creation_input_tokens": written,
+        "cache_creation": {"ephemeral_1h_input_tokens": reply.cache_write_1h_tokens},
         "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
     }
     counts = {"prompt_tokens": reply.input_tokens - written, "completion_tokens": reply.output_tokens}
@@ -250,6 +251,8 @@ class EnginePipeline:
         synthesizer.llm = _Declines() if task.strategy == "long_context" else first
         synthesizer.long_context_llm = self._kept("long_context", "long_context", used["long_context"])
         synthesizer.streaming = False
+        if self.parts.one_model:  # there are two now, priced alike
+            synthesizer.long_context_priced_as = synthesizer.long_context_priced_as or synthesizer.priced_as
         # A shared one would make estimates depend on earlier questions.
         synthesizer.estimate = LongContextEstimate(calibrates=False)
         synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
