@@ -119,7 +119,7 @@ class Gate:
         return self._release()
 
     def _cut_off(self, kind: Kind) -> Verdict | None:
-        """Return the verdict on a reply of which nothing was certain when it was cut off."""
+        """Return the verdict on a reply that was cut off before anything was certain."""
         if self._begun:
             return Verdict(declined=True, signal="sentinel", evidence=self._begun)
         if kind == "cut" and self.verdict is ANSWERED:

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
-from selfroute.answerability.ending import REPORTED
+from selfroute.answerability.ending import REPORTED, Ending
 from selfroute.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from selfroute.usage.tally import Tally
 
 Answerability = Literal["text", "structured"]
 
@@ -41,7 +38,14 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: Tally, refusal: str) -> str:
+class _Received(Protocol):
+    ended: Ending
+
+    def ending(self) -> Ending:
+        """Return how the reply ended."""
+
+
+def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str) -> str:
     """Return a report as text: its answer; or the refusal, and what else it says.
 
     Args:

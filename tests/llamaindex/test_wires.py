@@ -296,7 +296,7 @@ def test_no_reply_is_no_verdict(server: LoopbackServer, client: str, ask: Ask, s
 
 
 @streaming
-def test_a_gemini_stream_of_which_nothing_came_is_no_verdict(server: LoopbackServer, ask: Ask) -> None:
+def test_a_gemini_stream_without_any_piece_is_no_verdict(server: LoopbackServer, ask: Ask) -> None:
     script(server, draft=Reply("", finish="SAFETY", bare_end=True))  # LlamaIndex drops a chunk without content
     with pytest.raises(NoReplyError, match="broke it off"):
         ask(over(server, "gemini"))

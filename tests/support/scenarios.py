@@ -353,7 +353,7 @@ SOME = [scenario for scenario in SCENARIOS if scenario.name in _SOME]  # one of 
 
 @dataclass(frozen=True, slots=True)
 class NoReply:
-    """A question of which a step ends without a reply that could be judged.
+    """A question that has a step end without a reply that could be judged.
 
     Attributes:
         name: A sentence on what happens.
