@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, host, models, structured
@@ -60,14 +59,9 @@ class Steps(BaseSteps[NodeWithScore]):
 
     @override
     def _text_of(self, document: NodeWithScore | BaseNode) -> str:
-        return (document.node if isinstance(document, NodeWithScore) else document).get_content()
-
-    @override
-    def _fit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
-        texts = [
-            TextNode(text=convert.retrieved_text(item.node)) for item in effect.passages
-        ]  # to be found in documents
-        return super()._fit(replace(effect, passages=texts))
+        if isinstance(document, documents.WholeDocument | BaseNode):
+            return (document if isinstance(document, BaseNode) else document.node).get_content()
+        return convert.retrieved_text(document.node)
 
     @override
     def _trimmed(self, document: NodeWithScore, text: str) -> NodeWithScore:
