@@ -74,24 +74,30 @@ class QuietPick(RunnablePick):
     """Picks keys of a result without a run of its own, which would record the whole result once more."""
 
     @override
-    def invoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return self._pick(input)
+    def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        if isinstance(self.keys, str):
+            return input.get(self.keys)
+        return AddableDict({key: input[key] for key in self.keys if key in input}) or None
 
     @override
-    async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return self._pick(input)
+    async def ainvoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return self.invoke(input)
 
     @override
     def transform(
-        self, input: Iterator[dict[str, Any]], config: RunnableConfig | None = None, **kwargs: Any
+        self, input: Iterator[Mapping[str, Any]], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Any]:
-        return self._transform(input)
+        for chunk in input:
+            if (picked := self.invoke(chunk)) is not None:
+                yield picked
 
     @override
-    def atransform(
-        self, input: AsyncIterator[dict[str, Any]], config: RunnableConfig | None = None, **kwargs: Any
+    async def atransform(
+        self, input: AsyncIterator[Mapping[str, Any]], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        return self._atransform(input)
+        async for chunk in input:
+            if (picked := self.invoke(chunk)) is not None:
+                yield picked
 
 
 def brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:

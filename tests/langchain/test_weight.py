@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnablePick
 from langchain_core.tracers.schemas import Run
 
-from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask
+from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask, chunks
 from scenarios import DOCUMENT_TEXTS, FOUND
 
 MARK = "The lamp was lit at nine."
@@ -89,6 +89,17 @@ async def test_events_hold_a_document_once(form: str) -> None:
     assert sum(copies(event["data"]) for event in events) == 1
     assert events[-1]["data"]["output"]["answer"] == FOUND
     assert [one.metadata for one in events[-1]["data"]["output"]["context"]] == [one.metadata for one in HEAVY]
+
+
+@every_mode
+@pytest.mark.parametrize("keys", ["answer", ["answer", "route"], ["nothing"]], ids=str)
+async def test_picked_keys_are_those_that_the_host_picks(keys: Any, mode: str) -> None:
+    if keys == ["nothing"] and mode in {"stream", "astream"}:
+        assert await chunks(a_heavy_chain().pick(keys), QUESTION, mode) == []
+    else:
+        assert await ask(a_heavy_chain().pick(keys), QUESTION, mode) == RunnablePick(keys).invoke(
+            a_heavy_chain().invoke(QUESTION)
+        )
 
 
 def _tool(chain: Any) -> Any:

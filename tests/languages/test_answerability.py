@@ -208,11 +208,12 @@ def test_a_gate_for_the_refusal_alone_holds_the_refusal_back(reply: str) -> None
 def test_a_verdict_is_truthy_when_it_declines_and_is_plain_json() -> None:
     assert not ANSWERED
     assert EMPTY
-    assert NO_PASSAGES.as_dict() == {"declined": True, "signal": "no_passages", "evidence": ""}
+    assert NO_PASSAGES.as_dict() == {"declined": True, "signal": "no_passages", "evidence": "", "ruling": None}
     assert declines("**Unanswerable**").as_dict() == {
         "declined": True,
         "signal": "sentinel",
         "evidence": "Unanswerable",
+        "ruling": None,
     }
 
 
