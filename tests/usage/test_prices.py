@@ -187,7 +187,6 @@ class Client:
         ({"base_url": "http://[broken"}, None),
         ({}, None),
     ],
-    ids=str,
 )
 def test_a_model_says_where_it_is_called_without_secrets(fields: dict[str, Any], expected: str | None) -> None:
     assert address_of(Client(**fields)) == expected
