@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 STREAMS, SEED, SLOW, DEADLINE = 80, 2, 0.2, 60
 QUESTION = "Who chaired the meeting?"
 RAMBLES = Reply(f"unanswerable because of{' this' * 30}", hold_after=4)
-HELD = Reply("Ms Okafor chaired it and went on and on.", hold_after=4)
+HELD = Reply("Yes, Ms Okafor chaired it and went on and on.", hold_after=4)
 
 
 class Round:
@@ -173,8 +173,8 @@ async def test_one_connection_is_enough_although_drafts_ramble_and_readers_leave
     server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, HELD, RAMBLES, HELD, "Mr Lin.")
     async with pool.awaiting:
         assert await pool.read(framework) == "Ms Okafor."
-        assert await pool.read(framework, 1) == "Ms"
-        assert await pool.read(framework, 2) == "Ms Okafor"
+        assert await pool.read(framework, 1) == "Yes,"
+        assert await pool.read(framework, 2) == "Yes, Ms"
         for _ in range(2):
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.create_task(pool.read(framework, 1, cancelled=True))
@@ -189,8 +189,8 @@ def test_in_sync_one_connection_is_enough_although_drafts_ramble_and_readers_lea
 ) -> None:
     server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, "Mr Lin.")
     assert pool.read_sync(framework) == "Ms Okafor."
-    assert pool.read_sync(framework, 1) == "Ms"
-    assert pool.read_sync(framework, 2) == "Ms Okafor"
+    assert pool.read_sync(framework, 1) == "Yes,"
+    assert pool.read_sync(framework, 2) == "Yes, Ms"
     assert pool.read_sync(framework) == "Mr Lin."
     server.settle()
     assert [entry.left for entry in server.book] == [True, False, True, True, True, False]

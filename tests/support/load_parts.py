@@ -132,7 +132,7 @@ class Seen:
         query, expected = self.query, self.query.outcomes[-1]
         reply = query.replies[query.route or query.step][-1]
         said = "".join(reply.cut()) if isinstance(reply, Reply) else ""
-        whole = said if said.startswith("Item") else REFUSAL
+        whole = said if said.startswith("Yes,") else REFUSAL
         if self.end is None:
             return "it never ended"
         if self.end != expected:
