@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 STREAMS, SEED, SLOW, DEADLINE = 80, 2, 0.2, 60
 QUESTION = "Who chaired the meeting?"
 RAMBLES = Reply(f"unanswerable because of{' this' * 30}", hold_after=4)
-HELD = Reply("Yes, Ms Okafor chaired it and went on.", hold_after=4)
+HELD = Reply("Yes, Ms Okafor chaired it and went on and on.", hold_after=4)
 
 
 class Round:

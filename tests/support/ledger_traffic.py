@@ -158,7 +158,7 @@ class Dice:
             "too long": (400, usual[step]),
             "too long twice": (400, random.choice([400, 429, 500])),
             "breaks off": (self._broken(number, client, streams=streams, awaits=awaits, **cut_short),),
-            "leaves": (self._held(f"Item {number} is{' so' * 30}", leaves_after, **cut_short),),
+            "leaves": (self._held(f"Yes, {number} is{' so' * 30}", leaves_after, **cut_short),),
             "rambles": (self._held(f"unanswerable because of{' this' * 30}", 3, **cut_short),),
         }
         may_fill_in = trouble in {"none", "fails", "fails once"} and again in {None, "client", "chain"}
@@ -197,7 +197,7 @@ class Dice:
             yield "breaks off"
 
     def _answer(self, number: int) -> Reply:
-        return self._told(f"Item {number} was put off{' and off' * self._random.randrange(20)}.")
+        return self._told(f"Yes, {number} was put off{' and off' * self._random.randrange(20)}.")
 
     def _decline(self) -> Reply:
         return self._told(self._random.choice(["unanswerable", "Unanswerable.", IN_WORDS, ""]))
@@ -207,7 +207,7 @@ class Dice:
         return Reply(text, cached_tokens=cached, thinking_tokens=thoughts)
 
     def _broken(self, number: int, client: str, *, streams: bool, awaits: bool, **counts: int) -> Reply:
-        after, text = self._random.randint(1, 6), f"Item {number} was put off and off and off."
+        after, text = self._random.randint(1, 6), f"Yes, {number} was put off and off and off."
         # aiohttp, by which Google's clients await, may lose what came just before a drop.
         lossy, event = awaits and client == "gemini", self._random.random() < 0.5
         if streams and (lossy or (event and not (OLD and client == "openai"))):
@@ -254,7 +254,7 @@ class Provider:
 
 
 def filled_in(request: Request, reply: Reply) -> Reply:
-    answers = reply.text.startswith("Item")
+    answers = reply.text.startswith("Yes,")
     form = loopback.report(request, answerable=answers, answer=reply.text if answers else "")
     return replace(form, cached_tokens=reply.cached_tokens, thinking_tokens=reply.thinking_tokens)
 

@@ -133,7 +133,7 @@ class Seen:
         query, expected = self.query, self.query.outcomes[-1]
         reply = query.replies[query.route or query.step][-1]
         said = "".join(reply.cut()) if isinstance(reply, Reply) else ""
-        shown = said.startswith("Item") or (said == IN_WORDS and not query.structured)
+        shown = said.startswith("Yes,") or (said == IN_WORDS and not query.structured)
         whole = said if shown else REFUSAL
         if self.end is None:
             return "it never ended"

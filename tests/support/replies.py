@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import replies_chinese_japanese as eastern
+import replies_domains as domains
 import replies_english as english
 import replies_german_french_spanish as continental
 import replies_policies as policies
@@ -15,10 +16,10 @@ import replies_policies_translated as translated
 from selfroute.languages import LANGUAGES, Language, grammar
 
 REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
-DECLINES = {"English": english.DECLINES, **continental.DECLINES, **eastern.DECLINES}
+DECLINES = {"English": [*english.DECLINES, *domains.DECLINES], **continental.DECLINES, **eastern.DECLINES}
 ANSWERS = {"English": english.ANSWERS, **continental.ANSWERS, **eastern.ANSWERS}
 DENIALS = {"English": english.DENIALS, **translated.DENIALS}
-POLICIES = {"English": policies.ENGLISH, **translated.ANSWERS}
+POLICIES = {"English": [*policies.ENGLISH, *domains.ANSWERS], **translated.ANSWERS}
 
 
 def by_language(table: Mapping[str, Sequence[str]]) -> pytest.MarkDecorator:
