@@ -19,7 +19,8 @@ from selfroute.usage.tokens import Calibration, count_tokens, is_cut
 
 Document = TypeVar("Document")
 Prompt = TypeVar("Prompt")
-_MOST_BYTES = 4  # of a character, and so the most tokens that it may take
+_MOST_BYTES = 4  # of a character, each a token at most
+_WORTH = 10  # learn from prompts of at least such a part of the limit
 _logger = logging.getLogger(__name__)
 
 
@@ -114,15 +115,19 @@ class Fitting(ABC, Generic[Document]):
         """Return whether all that a step would answer from certainly fits, so that `_fit` takes no time."""
         if effect.too_long is not None:
             return False
+        if self._fits_by(_at_most, effect):
+            return True
         # A counter of the user's may be slow.
-        count: Count = _at_most if self.settings.token_counter else self._count(effect.step)
+        return not self.settings.token_counter and self._fits_by(self._count(effect.step), effect)
+
+    def _fits_by(self, count: Count, effect: ReadDocuments) -> bool:
         if effect.step == "long_context":
             budget = self._budget(count)
             return budget is None or sum(count(self._text_of(document)) for document in self.read) <= budget
-        window = self._window_of("rag")
+        window = self._window_of(effect.step)
         if window is not None:
             with suppress(Exception):
-                return count(self._text_with("rag", effect.passages)) <= prompt_limit(window)
+                return count(self._text_with(effect.step, effect.passages)) <= prompt_limit(window)
         return True
 
     def _fit(self, effect: ReadDocuments, *, fits: bool | None = None) -> Sequence[Document]:
@@ -132,41 +137,44 @@ class Fitting(ABC, Generic[Document]):
             effect: Says which.
             fits: The result of `_fits`, if it is known.
         """
-        step, passages, count = effect.step, effect.passages, self._count(effect.step)
-        whole, around = fits or (fits is None and self._fits(effect)), 0
-        if whole:
-            budget = None
-        elif effect.too_long is not None:
-            around = self._around(step, count)
-            budget = self._less(step, effect.too_long, around=around, count=count)
-        elif step == "rag":
-            around = self._around(step, count)
-            budget = prompt_limit(self._window_of(step) or 0) - around
-        else:
-            budget = self._budget(count)
-        if step == "long_context":
-            self.context = self._fitted(self.read, passages, budget=budget, count=count)
-        elif budget is None:
-            self.context = passages
-        else:
-            size = lambda some: count(self._text_with(step, some)) - around  # noqa: E731
-            # Where not even the best one fits, its beginning is better than nothing.
-            best = self._fitted(passages[:1], (), budget=budget, count=count)
-            self.context = fit_passages(passages, budget=budget, size=size) or best
+        fit = self._fit_passages if effect.step == "rag" else self._fit_documents
+        self.context = fit(effect, whole=self._fits(effect) if fits is None else fits)
         return self.context
 
-    def _less(self, step: Route, too_long: Exception, *, around: int, count: Count) -> int:
-        """Return the budget after a model refused the context as too long; the second time at most half of it."""
-        if step == "rag":
-            sent = max(count(self._text_with(step, self.context)) - around, 0)
-        else:
+    def _fit_passages(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
+        passages = effect.passages
+        if whole:
+            return passages
+        count, window = self._count("rag"), self._window_of("rag") or 0
+        around = self._around("rag", count)
+
+        def size(some: Sequence[Document]) -> int:
+            return count(self._text_with("rag", some)) - around
+
+        budget = max(prompt_limit(window) - around, window // 10)
+        if effect.too_long is not None:
+            budget = self._less(effect.step, effect.too_long, sent=size(self.context), around=around)
+        # Where not even the best one fits, its beginning is better than nothing.
+        return fit_passages(passages, budget=budget, size=size) or self._cut(
+            passages[:1], (), budget=budget, count=count
+        )
+
+    def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
+        count = self._count("long_context")
+        budget = None if whole else self._budget(count)
+        if effect.too_long is not None:
             sent = sum(count(self._text_of(document)) for document in self.context)
-        less = read_less(too_long, sent=sent, around=around)
+            budget = self._less(effect.step, effect.too_long, sent=sent, around=self._around(effect.step, count))
+        return self._cut(self.read, effect.passages, budget=budget, count=count)
+
+    def _less(self, step: Route, too_long: Exception, *, sent: int, around: int) -> int:
+        """Return the budget after a model refused the context as too long; the second time at most half of it."""
+        less = read_less(too_long, sent=max(sent, 0), around=around)
         less = min(less, sent // 2) if step in self._refused else less
         self._refused.add(step)
         return less
 
-    def _fitted(
+    def _cut(
         self, documents: Sequence[Document], passages: Sequence[Document], *, budget: int | None, count: Count
     ) -> Sequence[Document]:
         return fit_documents(
@@ -186,21 +194,19 @@ class Fitting(ABC, Generic[Document]):
             prompt: Returns the text of the prompt.
             counted: The tokens that the provider reported for it.
         """
-        text, model = prompt(), self._model_name(step)
+        text = prompt()
         if is_cut(text, counted=counted):
-            _say_cut(model.name or "The model", step)
+            _say_cut(self._model_name(step).name or "The model", step)
             if step == "long_context":
                 self.context = [self._trimmed(one, self._text_of(one), trimmed="provider") for one in self.context]
-        elif self.settings.token_counter is None and self._limited(step):
-            self._calibration.learn(model, text=text, counted=counted)
-
-    def _limited(self, step: Route) -> bool:
-        """Return whether a budget depends on how tokens are counted."""
-        return self.settings.max_context_tokens is not None or self._window_of(step) is not None
+        elif self.settings.token_counter is None:
+            limit = self.settings.max_context_tokens or self._window_of(step)
+            if limit is not None and counted * _WORTH >= limit:
+                self._calibration.learn(self._model_name(step), text=text, counted=counted)
 
 
 def _at_most(text: str) -> int:
-    return _MOST_BYTES * len(text)
+    return len(text) if text.isascii() else _MOST_BYTES * len(text)
 
 
 @lru_cache(100)

@@ -285,7 +285,7 @@ async def test_slow_user_code_does_not_block_the_event_loop(slow: str, mode: str
         threads.append(threading.current_thread())
         return len(text)
 
-    fields = {"documents": documents} if slow == "documents" else {"token_counter": count, "max_context_tokens": 200}
+    fields = {"documents": documents} if slow == "documents" else {"token_counter": count, "max_context_tokens": 30}
     await ask(a_chain(usage=True, **fields), QUESTION, mode)
     assert threads
     assert loop_thread not in threads

@@ -614,7 +614,7 @@ async def test_slow_user_code_does_not_block_the_event_loop(slow: str, mode: str
 
     fields: dict[str, Any] = {
         "documents": {"documents": documents},
-        "counter": {"token_counter": count, "max_context_tokens": 200},
+        "counter": {"token_counter": count, "max_context_tokens": 30},
         "counter of a retry": {
             "token_counter": count,
             "failures": {"long_context": [ValueError("prompt is too long")]},
