@@ -13,11 +13,7 @@ from selfroute.answerability.gate import declines
 from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.answerability.refusal import Refusal, compile_refusal
 from selfroute.answerability.verdict import ANSWERED, Verdict
-from selfroute.languages import grammar
-from selfroute.languages.notation import compile_rules
 from selfroute.languages.words import fold, mark_of, word_pattern
-
-_NOTHING = compile_rules([])  # matches nothing
 
 
 def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
@@ -44,7 +40,10 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
 
 def _denial(text: str, refusal: Refusal) -> Verdict | None:
     """Return the verdict on the first sentence that denies and does not answer after all; None if no sentence does."""
-    rules = grammar()
+    from selfroute.languages.grammars import grammar  # noqa: PLC0415 - the rules take long to load
+    from selfroute.languages.notation import compile_rules  # noqa: PLC0415
+
+    rules, nothing = grammar(), compile_rules([])
     denying, answering = rules.denials, rules.answers
     begins, found = 0, None
     for start, end, word in _words(text):
@@ -54,7 +53,7 @@ def _denial(text: str, refusal: Refusal) -> Verdict | None:
                 return Verdict(declined=True, signal="sentinel", evidence=text[start:ended])
         answering = answering.after(word)
         if answering.matched:
-            found, denying = None, _NOTHING
+            found, denying = None, nothing
         elif not found:
             denying = denying.after(word)
             if denying.matched:

@@ -36,14 +36,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 from selfroute.answerability.ending import Kind
 from selfroute.answerability.opening import ReasoningSplitter, WordReader
 from selfroute.answerability.refusal import compile_refusal
 from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
-from selfroute.languages import Grammar, grammar
-from selfroute.languages.automaton import State
 from selfroute.languages.words import ATTRIBUTIVE
+
+if TYPE_CHECKING:
+    from selfroute.languages.automaton import State
+    from selfroute.languages.grammars import Grammar
 
 _WINDOW = 200  # characters, from the first visible one, that may influence the verdict
 
@@ -159,6 +162,8 @@ class Gate:
 
     def _judge(self) -> Generator[None, None, Verdict]:
         """Return the verdict; yield to wait for more text."""
+        from selfroute.languages.grammars import grammar  # noqa: PLC0415 - the rules take long to load
+
         reader, rules = self._reader, grammar()
         start = (yield from self._skip_markup()) if self._skipped else 0
         if start is None or not reader.text:

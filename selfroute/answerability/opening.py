@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
-from selfroute.languages.automaton import State
 from selfroute.languages.words import NAMES, fold, is_spaced, mark_of, word_pattern
+
+if TYPE_CHECKING:
+    from selfroute.languages.automaton import State
 
 # What a reasoning block starts with: an opening tag, or the closing tag of an empty block if the prompt opened it.
 _TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"

@@ -5,7 +5,22 @@ Japanese rules are tested only on examples that we wrote ourselves, so treat the
 applied to every reply. `add_language` adds another language, or replaces the rules of one of these.
 """
 
-from selfroute.languages.grammar import LANGUAGES, Grammar, add_language, grammar
-from selfroute.languages.language import Language
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from selfroute.languages.grammars import LANGUAGES, Grammar, add_language, grammar
+    from selfroute.languages.language import Language
 
 __all__ = ["LANGUAGES", "Grammar", "Language", "add_language", "grammar"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the rules when they are first used: they take longer than all else that a chain imports."""
+    if name not in __all__:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    module = "language" if name == "Language" else "grammars"
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -6,11 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfroute.usage.entry import Entry
 from selfroute.usage.ledger_text import table
-from selfroute.usage.totals import Totals
+
+if TYPE_CHECKING:
+    from selfroute.usage.totals import Totals
 
 _MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
 _ROUTES = ("rag", "long_context")
@@ -161,6 +163,8 @@ class Ledger:
 
 
 def _empty() -> dict[str, Totals]:
+    from selfroute.usage.totals import Totals  # noqa: PLC0415 - only who keeps a ledger loads it
+
     return {name: Totals() for name in (*_ROUTES, "all")}
 
 
