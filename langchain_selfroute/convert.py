@@ -34,6 +34,9 @@ def inputs_of(given: Any) -> dict[str, Any]:
         found = f"it is {type(question).__name__}" if "input" in given else f"the keys are {sorted(map(str, given))}"
         msg = f"SelfRouteChain takes a string or a dict with the question, a string, under the key 'input'; {found}"
         raise InputError(msg)
+    if not all(isinstance(key, str) for key in given):
+        msg = f"the keys of the input must be strings; they are {sorted(map(repr, given))}"
+        raise InputError(msg)
     return {key: value for key, value in given.items() if key not in OUTPUT_KEYS}
 
 

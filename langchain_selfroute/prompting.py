@@ -42,7 +42,11 @@ def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:
 def filled_in(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue | None:
     """Fill in a template, which leaves no run in a trace; return None if the prompt is another runnable."""
     prompt, _ = _chosen(prompt, config)
-    return prompt.format_prompt(**words) if isinstance(prompt, BasePromptTemplate) else None
+    if not isinstance(prompt, BasePromptTemplate):
+        return None
+    if "self" in words:  # LangChain has no such variable: its methods are called with the words by name
+        words = {name: word for name, word in words.items() if name != "self"}
+    return prompt.format_prompt(**words)
 
 
 def formatted(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue:

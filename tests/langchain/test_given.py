@@ -261,6 +261,18 @@ async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode
         await ask(a_chain(), wrong, mode)
 
 
+@pytest.mark.parametrize("key", ["self", "config", "kwargs", "prompt", "values", "messages", "template", "\N{SNOWMAN}", ""])
+def test_another_key_of_the_input_may_have_any_name(key: str) -> None:
+    result = a_chain().invoke({"input": QUESTION, key: "else"})
+    assert (result["answer"], result[key]) == (FOUND, "else")
+
+
+@every_mode
+async def test_a_key_that_is_no_string_is_refused(mode: str) -> None:
+    with pytest.raises(InputError, match="must be strings"):
+        await ask(a_chain(), {"input": QUESTION, 7: "else"}, mode)
+
+
 def test_a_vector_store_works_as_it_is() -> None:
     store = InMemoryVectorStore.from_documents(PASSAGES, DeterministicFakeEmbedding(size=8))
     chain = SelfRouteChain(
