@@ -261,7 +261,9 @@ async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode
         await ask(a_chain(), wrong, mode)
 
 
-@pytest.mark.parametrize("key", ["self", "config", "kwargs", "prompt", "values", "messages", "template", "\N{SNOWMAN}", ""])
+@pytest.mark.parametrize(
+    "key", ["self", "config", "kwargs", "prompt", "values", "messages", "template", "\N{SNOWMAN}", ""]
+)
 def test_another_key_of_the_input_may_have_any_name(key: str) -> None:
     result = a_chain().invoke({"input": QUESTION, key: "else"})
     assert (result["answer"], result[key]) == (FOUND, "else")
