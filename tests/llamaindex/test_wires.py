@@ -58,6 +58,7 @@ GOING_ON = "Revenue was 14 million in May" + " and more in June" * 60
 KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.02  # seconds between two pieces
+OLD_OPENAI = version("llama-index-llms-openai").startswith("0.4.")  # likewise
 OLD_GEMINI = version("llama-index-llms-google-genai").startswith("0.2.")  # the last that goes with core 0.12
 LEISURELY = Reply(text=ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
 KNOWN = {"draft": "gpt-4o-mini", "final": "gpt-4o"}  # LlamaIndex's model of OpenAI's responses takes no other names
@@ -286,6 +287,8 @@ def no_replies(client: str) -> Iterator[tuple[Reply, str, str]]:
 @each_step
 def test_no_reply_is_no_verdict(server: LoopbackServer, client: str, ask: Ask, step: str) -> None:
     for reply, finish_reason, refusal in no_replies(client):
+        if OLD_OPENAI and client == "responses" and reply.call and "stream" in ask.__name__:
+            continue  # that package passes on nothing of it
         script(server, **{"draft": REFUSAL, step: reply})  # type: ignore[arg-type]
         asked = len(server.book)
         with pytest.raises(NoReplyError) as raised:
@@ -296,6 +299,7 @@ def test_no_reply_is_no_verdict(server: LoopbackServer, client: str, ask: Ask, s
 
 
 @streaming
+@pytest.mark.skipif(OLD_GEMINI, reason="a chunk without text is an AttributeError in that package")
 def test_a_gemini_stream_without_any_piece_is_no_verdict(server: LoopbackServer, ask: Ask) -> None:
     script(server, draft=Reply("", finish="SAFETY", bare_end=True))  # LlamaIndex drops a chunk without content
     with pytest.raises(NoReplyError, match="broke it off"):
