@@ -58,8 +58,9 @@ GOING_ON = "Revenue was 14 million in May" + " and more in June" * 60
 KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.02  # seconds between two pieces
-OLD_OPENAI = version("llama-index-llms-openai").startswith("0.4.")  # likewise
-OLD_GEMINI = version("llama-index-llms-google-genai").startswith("0.2.")  # the last that goes with core 0.12
+# The last ones that go with core 0.12.
+OLD_OPENAI = version("llama-index-llms-openai").startswith("0.4.")
+OLD_GEMINI = version("llama-index-llms-google-genai").startswith("0.2.")
 LEISURELY = Reply(text=ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
 KNOWN = {"draft": "gpt-4o-mini", "final": "gpt-4o"}  # LlamaIndex's model of OpenAI's responses takes no other names
 MOST_AFTER = 5  # pieces that may be paid for after the last one that was needed
