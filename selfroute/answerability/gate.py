@@ -110,8 +110,9 @@ class Gate:
         """Finish the verdict, now that the reply has ended; return the text that was still held back.
 
         Args:
-            kind: How it ended. If the model was not done, a reply that ended within the refusal declines, and so does
-                one that ran out of tokens where it could still have declined; otherwise there is no verdict.
+            kind: How it ended. If the model was not done, a reply that ended within the refusal declines. Where it
+                could still have declined in its own words, it declines if it ran out of tokens; otherwise there is no
+                verdict.
         """
         if self.verdict is not None:
             return ""
@@ -125,6 +126,8 @@ class Gate:
         """Return the verdict on a reply that was cut off before anything was certain."""
         if self._begun:
             return Verdict(declined=True, signal="sentinel", evidence=self._begun)
+        if self.verdict is ANSWERED and not self._phrases:
+            return ANSWERED
         if kind == "cut" and self.verdict is ANSWERED:
             return Verdict(declined=True, signal="phrase", evidence=self._text)
         return None

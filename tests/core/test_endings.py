@@ -111,6 +111,8 @@ CUT: dict[str, tuple[str, str, tuple[str, str | None], tuple[str, str | None]]] 
     "after a word of its own": ("unanswerable. The re", "cut", ("", "sentinel"), ("The re", "sentinel")),
     "where a decline may begin": ("The passages", "cut", ("", "phrase"), ("The passages", "answered")),
     "filtered there": ("The passages", "refused", ("", None), ("The passages", "answered")),
+    "where a label may begin": ("In May", "cut", ("", "phrase"), ("In May", "answered")),
+    "filtered where a label may begin": ("In", "refused", ("", None), ("In", "answered")),
     "in thoughts": ("<think>The passages", "cut", ("", None), ("", None)),
     "later": (LATER, "cut", (LATER, "answered"), (LATER, "answered")),
 }
