@@ -1,0 +1,118 @@
+"""Judge a graded draft: two numbers first, then the answer or the refusal.
+
+The numbers come first, so a stream is judged after some six tokens. A draft whose answer is in doubt may still be
+taken: `resume` judges the rest of it as text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from selfroute.answerability.ending import Kind
+from selfroute.answerability.gate import Gate
+from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.answerability.scores import Numbers, NumbersReader
+from selfroute.answerability.verdict import Verdict
+
+
+class GradedGate:
+    r"""A gate for a streamed draft that begins with its prospect and its confidence.
+
+    A draft without these numbers is judged as text. The verdict carries the numbers; they are never shown.
+
+    Examples:
+        >>> gate = GradedGate(doubt_below=50, stop_below=20)
+        >>> gate.feed("80 42\nPar"), gate.verdict.signal, gate.verdict.evidence
+        ('', 'doubt', '80 42')
+        >>> gate.resume(), gate.feed("is was founded by"), gate.verdict.confidence
+        ('', 'Paris was founded by', 42)
+
+    Attributes:
+        verdict: The verdict; None while it is not certain.
+    """
+
+    __slots__ = ("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_stop_below", "verdict")
+
+    def __init__(self, refusal: str = "unanswerable", *, doubt_below: int = 0, stop_below: int = 0) -> None:
+        """Prepare for one draft.
+
+        Args:
+            refusal: The text that the prompt asks the model to write if it cannot answer.
+            doubt_below: An answer with a lower confidence is in doubt.
+            stop_below: A prospect from which a decline goes on to the documents.
+        """
+        self.verdict: Verdict | None = None
+        self._doubt_below, self._stop_below = doubt_below, stop_below
+        self._gate = Gate(refusal)
+        self._numbers, self._reasoning = NumbersReader(), ReasoningSplitter()
+        self._held: list[str] = []  # text of a draft that is in doubt
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece of the draft; return the text that may be shown now."""
+        if self.verdict is not None:
+            return self._after(piece)
+        if not self._reasoning.done:
+            thought, piece = self._reasoning.split(piece)
+            self._gate.feed(thought)
+        return self._judged(self._read(self._numbers.feed(piece)))
+
+    def end(self, kind: Kind = "complete") -> str:
+        """Finish the verdict, now that the draft has ended; `kind` is as for `Gate.end`."""
+        if self.verdict is not None:
+            return ""
+        thought, piece = ("", "") if self._reasoning.done else self._reasoning.split("", final=True)
+        self._gate.feed(thought)
+        text = self._read(self._numbers.feed(piece) + self._numbers.end())
+        if self.verdict is None:
+            text += self._gate.end(kind)
+        return self._judged(text)
+
+    def resume(self) -> str:
+        """Take a draft in doubt for the answer, if it is one; return the text that may be shown now."""
+        self._doubt_below, self.verdict = 0, None
+        held, self._held = "".join(self._held), []
+        if self._gate.verdict is None:
+            held = self._gate.feed(held)
+        return self._judged(held)
+
+    def _after(self, piece: str) -> str:
+        if self.verdict is not None and self.verdict.signal == "doubt":
+            self._held.append(piece)
+            return ""
+        return "" if self.verdict else piece
+
+    def _read(self, text: str) -> str:
+        """Judge the text after the numbers, unless they settle it: then hold it back."""
+        numbers = self._numbers.numbers
+        if numbers and self._gate.verdict is None and self._is_doubted(numbers) and not self._may_end(numbers):
+            self.verdict = self._doubt(numbers)
+            self._held.append(text)
+            return ""
+        return self._gate.feed(text)
+
+    def _judged(self, text: str) -> str:
+        """Adopt the verdict on the text, with the numbers; return the text that may be shown."""
+        verdict, numbers = self._gate.verdict, self._numbers.numbers
+        if self.verdict is not None or verdict is None:
+            return text
+        if numbers is None:
+            self.verdict = verdict
+        elif not verdict and self._is_doubted(numbers):
+            self.verdict = self._doubt(numbers)
+            self._held.append(text)
+            return ""
+        else:
+            self.verdict = replace(verdict, prospect=numbers.prospect, confidence=numbers.confidence)
+        return text
+
+    def _is_doubted(self, numbers: Numbers) -> bool:
+        return numbers.confidence < self._doubt_below
+
+    def _may_end(self, numbers: Numbers) -> bool:
+        """Return whether the draft has to be read on: a decline with these numbers would end there, or is likely."""
+        return numbers.prospect < self._stop_below or not numbers.confidence
+
+    @staticmethod
+    def _doubt(numbers: Numbers) -> Verdict:
+        prospect, confidence = numbers.prospect, numbers.confidence
+        return Verdict(declined=False, signal="doubt", evidence=str(numbers), prospect=prospect, confidence=confidence)

@@ -1,0 +1,120 @@
+"""Read the two numbers that a graded draft begins with, while it is still arriving."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HIGHEST = 100
+_LONGEST = 80  # characters of a first line that may still be two numbers
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_WORD = re.compile(r"[^\W\d_]+")
+_LABELS = ("prospect", "confidence", "first", "second", "number", "numbers", "and", "of", "out")
+# What may stand around the numbers: Markdown, brackets, percent signs, separators.
+_DECORATION = re.compile(r"[\s*_`~#>|()\[\]{}<\"'\u2018-\u201f%\uff05.,:;/=\u2010-\u2015\uff0c\u3001\uff0f-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The two numbers of a graded draft, each from 0 to 100.
+
+    Attributes:
+        prospect: How likely the whole text holds an answer.
+        confidence: How likely somebody who reads the whole text would give the same answer.
+    """
+
+    prospect: int
+    confidence: int
+
+    def __str__(self) -> str:
+        """Return the numbers as the model was asked to write them."""
+        return f"{self.prospect} {self.confidence}"
+
+
+class NumbersReader:
+    r"""Reads the first line of a reply, which may come in pieces.
+
+    Examples:
+        >>> reader = NumbersReader()
+        >>> reader.feed("**80"), reader.feed(" 42**"), reader.feed("\nParis"), str(reader.numbers)
+        ('', '', 'Paris', '80 42')
+
+    Attributes:
+        done: Whether it is certain what the first line is.
+        numbers: The numbers; None if the first line is something else, or is not complete yet.
+    """
+
+    __slots__ = ("_text", "done", "numbers")
+
+    def __init__(self) -> None:
+        """Start before the first piece."""
+        self.done = False
+        self.numbers: Numbers | None = None
+        self._text = ""
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece; return the text that follows the numbers, or all text if there are none."""
+        if self.done:
+            return piece
+        self._text += piece
+        return self._read(final=False)
+
+    def end(self) -> str:
+        """Finish, now that the reply is complete; return the text that was still held back."""
+        return "" if self.done else self._read(final=True)
+
+    def _read(self, *, final: bool) -> str:
+        text, at = self._text, 0
+        while (end := text.find("\n", at)) >= 0 and _is_decoration(text[at:end]):
+            at = end + 1
+        line = text[at:] if end < 0 else text[at:end]
+        complete = end >= 0 or final
+        if not complete and _may_be_numbers(line):
+            return ""
+        self.done, self._text = True, ""
+        self.numbers = _numbers_in(line) if complete else None
+        if self.numbers is None:
+            return text
+        return text[end + 1 :] if end >= 0 else ""
+
+
+def numbers_of(reply: str) -> tuple[Numbers | None, str]:
+    """Return the two numbers that a whole reply begins with, None if it has none, and the text after them."""
+    reader = NumbersReader()
+    text = reader.feed(reply) + reader.end()
+    return reader.numbers, text
+
+
+def score_of(value: object) -> int | None:
+    """Return a number from 0 to 100 as a whole number; None if it is something else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
+        return None
+    return round(value)
+
+
+def _is_decoration(line: str) -> bool:
+    found = _DECORATION.match(line)
+    return found is not None and found.end() == len(line)
+
+
+def _may_be_numbers(line: str) -> bool:
+    """Return whether a line that is not complete may still become two numbers."""
+    if len(line) > _LONGEST or len(_NUMBER.findall(line)) > 4:  # noqa: PLR2004 - 80/100 42/100
+        return False
+    words = _WORD.findall(line.lower())
+    last = words.pop() if words and line[-1:].isalpha() else ""
+    return all(word in _LABELS for word in words) and any(label.startswith(last) for label in _LABELS)
+
+
+def _numbers_in(line: str) -> Numbers | None:
+    without = re.sub(rf"(?:/|\bout of\b)\s*{_HIGHEST}\b", " ", line, flags=re.IGNORECASE)  # 80/100, 42/100
+    for candidate in (line, without):
+        found = _NUMBER.findall(candidate)
+        words = _WORD.findall(candidate.lower())
+        rest = _WORD.sub("", _NUMBER.sub("", candidate))
+        if len(line) > _LONGEST or not all(word in _LABELS for word in words) or not _is_decoration(rest):
+            continue
+        scores = [score_of(float(number)) for number in found]
+        if len(scores) == 2 and None not in scores:  # noqa: PLR2004
+            return Numbers(*(score for score in scores if score is not None))
+    return None

@@ -1,0 +1,276 @@
+"""What policies say, alone and combined, and what a budget holds to."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.policies import Budget, Case, Never, Ruling
+from selfroute.policies.case import Estimate
+from selfroute.policies.policy import Escalation, Spent, aask, ask, policy_of, settle
+
+UNKNOWN = Estimate(100, None, "who knows")
+
+
+def case_of(estimate: Estimate | None = None, **fields: Any) -> Case:
+    """Return a case whose documents are known, unless the fields say otherwise."""
+    given: dict[str, Any] = {
+        "question": "Who?",
+        "inputs": {"input": "Who?", "tier": "gold"},
+        "decision": {"declined": True, "signal": "sentinel", "evidence": "unanswerable"},
+        "draft": "unanswerable",
+        "passages": ["a passage"],
+        "usage": {"total_tokens": 10, "cost": "0.01"},
+        "step": "long_context",
+        "estimated": lambda: estimate or Estimate(100, Decimal("0.1")),
+        "read": lambda: ["a document"],
+    }
+    return Case(**{**given, **fields})
+
+
+async def patient(case: Case) -> bool:
+    """Say yes, later."""
+    await asyncio.sleep(0)
+    return case.inputs["tier"] == "gold"
+
+
+async def awaiting(case: Case) -> bool:
+    """Read the documents as an async policy does."""
+    return len(await case.adocuments()) == 1
+
+
+def gold(case: Case) -> bool:
+    """Say yes to some."""
+    return bool(case.inputs["tier"] == "gold")
+
+
+YES: list[Escalation] = [lambda case: True, gold, Budget(tokens=1000), gold & Budget(tokens=1000), Never() | gold]
+NO: list[Escalation] = [lambda case: False, Never(), Budget(tokens=1), gold & Never(), Budget(tokens=5) | Never()]
+
+
+@pytest.mark.parametrize("policy", YES)
+def test_a_policy_that_agrees_says_yes_in_both_worlds(policy: Escalation) -> None:
+    assert ask(policy, case_of())
+    assert asyncio.run(aask(policy, case_of()))
+
+
+@pytest.mark.parametrize("policy", NO)
+def test_a_policy_that_objects_says_no_in_both_worlds(policy: Escalation) -> None:
+    assert not ask(policy, case_of())
+    assert not asyncio.run(aask(policy, case_of()))
+
+
+@pytest.mark.parametrize(
+    ("policy", "by"),
+    [
+        (gold, "gold"),
+        (lambda case: True, "escalation"),
+        (lambda case: Ruling(True, "my rule", "so"), "my rule"),
+        (Never(), "never"),
+        (gold & Never(), "never"),
+        (gold & Budget(tokens=1000), "gold & budget"),
+        (Budget(tokens=1) | Never(), "budget | never"),
+    ],
+)
+def test_a_ruling_names_the_policies_that_made_it(policy: Escalation, by: str) -> None:
+    assert ask(policy, case_of()).by == by
+
+
+def test_policies_are_asked_in_order_and_no_further_than_needed() -> None:
+    asked: list[str] = []
+
+    def named(name: str, *, go: bool) -> Callable[[Case], bool]:
+        return lambda case: not asked.append(name) and go  # type: ignore[func-returns-value]
+
+    assert not ask((Budget(tokens=1000) & named("a", go=False)) & named("b", go=True), case_of())
+    assert ask((Never() | named("c", go=True)) | named("d", go=True), case_of())
+    assert asked == ["a", "c"]
+
+
+@pytest.mark.parametrize("policy", [patient, Never() | patient, awaiting])
+def test_an_async_policy_is_awaited(policy: Escalation) -> None:
+    async def adocuments() -> Sequence[Any]:
+        return ["a document"]
+
+    assert asyncio.run(aask(policy, case_of(read=None, aread=adocuments)))
+    with pytest.raises(ConfigurationError, match="ainvoke, astream or aquery"):
+        ask(policy, case_of())
+
+
+def test_a_plain_function_may_block_and_read_while_the_loop_goes_on() -> None:
+    async def answered() -> tuple[bool, int]:
+        ticks = 0
+
+        async def adocuments() -> Sequence[Any]:
+            await asyncio.sleep(0.01)
+            return ["a document", "another"]
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        ticking = asyncio.ensure_future(tick())
+        case = case_of(read=None, aread=adocuments, loop=asyncio.get_running_loop())
+        ruling = await aask(lambda case: len(case.documents()) == 2, case)
+        ticking.cancel()
+        return ruling.go, ticks
+
+    go, ticks = asyncio.run(answered())
+    assert go
+    assert ticks > 10
+
+
+def test_an_async_policy_that_would_block_the_loop_is_told_what_to_write() -> None:
+    async def blocking(case: Case) -> bool:
+        return bool(case.documents())
+
+    async def adocuments() -> Sequence[Any]:
+        return []
+
+    async def asked() -> None:
+        await aask(blocking, case_of(read=None, aread=adocuments, loop=asyncio.get_running_loop()))
+
+    with pytest.raises(ConfigurationError, match=r"await case\.adocuments"):
+        asyncio.run(asked())
+
+
+@pytest.mark.parametrize("value", ["yes", None, 1, object()])
+def test_anything_else_than_a_ruling_is_an_error(value: Any) -> None:
+    with pytest.raises(ReplyError, match="must return True, False or a Ruling"):
+        ask(lambda case: value, case_of())
+
+
+@pytest.mark.parametrize("value", [Never, "never", 3])
+def test_what_is_no_policy_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        policy_of(value)
+
+
+def test_an_error_of_a_policy_passes_and_what_was_set_aside_is_given_back() -> None:
+    budget = Budget(tokens=1000, per="day")
+
+    def broken(case: Case) -> bool:
+        raise LookupError(case.question)
+
+    with pytest.raises(LookupError):
+        ask(budget & broken, case_of())
+    assert not ask(budget & Never(), case_of())
+    assert budget.left["tokens"] == 1000
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"usd": "much"},
+        {"usd": -1},
+        {"usd": float("nan")},
+        {"tokens": 1.5},
+        {"tokens": True},
+        {"tokens": 1, "per": "week"},
+        {"tokens": 1, "per": timedelta(0)},
+        {"tokens": 1, "spent": {"tokens": 1}},
+    ],
+)
+def test_a_budget_that_cannot_be_meant_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        Budget(**fields)
+
+
+@pytest.mark.parametrize(
+    ("limit", "draft", "estimate", "go"),
+    [
+        ({"tokens": 110}, {"total_tokens": 10}, Estimate(100), True),
+        ({"tokens": 109}, {"total_tokens": 10}, Estimate(100), False),
+        ({"usd": "0.11"}, {"cost": "0.01"}, Estimate(1, Decimal("0.1")), True),
+        ({"usd": "0.11"}, {"cost": "0.0101"}, Estimate(1, Decimal("0.1")), False),
+        ({"usd": 9, "tokens": 5}, {"cost": "0"}, Estimate(6, Decimal("0.1")), False),
+        ({"usd": 9}, {"cost": "0"}, UNKNOWN, False),
+        ({"usd": 9}, {"cost": None}, Estimate(1, Decimal("0.1")), False),
+        ({"tokens": 900}, {"cost": None}, UNKNOWN, True),
+    ],
+)
+def test_a_question_may_cost_no_more_than_its_budget(
+    limit: dict[str, Any], draft: dict[str, Any], estimate: Estimate, go: bool
+) -> None:
+    ruling = ask(Budget(**limit), case_of(estimate, usage=draft))
+    assert ruling.go is go
+    assert bool(ruling.reason) is not go
+
+
+def test_what_was_spent_is_free_again_after_the_window_and_counts_after_a_restart() -> None:
+    now = 0.0
+    budget = Budget(tokens=250, per=timedelta(seconds=10), clock=lambda: now)
+    assert ask(budget, case_of())
+    assert ask(budget, case_of())
+    restarted = Budget(tokens=250, per=timedelta(seconds=10), clock=lambda: now, spent=budget.spent)
+    assert not ask(budget, case_of())
+    assert not ask(restarted, case_of())
+    now = 10.5
+    assert ask(budget, case_of())
+    assert ask(restarted, case_of())
+    assert budget.spent["tokens"] == restarted.spent["tokens"] == 100
+
+
+def test_a_step_that_takes_more_or_less_than_estimated_is_charged_what_it_took() -> None:
+    budget = Budget(usd=10, tokens=1000, per="hour")
+    less, more, left = case_of(), case_of(), case_of()
+    for case in (less, more, left):
+        assert ask(budget, case)
+    settle(budget, less, Spent(50, Decimal("0.05")))
+    settle(budget, left, Spent())
+    settle(budget, left, Spent(9000, Decimal(9)))  # twice counts once
+    settle(budget, more, Spent(120, None))
+    assert budget.spent == {"usd": "0.15", "tokens": 170}
+    assert ask(budget, case_of())
+    assert budget.spent["tokens"] == 170 + 120, "the next one may be as far off"
+
+
+def test_threads_and_tasks_never_pass_a_budget_by_more_than_one_estimate_was_off() -> None:
+    limit, off, generator = 100_000, 7, random.Random(4)  # noqa: S311
+    budget = Budget(tokens=limit, per="day")
+    spent: list[int] = []
+
+    def one(estimate: int) -> None:
+        case = case_of(Estimate(estimate))
+        if ask(budget & gold, case):
+            spent.append(estimate + generator.randint(-off, off))
+            settle(budget, case, Spent(spent[-1]))
+
+    async def tasks(estimates: Sequence[int]) -> None:
+        async def task(estimate: int) -> None:
+            case = case_of(Estimate(estimate))
+            if await aask(budget & patient, case):
+                await asyncio.sleep(0)
+                spent.append(estimate + generator.randint(-off, off))
+                settle(budget, case, Spent(spent[-1]))
+
+        await asyncio.gather(*map(task, estimates))
+
+    estimates = [generator.randint(50, 150) for _ in range(10_000)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, estimates[:5000]))
+    asyncio.run(tasks(estimates[5000:]))
+    assert limit * 0.98 <= sum(spent) <= limit + off
+    assert budget.spent["tokens"] == sum(spent)
+
+
+def test_a_copy_shares_the_budget_and_a_pickle_says_why_not() -> None:
+    budget = Budget(tokens=150, per="day")
+    assert ask(copy.deepcopy(budget), case_of())
+    assert not ask(budget, case_of())
+    with pytest.raises(TypeError, match="in its own process"):
+        pickle.dumps(budget)
+    assert ask(pickle.loads(pickle.dumps(Budget(tokens=150))), case_of())  # noqa: S301
