@@ -17,6 +17,7 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.prompts import format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import BaseModel
 from typing_extensions import override
 
 from langchain_selfroute import documents, models, prompting, structured
@@ -27,7 +28,8 @@ from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
-from selfroute.drivers import Flow
+from langchain_selfroute.widening import widened
+from selfroute.documents.chunks import Place
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.performing import BaseSteps
 from selfroute.prompts import documents_in, in_prompt
@@ -60,15 +62,24 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.manager: Manager = manager
         self.config = _for_children(config) if config else RunnableConfig()
         self.given = given
-        self.passages: Sequence[Document] = ()
+        self.reading: RunnableConfig | None = None  # of the run that reads documents
         self.inputs: dict[str, Any] = {}
         self._heard = TooLongHeard()  # within the latest call of a model
 
-    @override
-    def flow(self) -> Flow:
-        """Check the inputs and return a fresh flow; called within the chain's run, which records their errors."""
+    def _begin(self) -> Any:
+        """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
-        return super().flow()
+        return self.settings.start
+
+    @property
+    @override
+    def _inputs(self) -> Mapping[str, Any]:
+        return self.inputs
+
+    @override
+    def _place_of(self, passage: Document) -> Place:
+        start = passage.metadata.get("start_index")
+        return Place(self._source_name(passage), start, passage.metadata)
 
     @property
     @override
@@ -126,13 +137,26 @@ class Call(BaseSteps[Document], Generic[Manager]):
             manager.add_tags([tag])  # inherited: the model may be within a retry or a fallback
         return {**self.config, "callbacks": manager, "run_name": name}
 
-    def _query(self, effect: Retrieve) -> Any:
-        return effect.question if takes_string(self.parts.retriever) else self.inputs
+    def _retriever(self, effect: Retrieve) -> tuple[Runnable[Any, Any], str]:
+        """Return the retriever, and the name of its run."""
+        if not effect.wider:
+            return self.parts.retriever, "retrieve"
+        return widened(self.parts.retriever, self.settings.widen, self.config), "retrieve_wider"
+
+    def _query(self, retriever: Runnable[Any, Any]) -> Any:
+        return self.question if takes_string(retriever) else self.inputs
 
     def _retrieved(self, found: Any) -> ReadDocuments:
         """Keep the passages; return the effect of fitting them."""
         self.passages = documents.documents_of(found, "retriever")
         return ReadDocuments(self.passages, step="rag")
+
+    def _widened(self, found: Any) -> Sequence[Document]:
+        return self._fit_wider(documents.documents_of(found, "retriever"))
+
+    def _reading_config(self) -> RunnableConfig:
+        """Return the config for reading documents; a policy may read them before the step that answers from them."""
+        return self.reading or self._child("read_documents")
 
     def _prompt(self, effect: Generate) -> Asked:
         template, prompt, words, config = self._to_send(effect)
@@ -158,7 +182,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         model, context = self.parts.models[step], words["context"]
         schema = 0
         if self.settings.structured:
-            model, schema = structured.asking("llm", model, self.config), structured.schema_length()
+            report = self._report(step)
+            model, schema = structured.asking("llm", model, self.config, report=report), structured.length_of(report)
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
         return model, prompt, self._listening(self._child(step, f"selfroute:{step}"), self.parts.models[step])
 
@@ -179,13 +204,18 @@ class Call(BaseSteps[Document], Generic[Manager]):
         if template is not None:
             return "\n\n".join([format_document(_shown(document), template) for document in context])
         texts = [document.page_content for document in context]
-        if step == "rag":
+        if step != "long_context":
             return "\n\n".join(texts)
         return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in context])
 
-    def _tallied(self, reply: Any, tally: MessageTally) -> str:
+    def _report(self, step: Route) -> type[BaseModel]:
+        graded = self.settings.bounds is not None and step != "long_context"
+        return structured.GradedReport if graded else structured.Report
+
+    def _tallied(self, step: Route, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:
-            return structured.text_of(reply, tally, refusal=self.refusal)
+            graded = self._report(step) is structured.GradedReport
+            return structured.text_of(reply, tally, refusal=self.refusal, graded=graded)
         return tally.add(reply)
 
     def _source_name(self, document: Document) -> Any:

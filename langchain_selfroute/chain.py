@@ -36,12 +36,13 @@ from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments, is_empty
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import achunks_of, chunks_of
+from langchain_selfroute.widening import widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
+from selfroute.flow import Answer, Route
 from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
@@ -55,6 +56,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
+
+
+_RAG_PROMPT, _GRADED_PROMPT = _prompt(prompts.RAG), _prompt(prompts.GRADED)
 
 
 class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
@@ -102,6 +106,21 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
             as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
             `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
+            With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
+            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence). A
+            `rag_prompt` of your own has to ask for them, as `selfroute.prompts.GRADED` does.
+        doubt_below: An answer with a lower confidence is in doubt, so the documents are read as if it had declined;
+            None for 50. With `"structured"`, a bound adds both numbers to what the model fills in.
+        stop_below: A decline with a lower prospect ends the question, and no document is paid for; None for 20.
+        widen: The number of passages of a wider look: after a decline or a doubt the model is first asked again, over
+            so many passages, and reads whole documents only if that does not settle the question. The retriever then
+            has to take a number (`search_kwargs["k"]`); or pass a retriever of its own. There is no wider look where it
+            would take more than a quarter of the documents' tokens.
+        escalation: The policy that is asked before anything is paid for after the first step; None to pay for each
+            decline. A callable, sync or async, that takes a `selfroute.policies.Case` and returns a bool or a `Ruling`,
+            or one of `selfroute.policies`. After a "no" the answer is the refusal, or the answer that was in doubt.
+        start: The first step: `"rag"`, `"long_context"` (no draft is made), or a callable or runnable that takes the
+            inputs and returns one of them.
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it follows
             from the window in the model's `profile`, or Ollama's `num_ctx`, with room for the prompt and the answer;
             without either there is no limit.
@@ -125,11 +144,16 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     llm: Runnable[Any, Any]
     documents: Source = Field(repr=False, exclude=True)
     long_context_llm: Runnable[Any, Any] | None = None
-    rag_prompt: Runnable[Any, Any] = _prompt(prompts.RAG)
+    rag_prompt: Runnable[Any, Any] = _RAG_PROMPT
     long_context_prompt: Runnable[Any, Any] = _prompt(prompts.LONG_CONTEXT)
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
+    doubt_below: int | None = None
+    stop_below: int | None = None
+    widen: Any = None
+    escalation: Any = Field(default=None, repr=False, exclude=True)
+    start: Any = "rag"
     max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
     measure_savings: MeasureSavings = True
@@ -172,6 +196,18 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def _check_prompt(cls, value: Runnable[Any, Any], info: ValidationInfo) -> Runnable[Any, Any]:
         prompting.check(str(info.field_name), value)
         return value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        settings = self._settings()
+        if settings.widen is not None:
+            if not isinstance(settings.widen, int | Runnable):
+                msg = f"widen must be a number of passages, a retriever, or None, not {type(settings.widen).__name__}"
+                raise ConfigurationError(msg)
+            widened(self.retriever, settings.widen, {})
+        if settings.answerability == "graded":
+            prompting.check_numbers("rag_prompt", self._first_prompt(settings))
+        return self
 
     @model_validator(mode="after")
     def _check_scope(self) -> Self:
@@ -297,7 +333,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     @override
     def get_prompts(self, config: RunnableConfig | None = None) -> list[BasePromptTemplate[Any]]:
-        return [found for prompt in (self.rag_prompt, self.long_context_prompt) for found in prompt.get_prompts(config)]
+        first = self._first_prompt(self._settings())
+        return [found for prompt in (first, self.long_context_prompt) for found in prompt.get_prompts(config)]
 
     @cached_property
     def estimate(self) -> LongContextEstimate:
@@ -311,17 +348,27 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     @property
     def _models(self) -> dict[Route, Runnable[Any, Any]]:
-        return {"rag": self.llm, "long_context": self.long_context_llm or self.llm}
+        return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
+
+    def _settings(self) -> Settings:
+        return Settings(**{name: getattr(self, name) for name in SETTINGS})
+
+    def _first_prompt(self, settings: Settings) -> Runnable[Any, Any]:
+        """Return the prompt of the steps that answer from passages: by default, one that asks for what is judged."""
+        graded = settings.answerability == "graded" and self.rag_prompt == _RAG_PROMPT
+        return _GRADED_PROMPT if graded else self.rag_prompt
 
     def parts(self) -> Parts:
         """Return what a call of this chain works with, as it is configured now."""
+        settings = self._settings()
+        first = self._first_prompt(settings)
         return Parts(
             retriever=self.retriever,
             models=self._models,
-            prompts={"rag": self.rag_prompt, "long_context": self.long_context_prompt},
+            prompts={"rag": first, "wider": first, "long_context": self.long_context_prompt},
             documents=self.documents,
             document_prompt=self.document_prompt,
-            settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
+            settings=settings,
             names=self.names,
             estimate=self.estimate,
         )
@@ -358,7 +405,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         try:
             steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
             with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-                answer = await context.run(asyncio.ensure_future, arun(steps.flow(), steps))
+                answer = await context.run(asyncio.ensure_future, _answer(steps))
             output = steps.whole(answer)
         except BaseException as error:
             await manager.on_chain_error(error)
@@ -422,6 +469,10 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             for chunks in inner:
                 await chunks.aclose()
             await outer.aclose()
+
+
+async def _answer(steps: AsyncSteps) -> Answer:
+    return await arun(await steps.flow(), steps)
 
 
 _TRANSFORM = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005

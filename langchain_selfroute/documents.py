@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import run_in_executor, set_config_context
 
+from langchain_selfroute.calling import acall, call
 from selfroute.documents.rebuild import original_label
-from selfroute.errors import ReplyError
 from selfroute.performing import items_of
 
 Given: TypeAlias = dict[str, Any]
@@ -38,39 +34,14 @@ def read(source: Source, given: Given, config: RunnableConfig) -> list[Document]
     """
     if isinstance(source, list):
         return source
-    found = _within(config, _call(source, config), given)
-    if inspect.isawaitable(found):
-        if hasattr(found, "close"):
-            found.close()
-        msg = "documents is async: call ainvoke or astream, or pass a sync callable"
-        raise ReplyError(msg)
-    return documents_of(found, "documents")
+    return documents_of(call(source, given, config, name="documents"), "documents")
 
 
 async def aread(source: Source, given: Given, config: RunnableConfig) -> list[Document]:
     """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
     if isinstance(source, list):
         return source
-    if isinstance(source, Runnable):
-        found: Any = source.ainvoke(given, config)
-    elif inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
-        found = source(given)
-    else:
-        found = await run_in_executor(None, _within, config, _call(source, config), given)
-    if inspect.isawaitable(found):
-        with set_config_context(config) as context:
-            found = await context.run(asyncio.ensure_future, found)
-    return documents_of(found, "documents")
-
-
-def _call(source: Source, config: RunnableConfig) -> Callable[[Given], Any]:
-    return partial(source.invoke, config=config) if isinstance(source, Runnable) else cast("Any", source)
-
-
-def _within(config: RunnableConfig, call: Callable[[Given], Any], given: Given) -> Any:
-    """Call with the config in the context, where runnables within look for their parent run."""
-    with set_config_context(config) as context:
-        return context.run(call, given)
+    return documents_of(await acall(source, given, config), "documents")
 
 
 def documents_of(found: Any, what: str) -> list[Document]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -12,6 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
 
 from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.prompts import check_asks_for_numbers
 
 
 def check(name: str, prompt: Runnable[Any, Any]) -> None:
@@ -28,6 +30,21 @@ def check(name: str, prompt: Runnable[Any, Any]) -> None:
         if "context" not in template.input_variables:
             msg = f"{name} must have the variable {{context}}; it has {sorted(template.input_variables)}"
             raise ConfigurationError(msg)
+
+
+def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
+    """Check that each template that may be chosen asks for the two numbers of graded answerability.
+
+    Raises:
+        ConfigurationError: A template does not.
+    """
+    for template in _templates(prompt):
+        words = {variable: "" for variable in template.input_variables if variable not in template.optional_variables}
+        text = ""
+        with suppress(Exception):  # what takes other things than text is believed
+            text = template.format(**words)
+        if text:
+            check_asks_for_numbers(name, text)
 
 
 def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:

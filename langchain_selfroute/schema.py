@@ -90,6 +90,11 @@ class Fields(TypedDict, total=False):
     document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
     refusal: str
     answerability: Answerability
+    doubt_below: int | None
+    stop_below: int | None
+    widen: Runnable[Any, Any] | int | None
+    escalation: Any
+    start: Any
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
     measure_savings: MeasureSavings

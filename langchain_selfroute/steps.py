@@ -13,12 +13,14 @@ from langchain_core.callbacks import (
     dispatch_custom_event,
 )
 from langchain_core.documents import Document
-from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
+from typing_extensions import override
 
 from langchain_selfroute import documents
 from langchain_selfroute.call import Call
+from langchain_selfroute.calling import acall, call
 from langchain_selfroute.models import MessageTally, text_of_prompt
+from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
 from selfroute.hangup import LoopTurned, ahang_up
 
@@ -28,10 +30,18 @@ EVENT = "selfroute_decision"
 class Steps(Call[CallbackManagerForChainRun]):
     """Performs the effects for `invoke` and `stream`."""
 
+    def flow(self) -> Flow:
+        """Check the inputs and return a fresh flow; called within the chain's run, which records their errors."""
+        start = self._begin()
+        if not isinstance(start, str):
+            start = call(start, self.inputs, self._child("start"), name="start")
+        return self._flow(start)
+
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Call the retriever, in a child run."""
-        found = self.parts.retriever.invoke(self._query(effect), self._child("retrieve"))
-        return self._fit(self._retrieved(found))
+        retriever, name = self._retriever(effect)
+        found = retriever.invoke(self._query(retriever), self._child(name))
+        return self._fit(self._retrieved(found)) if not effect.wider else self._widened(found)
 
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model."""
@@ -47,18 +57,18 @@ class Steps(Call[CallbackManagerForChainRun]):
                     if hasattr(messages, "close"):
                         messages.close()  # hangs up
             else:
-                yield self._tallied(model.invoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(effect.step, model.invoke(prompt, config, **self.kwargs), tally)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text; or fit the passages."""
         effect = self._named(effect)
-        if effect.step == "rag":
+        if effect.step != "long_context":
             return self._fit(effect)
         run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.anew:
-                config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
-                self.read = documents.read(self._source(), self._given(), config)
+                self.reading = {**self.config, "callbacks": run.get_child()}
+                self._read_once()
             context = self._fit(effect)
         except BaseException as error:
             run.on_chain_error(error)
@@ -66,22 +76,38 @@ class Steps(Call[CallbackManagerForChainRun]):
         run.on_chain_end(self._summary())
         return context
 
-    def decided(self, effect: Decided) -> None:
+    @override
+    def _documents(self) -> Sequence[Document]:
+        return documents.read(self._source(), self._given(), self._reading_config())
+
+    @override
+    def _announce(self, decided: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(effect, self.passages)
+            self._count_early(decided, self.passages)
         if self.manager.handlers:
-            data = {"route": effect.route, "decision": effect.decision.as_dict()}
+            data = {"route": decided.route, "decision": decided.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
 
 
 class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     """Performs the effects for `ainvoke` and `astream`."""
 
+    async def flow(self) -> Flow:
+        """Do as `Steps.flow` does, asynchronously."""
+        start = self._begin()
+        if not isinstance(start, str):
+            start = await acall(start, self.inputs, self._child("start"))
+        return self._flow(start)
+
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Do as `Steps.retrieve` does, asynchronously."""
-        found = await self.parts.retriever.ainvoke(self._query(effect), self._child("retrieve"))
-        return await self._afit(self._retrieved(found))
+        retriever, name = self._retriever(effect)
+        found = await retriever.ainvoke(self._query(retriever), self._child(name))
+        return await self._afit(self._retrieved(found)) if not effect.wider else await self._awidened(found)
+
+    async def _awidened(self, found: Any) -> Sequence[Document]:
+        return await run_in_executor(None, self._widened, found)
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `Steps.generate` does, asynchronously."""
@@ -102,18 +128,18 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     if hasattr(messages, "aclose"):
                         await messages.aclose()
             else:
-                yield self._tallied(await model.ainvoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(effect.step, await model.ainvoke(prompt, config, **self.kwargs), tally)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Do as `Steps.read_documents` does, asynchronously."""
         effect = self._named(effect)
-        if effect.step == "rag":
+        if effect.step != "long_context":
             return await self._afit(effect)
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
             if effect.anew:
-                config: RunnableConfig = {**self.config, "callbacks": run.get_child()}
-                self.read = await documents.aread(self._source(), self._given(), config)
+                self.reading = {**self.config, "callbacks": run.get_child()}
+                await self._aread_once()
             context = await self._afit(effect)
         except BaseException as error:
             await run.on_chain_error(error)
@@ -127,10 +153,15 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
         # Counting and trimming a long text may block the event loop.
         return await run_in_executor(None, partial(self._fit, effect, fits=False))
 
-    async def adecided(self, effect: Decided) -> None:
-        """Do as `Steps.decided` does, asynchronously."""
+    @override
+    async def _adocuments(self) -> Sequence[Document]:
+        return await documents.aread(self._source(), self._given(), self._reading_config())
+
+    @override
+    async def _aannounce(self, decided: Decided) -> None:
+        """Do as `Steps._announce` does, asynchronously."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(effect, self.passages)
+            self._count_early(decided, self.passages)
         if self.manager.handlers:
-            data = {"route": effect.route, "decision": effect.decision.as_dict()}
+            data = {"route": decided.route, "decision": decided.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

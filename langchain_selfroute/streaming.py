@@ -32,7 +32,7 @@ def chunks_of(steps: Steps) -> Generator[AddableDict, None, None]:
 async def achunks_of(steps: AsyncSteps) -> AsyncGenerator[AddableDict, None]:
     """Do as `chunks_of` does, asynchronously."""
     decided: Decided | None = None
-    async with aclosing(astream(steps.flow(), steps)) as items:
+    async with aclosing(astream(await steps.flow(), steps)) as items:
         async for item in items:
             if isinstance(item, Decided):
                 decided = item

@@ -34,13 +34,26 @@ class Report(BaseModel):
     answer: str = Field(description=structured.ANSWER)
 
 
+class GradedReport(BaseModel):
+    """The answer to the question, or that it cannot be answered, with two numbers that say how sure that is."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    prospect: int = Field(description=structured.PROSPECT)
+    confidence: int = Field(description=structured.CONFIDENCE)
+    answerable: bool = Field(description=structured.ANSWERABLE)
+    answer: str = Field(description=structured.ANSWER)
+
+
 @cache
-def schema_length() -> int:
+def length_of(report: type[BaseModel]) -> int:
     """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
-    return len(json.dumps(Report.model_json_schema()))
+    return len(json.dumps(report.model_json_schema()))
 
 
-def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None = None) -> Runnable[Any, Any]:
+def asking(
+    name: str, model: Runnable[Any, Any], config: RunnableConfig | None = None, *, report: type[BaseModel] = Report
+) -> Runnable[Any, Any]:
     """Return a model that is asked for the report, within the same bindings, retries and fallbacks.
 
     LangChain's own bindings would pass `with_structured_output` on to the model within, and drop what they bind.
@@ -49,6 +62,7 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         name: The name of the chain's field, for error messages.
         model: A chat model, or bindings, retries, fallbacks or configurable fields around one.
         config: The config of the call, which sets configurable fields.
+        report: The report.
 
     Returns:
         A runnable that returns dicts with `raw`, the message, and `parsed`, the report; `text_of` reads them.
@@ -57,17 +71,18 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         ConfigurationError: The model cannot be asked for a report.
     """
     if isinstance(model, DynamicRunnable):
-        return asking(name, model.prepare(config)[0], config)
+        return asking(name, model.prepare(config)[0], config, report=report)
     if (chosen := chosen_model(model, config)) is not None:
-        return asking(name, chosen, config)
+        return asking(name, chosen, config, report=report)
     if isinstance(model, RunnableBindingBase):
-        return model.model_copy(update={"bound": asking(name, model.bound, config_within(model, config))})
+        bound = asking(name, model.bound, config_within(model, config), report=report)
+        return model.model_copy(update={"bound": bound})
     if isinstance(model, RunnableWithFallbacks):
-        first, *others = (asking(name, one, config) for one in model.runnables)
+        first, *others = (asking(name, one, config, report=report) for one in model.runnables)
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
     try:
-        reporting = ask and ask(Report)
+        reporting = ask and ask(report)
     except NotImplementedError:
         reporting = None
     if reporting is None:
@@ -77,9 +92,9 @@ def asking(name: str, model: Runnable[Any, Any], config: RunnableConfig | None =
         )
         raise ConfigurationError(msg)
     if isinstance(reporting, RunnableSequence) and isinstance(_inside(reporting.first), BaseLanguageModel):
-        return _Unparsed(_unread(reporting.first), reduce(or_, reporting.steps[1:]))
+        return _Unparsed(_unread(reporting.first, report), reduce(or_, reporting.steps[1:]))
     with suppress(TypeError, NotImplementedError):  # a custom model may not offer its message beside the report
-        reporting = ask(Report, include_raw=True)
+        reporting = ask(report, include_raw=True)
     return cast("Runnable[Any, Any]", reporting)
 
 
@@ -119,19 +134,19 @@ def _inside(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
     return model
 
 
-def _unread(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
+def _unread(model: Runnable[Any, Any], report: type[BaseModel]) -> Runnable[Any, Any]:
     """Return the same model, but keep OpenAI's client from parsing the reply: an error there would lose it.
 
     The client parses replies only if it is given a class; a schema makes it send the same request.
     """
-    if not isinstance(model, RunnableBindingBase) or model.kwargs.get("response_format") is not Report:
+    if not isinstance(model, RunnableBindingBase) or model.kwargs.get("response_format") is not report:
         return model
-    schema = {**Report.model_json_schema(), "additionalProperties": False}
-    report = {"type": "json_schema", "json_schema": {"name": Report.__name__, "schema": schema, "strict": True}}
-    return model.model_copy(update={"kwargs": {**model.kwargs, "response_format": report}})
+    schema = {**report.model_json_schema(), "additionalProperties": False}
+    wanted = {"type": "json_schema", "json_schema": {"name": report.__name__, "schema": schema, "strict": True}}
+    return model.model_copy(update={"kwargs": {**model.kwargs, "response_format": wanted}})
 
 
-def text_of(reply: Any, tally: MessageTally, *, refusal: str) -> str:
+def text_of(reply: Any, tally: MessageTally, *, refusal: str, graded: bool = False) -> str:
     """Return the report as a model that writes text would have written it; or the text that came in place of one."""
     if isinstance(reply, Mapping) and "raw" in reply:
         message, parsed = reply["raw"], reply.get("parsed")
@@ -139,7 +154,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str) -> str:
         message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
     report = structured.report_in(_candidates(message, parsed))
-    text = structured.text_of(report, raw, tally=tally, refusal=refusal)
+    text = structured.text_of(report, raw, tally=tally, refusal=refusal, graded=graded)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

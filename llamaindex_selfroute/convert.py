@@ -14,7 +14,7 @@ from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from selfroute.errors import ConfigurationError
-from selfroute.prompts import documents_in, in_prompt
+from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
 
@@ -69,6 +69,20 @@ def checked_prompt(
         msg = f"{name} must have {wanted}, or the model would not see it; it has {sorted(known)}"
         raise ConfigurationError(msg)
     return prompt
+
+
+def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
+    """Check that a prompt asks for the two numbers of graded answerability.
+
+    Raises:
+        ConfigurationError: It does not.
+    """
+    if isinstance(prompt, SelectorPromptTemplate):
+        for template in (prompt.default_template, *(template for _, template in prompt.conditionals or ())):
+            check_numbers(name, template)
+        return
+    text = prompt.get_template()
+    check_asks_for_numbers(name, text if isinstance(text, str) else "100")
 
 
 def retrieved_text(node: BaseNode) -> str:

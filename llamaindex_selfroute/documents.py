@@ -56,24 +56,30 @@ def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> 
     Raises:
         ReplyError: The source returned something else.
     """
-    if not callable(source):
-        return _copies(source)
-    found: Any = source(list(nodes), query)
-    if inspect.isawaitable(found):
-        with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this thread
-            found = thread.submit(copy_context().run, asyncio.run, _await(found)).result()
-    return _copies(found)
+    return _copies(call(source, list(nodes), query) if callable(source) else source)
 
 
 async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
     """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
-    if not callable(source):
-        return _copies(source)
-    if inspect.iscoroutinefunction(source) or inspect.iscoroutinefunction(type(source).__call__):
-        found: Any = source(list(nodes), query)
+    return _copies(await acall(source, list(nodes), query) if callable(source) else source)
+
+
+def call(supplied: Callable[..., Any], *given: Any) -> Any:
+    """Call what the user supplied, sync or async."""
+    found = supplied(*given)
+    if inspect.isawaitable(found):
+        with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this thread
+            found = thread.submit(copy_context().run, asyncio.run, _await(found)).result()
+    return found
+
+
+async def acall(supplied: Callable[..., Any], *given: Any) -> Any:
+    """Do as `call` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    if inspect.iscoroutinefunction(supplied) or inspect.iscoroutinefunction(type(supplied).__call__):
+        found: Any = supplied(*given)
     else:
-        found = await in_thread(source, list(nodes), query)
-    return _copies(await found if inspect.isawaitable(found) else found)
+        found = await in_thread(supplied, *given)
+    return await found if inspect.isawaitable(found) else found
 
 
 async def in_thread(call: Callable[..., Result], *args: Any) -> Result:

@@ -12,6 +12,7 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llamaindex_selfroute.convert import checked_model, checked_prompt
 from llamaindex_selfroute.documents import Source, checked_documents
+from llamaindex_selfroute.widening import checked_widen
 from selfroute.settings import SETTINGS, checked
 
 PROMPTS = ("rag_prompt", "long_context_prompt")
@@ -92,4 +93,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
     **{name: partial(checked, name) for name in SETTINGS},
+    "widen": lambda value: checked_widen(checked("widen", value)),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, singledispatchmethod
 from inspect import unwrap
@@ -17,7 +18,9 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.llms import LLM, ChatMessage
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters, simple
 
 from selfroute.errors import ConfigurationError
@@ -26,6 +29,7 @@ _SELECTING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
+_WRAPPED = ("_retriever", "_vector_retriever")
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -88,6 +92,37 @@ def parts_of(engine: Any) -> tuple[Any, Any]:
         return engine._response_synthesizer, engine._node_postprocessors  # noqa: SLF001
     except AttributeError:
         _refuse("where a RetrieverQueryEngine keeps its parts")
+
+
+def with_top_k(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
+    """Return a copy of a retriever that finds `k` nodes, as those that it wraps do; None if it takes no number."""
+    wrapped = {name: getattr(retriever, name, None) for name in _WRAPPED}
+    wider = {name: with_top_k(one, k) for name, one in wrapped.items() if isinstance(one, BaseRetriever)}
+    several = getattr(retriever, "_retrievers", None)
+    found = copy(retriever)
+    for name, one in wider.items():
+        if one is None:
+            return None
+        setattr(found, name, one)
+    if isinstance(several, list):
+        found._retrievers = [with_top_k(one, k) or one for one in several]  # type: ignore[attr-defined]  # noqa: SLF001
+    if hasattr(retriever, "similarity_top_k"):
+        found.similarity_top_k = k  # type: ignore[attr-defined]
+    elif hasattr(retriever, "_similarity_top_k"):
+        found._similarity_top_k = k  # type: ignore[attr-defined]  # noqa: SLF001
+    elif not wider:
+        return None
+    return found
+
+
+async def apostprocessed(
+    postprocessor: BaseNodePostprocessor, nodes: list[NodeWithScore], query: QueryBundle
+) -> list[NodeWithScore]:
+    """Return what a postprocessor leaves of some nodes; older versions of LlamaIndex have only sync ones."""
+    if apostprocess := getattr(postprocessor, "apostprocess_nodes", None):
+        left: list[NodeWithScore] = await apostprocess(nodes, query_bundle=query)
+        return left
+    return postprocessor.postprocess_nodes(nodes, query_bundle=query)
 
 
 def index_of(retriever: Any) -> Any:

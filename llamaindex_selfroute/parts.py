@@ -9,6 +9,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
 from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.widening import Wider
 from selfroute.flow import Route
 from selfroute.settings import Settings
 from selfroute.usage.prices import ModelNames
@@ -24,6 +25,7 @@ class Parts:
         prompts: The prompt of each step.
         documents: Where the whole documents come from.
         document_prompt: Formats each node and document; None to use the node's own format.
+        wider: Finds the nodes of a wider look; None for no wider look.
         streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
         settings: The options.
         names: The names by which the models are priced.
@@ -34,6 +36,7 @@ class Parts:
     prompts: Mapping[Route, BasePromptTemplate]
     documents: Source
     document_prompt: BasePromptTemplate | None
+    wider: Wider | None
     streaming: bool
     settings: Settings
     names: ModelNames

@@ -85,8 +85,9 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             documents: Where the whole documents come from, as in `SelfRouteSynthesizer`.
             llm: The model; `Settings.llm` if None.
             **fields: Other fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
-                `document_prompt`, `refusal`, `answerability`, `max_context_tokens`, `token_counter`,
-                `measure_savings`, `priced_as`, `long_context_priced_as`, `streaming`.
+                `document_prompt`, `refusal`, `answerability`, `doubt_below`, `stop_below`, `widen`, `escalation`,
+                `start`, `max_context_tokens`, `token_counter`, `measure_savings`, `priced_as`,
+                `long_context_priced_as`, `streaming`.
 
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
@@ -99,6 +100,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
+        with self._scoped():
+            synthesizer.check_wider()
 
     @classmethod
     @override

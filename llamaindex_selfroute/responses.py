@@ -29,7 +29,7 @@ def whole(steps: Steps, more: More) -> Response:
 
 async def awhole(steps: Steps, more: More) -> Response:
     """Do as `whole` does, asynchronously."""
-    return _response(await arun(steps.flow(), steps), steps, more)
+    return _response(await arun(await steps.aflow(), steps), steps, more)
 
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
@@ -40,9 +40,11 @@ def _response(answer: Answer, steps: Steps, more: More) -> Response:
 def streamed(steps: Steps, more: More) -> StreamingResponse:
     """Return a stream of the answer. Its first text, and so its route and sources, are known when this returns."""
     items = stream(steps.flow(), steps)
-    decided, first = cast("Decided", next(items)), cast("str", next(items))
+    decided = cast("Decided", next(items))
+    while isinstance(first := next(items), Decided):
+        decided = first
     metadata, sources = _metadata(decided, steps), [*steps.context, *more]
-    return StreamingResponse(_text_stream(first, items, steps, metadata, sources), sources, metadata)
+    return StreamingResponse(_text_stream(cast("str", first), items, steps, metadata, sources), sources, metadata)
 
 
 def _text_stream(
@@ -75,12 +77,14 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
     metadata: dict[str, Any] = {"retrieved": _retrieved(steps)}
 
     async def pieces() -> AsyncGenerator[str, None]:
-        items = astream(steps.flow(), steps)
+        items = astream(await steps.aflow(), steps)
         try:
-            decided, first = cast("Decided", await anext(items)), cast("str", await anext(items))
+            decided = cast("Decided", await anext(items))
+            while isinstance(first := await anext(items), Decided):
+                decided = first
             metadata.update(_metadata(decided, steps))
             sources[:] = [*steps.context, *more]
-            yield first
+            yield cast("str", first)
             async for item in items:
                 if isinstance(item, str):
                     yield item

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from pydantic import BaseModel
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, host, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.hangup import hang_up
-from llamaindex_selfroute.models import ResponseTally
+from llamaindex_selfroute.models import Response, ResponseTally
 from llamaindex_selfroute.parts import Parts
+from llamaindex_selfroute.stored.nodes import Link
+from llamaindex_selfroute.widening import Wider
+from selfroute.documents.chunks import Place
+from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.performing import BaseSteps
@@ -55,6 +60,15 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def question(self) -> str:
         return self.query.query_str
+
+    @property
+    @override
+    def _inputs(self) -> Mapping[str, Any]:
+        return {**self.words, "input": self.question, "query_bundle": self.query}
+
+    @override
+    def _place_of(self, passage: NodeWithScore) -> Place:
+        return Place(passage.node.ref_doc_id, Link.of(passage.node).start, passage.node.metadata)
 
     @override
     def _text_of(self, document: NodeWithScore | BaseNode) -> str:
@@ -97,35 +111,59 @@ class Steps(BaseSteps[NodeWithScore]):
     def _record(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
-    def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
-        """Return those of the nodes that were retrieved already which fit the window."""
+    def flow(self) -> Flow:
+        """Return a fresh flow for the query."""
+        start = self.settings.start
+        return self._flow(documents.call(start, self.query) if callable(start) else start)
+
+    async def aflow(self) -> Flow:
+        """Do as `flow` does, asynchronously."""
+        start = self.settings.start
+        return self._flow(await documents.acall(start, self.query) if callable(start) else start)
+
+    def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
+        """Return those of the nodes that were retrieved already which fit the window; for a wider look, retrieve."""
+        if effect.wider:
+            return self._fit_wider(self._wider_look.retrieve(self.query))
         return self._fit(ReadDocuments(self.passages, step="rag"))
 
-    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:  # noqa: ARG002
+    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
         """Do as `retrieve` does, asynchronously."""
+        if effect.wider:
+            found = await self._wider_look.aretrieve(self.query)
+            return await documents.in_thread(self._fit_wider, found)
         return await self._afit(ReadDocuments(self.passages, step="rag"))
 
-    def decided(self, effect: Decided) -> None:
+    @property
+    def _wider_look(self) -> Wider:
+        return cast("Wider", self.parts.wider)  # the flow asks for it only if there is one
+
+    @override
+    def _documents(self) -> Sequence[NodeWithScore]:
+        return documents.read(self.parts.documents, self.passages, self.query)
+
+    @override
+    async def _adocuments(self) -> Sequence[NodeWithScore]:
+        return await documents.aread(self.parts.documents, self.passages, self.query)
+
+    @override
+    def _announce(self, decided: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(effect, self.passages)
-        decision = effect.decision.as_dict()
-        send(dispatcher, SelfRouteDecisionEvent, route=effect.route, decision=decision, span_id=self._span)
-
-    async def adecided(self, effect: Decided) -> None:
-        """Do as `decided` does, asynchronously."""
-        self.decided(effect)
+            self._count_early(decided, self.passages)
+        decision = decided.decision.as_dict()
+        send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """Read the documents and fit them to the window; or fit the passages."""
         if effect.anew:
-            self.read = documents.read(self.parts.documents, self.passages, self.query)
+            self._read_once()
         return self._fit(effect)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
         """Do as `read_documents` does, asynchronously."""
         if effect.anew:
-            self.read = await documents.aread(self.parts.documents, self.passages, self.query)
+            await self._aread_once()
         return await self._afit(effect)
 
     async def _afit(self, effect: ReadDocuments) -> Sequence[NodeWithScore]:
@@ -139,7 +177,8 @@ class Steps(BaseSteps[NodeWithScore]):
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
-                yield structured.text_of(llm, structured.ask(llm, prompt), tally, refusal=self.refusal)
+                report = self._report(effect.step)
+                yield self._reported(llm, structured.ask(llm, prompt, report), tally, report)
             elif self.streaming:
                 chunks = models.ask_stream(llm, prompt)
                 try:
@@ -156,7 +195,8 @@ class Steps(BaseSteps[NodeWithScore]):
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
-                yield structured.text_of(llm, await structured.aask(llm, prompt), tally, refusal=self.refusal)
+                report = self._report(effect.step)
+                yield self._reported(llm, await structured.aask(llm, prompt, report), tally, report)
             elif self.streaming:
                 waiting = LoopTurned()
                 chunks = await models.aask_stream(llm, prompt)
@@ -169,10 +209,18 @@ class Steps(BaseSteps[NodeWithScore]):
             else:
                 yield tally.add(await models.aask(llm, prompt))
 
+    def _report(self, step: Route) -> type[BaseModel]:
+        graded = self.settings.bounds is not None and step != "long_context"
+        return structured.GradedReport if graded else structured.Report
+
+    def _reported(self, llm: LLM, reply: Response, tally: ResponseTally, report: type[BaseModel]) -> str:
+        graded = report is structured.GradedReport
+        return structured.text_of(llm, reply, tally, refusal=self.refusal, graded=graded)
+
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, ResponseTally]:
         self.context, step = effect.context, effect.step
         prompt, length = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
-        schema = structured.schema_length() if self.settings.structured else 0
+        schema = structured.length_of(self._report(step)) if self.settings.structured else 0
         self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=length)
         return self.parts.models[step], prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
 

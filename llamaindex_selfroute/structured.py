@@ -33,30 +33,41 @@ class Report(BaseModel):
     answer: str = Field(description=reports.ANSWER)
 
 
+class GradedReport(BaseModel):
+    """The answer to the question, or that it cannot be answered, with two numbers that say how sure that is."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    prospect: int = Field(description=reports.PROSPECT)
+    confidence: int = Field(description=reports.CONFIDENCE)
+    answerable: bool = Field(description=reports.ANSWERABLE)
+    answer: str = Field(description=reports.ANSWER)
+
+
 @cache
-def schema_length() -> int:
+def length_of(report: type[BaseModel]) -> int:
     """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
-    return len(json.dumps(Report.model_json_schema()))
+    return len(json.dumps(report.model_json_schema()))
 
 
-def ask(llm: LLM, prompt: Prompt) -> Response:
+def ask(llm: LLM, prompt: Prompt, report: type[BaseModel] = Report) -> Response:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
     if not isinstance(prompt, str):
-        if options := host.report_options(llm, Report):
+        if options := host.report_options(llm, report):
             return llm.chat(prompt, **options)
         if _can_call_functions(llm):
-            return llm.chat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
-    return models.ask(llm, _with_instruction(prompt))
+            return llm.chat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)
+    return models.ask(llm, _with_instruction(prompt, report))
 
 
-async def aask(llm: LLM, prompt: Prompt) -> Response:
+async def aask(llm: LLM, prompt: Prompt, report: type[BaseModel] = Report) -> Response:
     """Do as `ask` does, asynchronously."""
     if not isinstance(prompt, str):
-        if options := host.report_options(llm, Report):
+        if options := host.report_options(llm, report):
             return await llm.achat(prompt, **options)
         if _can_call_functions(llm):
-            return await llm.achat_with_tools([get_function_tool(Report)], chat_history=prompt, tool_required=True)
-    return await models.aask(llm, _with_instruction(prompt))
+            return await llm.achat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)
+    return await models.aask(llm, _with_instruction(prompt, report))
 
 
 def _can_call_functions(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
@@ -64,8 +75,8 @@ def _can_call_functions(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
     return calls and llm.pydantic_program_mode != PydanticProgramMode.LLM
 
 
-def _with_instruction(prompt: Prompt) -> Prompt:
-    words = _Words(Report)
+def _with_instruction(prompt: Prompt, report: type[BaseModel]) -> Prompt:
+    words = _Words(report)
     if isinstance(prompt, str):
         return words.format(prompt)
     return words.format_messages(
@@ -73,7 +84,7 @@ def _with_instruction(prompt: Prompt) -> Prompt:
     )  # the parser changes the messages in place
 
 
-class _Words(PydanticOutputParser[Report]):
+class _Words(PydanticOutputParser[BaseModel]):
     """LlamaIndex's parser, for a prompt that is not a template any more, so that braces need no escaping."""
 
     @override
@@ -81,11 +92,11 @@ class _Words(PydanticOutputParser[Report]):
         return f"{query}\n\n{self.get_format_string(escape_json=False)}"
 
 
-def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str) -> str:
+def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, graded: bool = False) -> str:
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
-    text = reports.text_of(report, raw, tally=tally, refusal=refusal)
+    text = reports.text_of(report, raw, tally=tally, refusal=refusal, graded=graded)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

@@ -21,13 +21,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import models, responses
-from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.convert import check_numbers, checked_prompt
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored.reading import StoredDocuments
+from llamaindex_selfroute.widening import Wider, widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
@@ -53,6 +54,11 @@ class SynthesizerFields(TypedDict, total=False):
     document_prompt: BasePromptTemplate | None
     refusal: str
     answerability: Answerability
+    doubt_below: int | None
+    stop_below: int | None
+    widen: int | BaseRetriever | None
+    escalation: Any
+    start: Any
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
     measure_savings: MeasureSavings
@@ -65,6 +71,9 @@ def _prompt(template: str) -> PromptTemplate:
     return PromptTemplate(template.replace("{context}", "{context_str}").replace("{question}", "{query_str}"))
 
 
+_RAG_PROMPT, _GRADED_PROMPT = _prompt(prompts.RAG), _prompt(prompts.GRADED)
+
+
 class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
@@ -72,13 +81,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     nodes, or writes the refusal word if they do not hold the answer. Only if it declines is it given the whole
     documents, all in one call, in a second step.
 
-    The `metadata` of a response has `route` (`"rag"` or `"long_context"`), `answerable` (False if every step declined),
-    `finish_reason` (how the reply that is shown ended, in the provider's word; None if it says nothing), `decision`
-    (`declined`, `signal`, `evidence` and `ruling`, which is None), `usage` (tokens, costs and savings) and `retrieved`
-    (the ids of the retrieved nodes). Its `source_nodes` are what the model answered from: the nodes, or the whole
-    documents. In a sync stream, route and sources are known when the response is returned; in an async stream, with its
-    first text. `usage`, `finish_reason` and, after whole documents were read, `answerable` are settled at the end of a
-    stream.
+    The `metadata` of a response has `route` (`"rag"`, `"wider"` or `"long_context"`), `answerable` (False if every step
+    declined), `finish_reason` (how the reply that is shown ended, in the provider's word; None if it says nothing),
+    `decision` (`declined`, `signal`, `evidence`, `ruling`, and `prospect` and `confidence` where the draft was graded),
+    `usage` (tokens, costs and savings) and `retrieved` (the ids of the retrieved nodes). Its `source_nodes` are what
+    the model answered from: the nodes, or the whole documents. In a sync stream, route and sources are known when the
+    response is returned; in an async stream, with its first text. `usage`, `finish_reason` and, after whole documents
+    were read, `answerable` are settled at the end of a stream.
 
     Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
     as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
@@ -111,6 +120,11 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         document_prompt: BasePromptTemplate | None = None,
         refusal: str = "unanswerable",
         answerability: Answerability = "text",
+        doubt_below: int | None = None,
+        stop_below: int | None = None,
+        widen: int | BaseRetriever | None = None,
+        escalation: Any = None,
+        start: Any = "rag",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
         measure_savings: MeasureSavings = True,
@@ -137,7 +151,23 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the
                 refusal, as in the paper. With `"structured"`, it fills in `answerable` and `answer`, through its
                 response format or a function call; a model that has neither is given the schema as an instruction.
-                Each step's reply then comes in one piece, even in a stream.
+                Each step's reply then comes in one piece, even in a stream. With `"graded"`, the first reply begins
+                with two numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
+                prospect), and how likely the answer would stay the same (the confidence). A `rag_prompt` of your own
+                has to ask for them, as `selfroute.prompts.GRADED` does.
+            doubt_below: An answer with a lower confidence is in doubt, so the documents are read as if it had declined;
+                None for 50. With `"structured"`, a bound adds both numbers to what the model fills in.
+            stop_below: A decline with a lower prospect ends the question, and no document is paid for; None for 20.
+            widen: The number of nodes of a wider look: after a decline or a doubt the model is first asked again, over
+                so many nodes, and reads whole documents only if that does not settle the question. The engine's
+                retriever then has to take a number (`similarity_top_k`); or pass a retriever of its own. There is no
+                wider look where it would take more than a quarter of the documents' tokens.
+            escalation: The policy that is asked before anything is paid for after the first step; None to pay for each
+                decline. A callable, sync or async, that takes a `selfroute.policies.Case` and returns a bool or a
+                `Ruling`, or one of `selfroute.policies`. After a "no" the answer is the refusal, or the answer that
+                was in doubt.
+            start: The first step: `"rag"`, `"long_context"` (no draft is made), or a callable, sync or async, that
+                takes the QueryBundle and returns one of them.
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it
                 follows from the model's `metadata.context_window`, with some room for the prompt and the answer; if
                 that is LlamaIndex's default, there is no limit.
@@ -162,14 +192,17 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         self.document_prompt = document_prompt
         self.refusal = refusal
         self.answerability: Answerability = answerability
+        self.doubt_below, self.stop_below = doubt_below, stop_below
+        self.widen, self.escalation, self.start = widen, escalation, start
         self.max_context_tokens = max_context_tokens
         self.token_counter = token_counter
         self.measure_savings: MeasureSavings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
         prices.load_price_lists()
-        self.rag_prompt = rag_prompt or _prompt(prompts.RAG)
+        self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
+        self._settings()
 
     @contextmanager
     def behind(
@@ -190,16 +223,46 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
 
     def parts(self) -> Parts:
         """Return what a query works with, as this synthesizer is configured now."""
+        settings = self._settings()
+        prompt = self._first_prompt(settings)
         return Parts(
-            models={"rag": self.llm, "long_context": self.long_context_llm or self.llm},
-            prompts={"rag": self.rag_prompt, "long_context": self.long_context_prompt},
+            models={"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm},
+            prompts={"rag": prompt, "wider": prompt, "long_context": self.long_context_prompt},
             documents=self._source(),
             document_prompt=self.document_prompt,
+            wider=self._wider(settings),
             streaming=self._streaming,
-            settings=Settings(**{name: getattr(self, name) for name in SETTINGS}),
+            settings=settings,
             names=self.names,
             estimate=self.estimate,
         )
+
+    def _settings(self) -> Settings:
+        return Settings(**{name: getattr(self, name) for name in SETTINGS})
+
+    def _first_prompt(self, settings: Settings) -> BasePromptTemplate:
+        """Return the prompt of the steps that answer from nodes: by default, one that asks for what is judged."""
+        if settings.answerability != "graded":
+            return self.rag_prompt
+        if self.rag_prompt == _RAG_PROMPT:
+            return _GRADED_PROMPT
+        check_numbers("rag_prompt", self.rag_prompt)
+        return self.rag_prompt
+
+    def check_wider(self) -> None:
+        """Check that a wider look is possible where this is called: behind an engine.
+
+        Raises:
+            ConfigurationError: The engine's retriever takes no number of nodes.
+        """
+        self._wider(self._settings())
+
+    def _wider(self, settings: Settings) -> Wider | None:
+        if settings.widen is None:
+            return None
+        asked, retriever, postprocessors = _BEHIND.get()
+        mine = asked is self
+        return Wider(widened(retriever if mine else None, settings.widen), postprocessors if mine else ())
 
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""
@@ -210,7 +273,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in PROMPTS}
+        return {name: getattr(self, name) for name in PROMPTS} | {"rag_prompt": self._first_prompt(self._settings())}
 
     @override
     def _update_prompts(self, prompts: dict[str, Any]) -> None:

@@ -6,25 +6,35 @@ piece, so that every mode runs the same code.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, cast
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
+from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.verdict import Verdict
 from selfroute.errors import NoReplyError
-from selfroute.flow import Answer, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve
+from selfroute.flow import Answer, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.usage.account import Account
 
 Flow = Generator[Effect, Any, Answer]
 Item = Decided | str | Answer
+AnyGate = Gate | FinalGate | GradedGate
 
 
 class _Common(Protocol):
     @property
     def refusal(self) -> str:
         """The word by which the model declines."""
+
+    @property
+    def may_object(self) -> bool:
+        """Whether a policy is asked, which may say that a reply in doubt is the answer after all."""
+
+    def gate(self, step: Route, /) -> AnyGate:
+        """Return a fresh gate for a reply of a step."""
 
     @property
     def account(self) -> Account:
@@ -56,8 +66,8 @@ class Steps(_Common, Protocol):
     def generate(self, effect: Generate, /) -> Generator[str, None, None]:
         """Yield the reply's text in pieces; closing it stops the model."""
 
-    def decided(self, effect: Decided, /) -> None:
-        """Announce the route."""
+    def decide(self, effect: Decide, /) -> Decided:
+        """Ask the policy, if the question should go on; announce the route and return it."""
 
 
 class AsyncSteps(_Common, Protocol):
@@ -72,8 +82,8 @@ class AsyncSteps(_Common, Protocol):
     def agenerate(self, effect: Generate, /) -> AsyncGenerator[str, None]:
         """Do as `Steps.generate` does, asynchronously."""
 
-    async def adecided(self, effect: Decided, /) -> None:
-        """Do as `Steps.decided` does, asynchronously."""
+    async def adecide(self, effect: Decide, /) -> Decided:
+        """Do as `Steps.decide` does, asynchronously."""
 
 
 def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
@@ -109,6 +119,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
     """
     effect = advance(flow.send, None)
     pieces: Generator[str, None, None] | None = None
+    gate: AnyGate | None = None
     with steps.account as account:
         try:
             while not isinstance(effect, Answer):
@@ -116,15 +127,10 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                 try:
                     with account.performing(effect):
                         if isinstance(effect, Generate):
-                            pieces, gate = steps.generate(effect), _gate(effect, steps)
-                            for piece in pieces:
-                                text = gate.feed(piece)
-                                if gate.verdict is not None:
-                                    break
-                            else:
-                                text = gate.end(steps.ending.kind)
-                            result: Any = _reply(effect, gate, text, steps)
-                            if result.verdict and effect.step == "rag":
+                            if pieces is None or gate is None or not effect.resumed:
+                                pieces, gate = steps.generate(effect), steps.gate(effect.step)
+                            result: Any = _judged(effect, pieces, gate, steps)
+                            if _is_over(result.verdict, effect.step, steps):
                                 pieces.close()
                                 pieces = None
                         else:
@@ -133,9 +139,12 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                     if not _may_read_less(effect, error, steps):
                         raise
                     resume, result = flow.throw, error
-                if isinstance(effect, Decided):
-                    account.decided(effect)
-                    yield effect
+                if isinstance(effect, Decide):
+                    if pieces is not None and effect.since != effect.route == result.route:
+                        pieces.close()  # the reply in doubt
+                        pieces = None
+                    account.decided(result)
+                    yield result
                 effect = advance(resume, result)
             shown = [effect.text]
             account.shown(effect)
@@ -158,6 +167,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
     """Do as `stream` does, asynchronously."""
     effect = advance(flow.send, None)
     pieces: AsyncGenerator[str, None] | None = None
+    gate: AnyGate | None = None
     with steps.account as account:
         try:
             while not isinstance(effect, Answer):
@@ -165,15 +175,10 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                 try:
                     with account.performing(effect):
                         if isinstance(effect, Generate):
-                            pieces, gate = steps.agenerate(effect), _gate(effect, steps)
-                            async for piece in pieces:
-                                text = gate.feed(piece)
-                                if gate.verdict is not None:
-                                    break
-                            else:
-                                text = gate.end(steps.ending.kind)
-                            result: Any = _reply(effect, gate, text, steps)
-                            if result.verdict and effect.step == "rag":
+                            if pieces is None or gate is None or not effect.resumed:
+                                pieces, gate = steps.agenerate(effect), steps.gate(effect.step)
+                            result: Any = await _ajudged(effect, pieces, gate, steps)
+                            if _is_over(result.verdict, effect.step, steps):
                                 await pieces.aclose()
                                 pieces = None
                         else:
@@ -182,9 +187,12 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                     if not _may_read_less(effect, error, steps):
                         raise
                     resume, result = flow.throw, error
-                if isinstance(effect, Decided):
-                    account.decided(effect)
-                    yield effect
+                if isinstance(effect, Decide):
+                    if pieces is not None and effect.since != effect.route == result.route:
+                        await pieces.aclose()  # the reply in doubt
+                        pieces = None
+                    account.decided(result)
+                    yield result
                 effect = advance(resume, result)
             shown = [effect.text]
             account.shown(effect)
@@ -204,32 +212,59 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                 await pieces.aclose()
 
 
-def _gate(effect: Generate, steps: _Common) -> Gate | FinalGate:
-    return Gate(steps.refusal) if effect.step == "rag" else FinalGate(steps.refusal)
-
-
-def _reply(effect: Generate, gate: Gate | FinalGate, text: str, steps: _Common) -> Reply:
+def _judged(effect: Generate, pieces: Iterable[str], gate: AnyGate, steps: _Common) -> Reply:
+    """Read a reply until its verdict is certain."""
+    text = cast("GradedGate", gate).resume() if effect.resumed else ""
     if gate.verdict is None:
+        for piece in pieces:
+            text += gate.feed(piece)
+            if gate.verdict is not None:
+                break
+        else:
+            text += gate.end(steps.ending.kind)
+    return _reply(effect, gate.verdict, text, steps)
+
+
+async def _ajudged(effect: Generate, pieces: AsyncIterable[str], gate: AnyGate, steps: _Common) -> Reply:
+    """Do as `_judged` does, asynchronously."""
+    text = cast("GradedGate", gate).resume() if effect.resumed else ""
+    if gate.verdict is None:
+        async for piece in pieces:
+            text += gate.feed(piece)
+            if gate.verdict is not None:
+                break
+        else:
+            text += gate.end(steps.ending.kind)
+    return _reply(effect, gate.verdict, text, steps)
+
+
+def _reply(effect: Generate, verdict: Verdict | None, text: str, steps: _Common) -> Reply:
+    if verdict is None:
         raise steps.ending.error(effect.step)
-    return Reply(text, gate.verdict)
+    return Reply(text, verdict)
 
 
-def _perform(effect: Retrieve | ReadDocuments | Decided, steps: Steps) -> Sequence[Any] | None:
+def _is_over(verdict: Verdict, step: Route, steps: _Common) -> bool:
+    """Return whether nothing more of a reply will be shown."""
+    if step == "long_context":
+        return False
+    return verdict.declined or (verdict.escalates and not steps.may_object)
+
+
+def _perform(effect: Retrieve | ReadDocuments | Decide, steps: Steps) -> Sequence[Any] | Decided:
     if isinstance(effect, Retrieve):
         return steps.retrieve(effect)
     if isinstance(effect, ReadDocuments):
         return steps.read_documents(effect)
-    steps.decided(effect)
-    return None
+    return steps.decide(effect)
 
 
-async def _aperform(effect: Retrieve | ReadDocuments | Decided, steps: AsyncSteps) -> Sequence[Any] | None:
+async def _aperform(effect: Retrieve | ReadDocuments | Decide, steps: AsyncSteps) -> Sequence[Any] | Decided:
     if isinstance(effect, Retrieve):
         return await steps.aretrieve(effect)
     if isinstance(effect, ReadDocuments):
         return await steps.aread_documents(effect)
-    await steps.adecided(effect)
-    return None
+    return await steps.adecide(effect)
 
 
 def _may_read_less(effect: Effect, error: Exception, steps: _Common) -> bool:

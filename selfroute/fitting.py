@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any, Generic, TypeVar
 
+from selfroute.documents.chunks import Place, in_document_order
 from selfroute.documents.overflow import read_less
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.flow import ReadDocuments, Route
@@ -47,6 +48,11 @@ class Fitting(ABC, Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
+        self._wider: Sequence[Document] = ()  # the passages of a wider look, best first
+
+    @abstractmethod
+    def _place_of(self, passage: Document) -> Place:
+        """Return where a passage stands, as far as its metadata say."""
 
     @abstractmethod
     def _text_of(self, document: Document) -> str:
@@ -126,8 +132,9 @@ class Fitting(ABC, Generic[Document]):
             return budget is None or sum(count(self._text_of(document)) for document in self.read) <= budget
         window = self._window_of(effect.step)
         if window is not None:
+            passages = self._wider if effect.step == "wider" else effect.passages
             with suppress(Exception):
-                return count(self._text_with(effect.step, effect.passages)) <= prompt_limit(window)
+                return count(self._text_with(effect.step, passages)) <= prompt_limit(window)
         return True
 
     def _fit(self, effect: ReadDocuments, *, fits: bool | None = None) -> Sequence[Document]:
@@ -137,27 +144,31 @@ class Fitting(ABC, Generic[Document]):
             effect: Says which.
             fits: The result of `_fits`, if it is known.
         """
-        fit = self._fit_passages if effect.step == "rag" else self._fit_documents
+        fit = self._fit_documents if effect.step == "long_context" else self._fit_passages
         self.context = fit(effect, whole=self._fits(effect) if fits is None else fits)
         return self.context
 
     def _fit_passages(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
-        passages = effect.passages
+        step = effect.step
+        passages = self._wider if step == "wider" else effect.passages
         if whole:
-            return passages
-        count, window = self._count("rag"), self._window_of("rag") or 0
-        around = self._around("rag", count)
+            return self._ordered(passages, step)
+        count, window = self._count(step), self._window_of(step) or 0
+        around = self._around(step, count)
 
         def size(some: Sequence[Document]) -> int:
-            return count(self._text_with("rag", some)) - around
+            return count(self._text_with(step, some)) - around
 
         budget = max(prompt_limit(window) - around, window // 10)
         if effect.too_long is not None:
             budget = self._less(effect.step, effect.too_long, sent=size(self.context), around=around)
         # Where not even the best one fits, its beginning is better than nothing.
-        return fit_passages(passages, budget=budget, size=size) or self._cut(
-            passages[:1], (), budget=budget, count=count
-        )
+        fitting = fit_passages(passages, budget=budget, size=size)
+        return self._ordered(fitting, step) or self._cut(passages[:1], (), budget=budget, count=count)
+
+    def _ordered(self, passages: Sequence[Document], step: Route) -> Sequence[Document]:
+        """Return passages in the order of a step's prompt: a wider look's as they follow one another in the text."""
+        return in_document_order(passages, self._place_of) if step == "wider" else passages
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
         count = self._count("long_context")

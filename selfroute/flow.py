@@ -11,17 +11,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from selfroute.answerability.anywhere import declines_anywhere
-from selfroute.answerability.verdict import NO_PASSAGES, Verdict
+from selfroute.answerability.verdict import NO_PASSAGES, STARTED, Verdict
 
-Route = Literal["rag", "long_context"]
+Route = Literal["rag", "wider", "long_context"]
+Start = Literal["rag", "long_context"]
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
+_WIDER: tuple[Route, ...] = ("wider", "long_context")
+_LONG_CONTEXT: tuple[Route, ...] = ("long_context",)
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
-    """Find the passages for a question. Result: those that fit the window, best first; there may be none."""
+    """Find the passages for a question. Result: those that fit the window, best first; there may be none.
+
+    Attributes:
+        question: The question.
+        wider: Whether more passages are wanted. Result then: those that fit, in the order of their documents; none if
+            reading them would save little.
+    """
 
     question: str
+    wider: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,7 @@ class ReadDocuments:
     Attributes:
         passages: The retrieved passages.
         too_long: The provider's error if it refused the last prompt as too long; then read less.
-        step: The step. The first one reads the passages themselves, fewer of them if they were too long.
+        step: The step. The first ones read passages themselves, fewer of them if they were too long.
     """
 
     passages: Sequence[Any]
@@ -46,21 +56,52 @@ class ReadDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask the model of one step to answer from a context. Result: a `Reply`, as soon as its verdict is certain."""
+    """Ask the model of one step to answer from a context. Result: a `Reply`, as soon as its verdict is certain.
+
+    Attributes:
+        step: The step.
+        context: The passages or documents.
+        resumed: Whether to go on with the reply in doubt, which is still open: it is the answer after all.
+    """
 
     step: Route
     context: Sequence[Any]
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Propose a step, before anything is paid for it or its text is shown. Result: what was `Decided`.
+
+    Attributes:
+        route: The step that the question should go to, or that answered it.
+        decision: The verdict on the first step.
+        latest: The verdict on the latest reply, which says why the question should go on.
+        since: The step that it comes from.
+        context: What a wider look would read.
+    """
+
+    route: Route
+    decision: Verdict
+    latest: Verdict
+    since: Route = "rag"
+    context: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Announce the route, as soon as it is known: before documents are read or text is shown."""
+    """Announce the route, as soon as it is known. The drivers yield it.
+
+    Attributes:
+        route: The proposed step; or the one that the question comes from, if it must not go on.
+        decision: The verdict on the first step, with what a policy said.
+    """
 
     route: Route
     decision: Verdict
 
 
-Effect = Retrieve | ReadDocuments | Generate | Decided
+Effect = Retrieve | ReadDocuments | Generate | Decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +147,21 @@ class Answer:
             finish_reason: How the reply ended, in the provider's word.
             refusal: The word that declines.
         """
-        answerable = self.answerable and (self.route == "rag" or not declines_anywhere(text, refusal))
+        whole = self.route == "long_context"
+        answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
         return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
 
 
-def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Effect, Any, Answer]:
-    """Answer from the passages, and from whole documents only if the first reply declines.
+def self_route(
+    question: str, *, refusal: str = "unanswerable", wider: bool = False, start: Start = "rag"
+) -> Generator[Effect, Any, Answer]:
+    """Answer from the passages, and from whole documents only if the draft declines or is in doubt.
 
     Args:
         question: The question, as plain text.
-        refusal: The word that is returned as the answer if both steps decline with no other word.
+        refusal: The word that is returned as the answer if every step declines with no other word.
+        wider: Whether to look at more passages before whole documents are read.
+        start: The first step; with `"long_context"` there is no draft.
 
     Yields:
         Effects. Each documents the result that the flow expects to be sent.
@@ -124,19 +170,31 @@ def self_route(question: str, *, refusal: str = "unanswerable") -> Generator[Eff
         The answer. Its text ends where the verdict became certain; `Answer.ended` adds the rest of the reply.
     """
     passages: Sequence[Any] = yield Retrieve(question)
-    decision = NO_PASSAGES
-    if passages:
-        draft, read = yield from _ask("rag", passages, passages)
-        decision = draft.verdict
-        if not decision:
-            yield Decided("rag", decision)
-            return Answer(draft.text, "rag", True, decision, passages, read)
-    yield Decided("long_context", decision)
-    documents: Sequence[Any] = yield ReadDocuments(passages)
-    if not documents:
-        return Answer(refusal, "long_context", False, decision, passages, documents)
-    final, documents = yield from _ask("long_context", passages, documents)
-    return Answer(final.text or refusal, "long_context", not final.verdict, decision, passages, documents)
+    route: Route = "rag"
+    context, reply = passages, Reply("", NO_PASSAGES if start == "rag" else STARTED)
+    drafts = start == "rag" and bool(passages)
+    if drafts:
+        reply, context = yield from _ask("rag", passages, passages)
+    decision = reply.verdict
+    if not decision.escalates:
+        yield Decide("rag", decision, decision)
+    for step in _WIDER if wider and drafts else _LONG_CONTEXT:
+        if not reply.verdict.escalates:
+            break
+        more: Sequence[Any] = (yield Retrieve(question, wider=True)) if step == "wider" else ()
+        if step == "wider" and not more:
+            continue
+        decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=more)
+        decision = decided.decision
+        if decided.route != step:
+            if reply.verdict.signal == "doubt":
+                reply = yield Generate(route, context, resumed=True)
+            break
+        route, context = step, more or (yield ReadDocuments(passages))
+        if not context:
+            return Answer(refusal, route, False, decision, passages, context)
+        reply, context = yield from _ask(step, passages, context)
+    return Answer(reply.text or refusal, route, not reply.verdict.escalates, decision, passages, context)
 
 
 def _ask(

@@ -18,10 +18,10 @@ from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.drivers import Flow
-from selfroute.errors import ReplyError
-from selfroute.fitting import Fitting
+from selfroute.errors import InputError, ReplyError
+from selfroute.escalating import Escalating
 from selfroute.flow import Answer, Decided, Route, self_route
-from selfroute.settings import Settings
+from selfroute.settings import Settings, start_of
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
@@ -29,15 +29,17 @@ from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
+_RATE = 0.25  # tokens per character, where there is nothing to count
 
 
-class BaseSteps(Fitting[Document]):
+class BaseSteps(Escalating[Document]):
     """Performs the effects of one question: the part that does not depend on the framework.
 
     Attributes:
         settings: The options of the chain or engine.
         refusal: The word that declines.
         account: What the question takes.
+        passages: The retrieved passages, best first.
         read: As in `Fitting`.
         context: As in `Fitting`.
     """
@@ -70,11 +72,6 @@ class BaseSteps(Fitting[Document]):
 
     @property
     @abstractmethod
-    def question(self) -> str:
-        """The question."""
-
-    @property
-    @abstractmethod
     def _one_model(self) -> bool:
         """Whether one model performs both steps."""
 
@@ -85,9 +82,22 @@ class BaseSteps(Fitting[Document]):
     def _log_missing_usage(self, step: Route) -> None:
         """Log how to make the model of a step report its token counts, if it can."""
 
-    def flow(self) -> Flow:
-        """Return a fresh flow for the question."""
-        return self_route(self.question, refusal=self.refusal)
+    def _flow(self, start: Any) -> Flow:
+        """Return a fresh flow for the question, from a first step on.
+
+        Raises:
+            InputError: The question is blank.
+            ConfigurationError: There is no such first step.
+        """
+        if not self.question.strip():
+            msg = "the question is blank: no model was asked"
+            raise InputError(msg)
+        wider = self.settings.widen is not None
+        return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
+
+    @property
+    def _draft(self) -> str:
+        return "".join(self._tally.text) if self._tally else ""
 
     @property
     def ending(self) -> Ending:
@@ -103,8 +113,8 @@ class BaseSteps(Fitting[Document]):
         if not self.settings.measure_savings:
             return
         lengths, model = self._lengths(answer.passages), self._priced("long_context")
-        if answer.route == "rag":
-            window = Window(self.settings.document_budget(self._window_of("long_context")))
+        if answer.route != "long_context":
+            window = self._room()
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
             self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)
@@ -114,14 +124,28 @@ class BaseSteps(Fitting[Document]):
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
             self.account.usage = usage
 
+    def _room(self) -> Window:
+        return Window(self.settings.document_budget(self._window_of("long_context")))
+
+    def _tokens_of(self, sizes: Sequence[Size]) -> int:
+        size, usage = self._prompt_size, self.account.usage
+        latest = usage.wider or usage.rag
+        if latest and size.characters:
+            rate = latest.input_tokens / size.characters
+        else:
+            count, texts = self._count("long_context"), [self._text_of(passage) for passage in self.passages]
+            rate = sum(map(count, texts)) / max(sum(map(len, texts)), 1)
+        model = self._priced("long_context")
+        return self._estimate.tokens(sizes, rate or _RATE, prompt=size, window=self._room(), model=model)
+
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
-        """Note the size of a prompt, if savings are measured.
+        """Note the size of a prompt, if savings are measured or a policy may want to know what a step costs.
 
         Args:
             characters: Returns the length of the prompt; called only if it is needed.
             context: The length of the passages or documents in it.
         """
-        if self.settings.measure_savings:
+        if self.settings.measure_savings or self.may_object:
             self._prompt_size = PromptSize(characters(), context)
 
     @contextmanager

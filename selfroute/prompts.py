@@ -1,6 +1,6 @@
-"""The default prompts, after the paper's (section 4.2 and Table 9).
+"""The default prompts, after the paper's (section 4.2 and Table 9), and the one that asks for two numbers first.
 
-Both have the variables `{context}`, `{question}` and `{refusal}`; an adapter renames them for its framework. The
+All have the variables `{context}`, `{question}` and `{refusal}`; an adapter renames them for its framework. The
 question comes last, so that the documents of the second step are part of a prefix that providers can cache.
 """
 
@@ -19,6 +19,20 @@ Passages from a longer text:
 
 Answer the question from these passages only, as briefly as a complete answer allows. Write {refusal} if \
 the question cannot be answered based on the passages: exactly this word and nothing else.
+
+Question: {question}
+Answer:"""
+
+GRADED = """\
+Passages from a longer text:
+
+{context}
+
+Answer the question from these passages only, as briefly as a complete answer allows. On the first line write two \
+numbers from 0 to 100 with a space between: first, how likely it is that the longer text, read as a whole, holds an \
+answer to the question; second, how likely it is that somebody who reads the whole longer text would give the same \
+answer as you give from these passages (0 if you give none). From the second line on write the answer, or only the \
+word {refusal} if the question cannot be answered based on the passages.
 
 Question: {question}
 Answer:"""
@@ -74,6 +88,21 @@ def documents_in(texts: Sequence[str], names: Sequence[Any]) -> str:
     known = ["" if name is None else one_line(str(name), most=_MAX_NAME) for name in names]
     heads = [f"Document {n}: {name}" if name else f"Document {n}" for n, name in enumerate(known, 1)]
     return "\n\n".join(f"{head}\n{text}" for head, text in zip(heads, texts, strict=True))
+
+
+def check_asks_for_numbers(name: str, text: str) -> None:
+    """Check that a prompt asks for the two numbers of graded answerability.
+
+    Raises:
+        ConfigurationError: It does not mention the 100 that they go up to.
+    """
+    if "100" not in text:
+        msg = (
+            f"answerability='graded' needs a {name} that asks for two numbers from 0 to 100 on the first line of the "
+            "reply: how likely the whole text holds an answer, and how likely the answer would stay the same; "
+            "selfroute.prompts.GRADED shows how"
+        )
+        raise ConfigurationError(msg)
 
 
 def refusal_of(value: Any) -> str:

@@ -11,12 +11,28 @@ from typing import Any, Literal
 from selfroute.answerability.structured import Answerability, answerability_of
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
+from selfroute.flow import Route, Start
 from selfroute.prompts import refusal_of
 from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
+DOUBT_BELOW, STOP_BELOW = 50, 20
+"""The bounds of graded answerability that were measured first, and that hold unless others are set."""
+_HIGHEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of a draft's two numbers.
+
+    Attributes:
+        doubt_below: An answer with a lower confidence is in doubt.
+        stop_below: A decline with a lower prospect ends the question.
+    """
+
+    doubt_below: int
+    stop_below: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +41,13 @@ class Settings:
 
     Attributes:
         refusal: The word by which the model declines.
-        answerability: How the model reports whether it can answer: `"text"` or `"structured"`.
+        answerability: How the model reports whether it can answer: `"text"`, `"graded"` or `"structured"`.
+        doubt_below: The bound of the confidence, from 0 to 100; None for 50 where the model is asked for numbers.
+        stop_below: The bound of the prospect, likewise; None for 20.
+        widen: The number of passages of a wider look before whole documents are read, or a retriever of its own; None
+            for no wider look.
+        escalation: The policy that is asked before a step after the draft is paid for; None to pay for each.
+        start: The first step: `"rag"`, `"long_context"`, or a callable that says which for each question.
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
         token_counter: Counts the tokens of a text; None to estimate them.
@@ -42,6 +64,11 @@ class Settings:
 
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
+    doubt_below: int | None = None
+    stop_below: int | None = None
+    widen: Any = None
+    escalation: Any = None
+    start: Any = "rag"
     max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = None
     measure_savings: MeasureSavings = True
@@ -54,6 +81,22 @@ class Settings:
             checked_value = checked(name, value)
             if checked_value is not value:
                 object.__setattr__(self, name, checked_value)
+        if self.escalation is not None:
+            from selfroute.policies.policy import options_of  # noqa: PLC0415 - most chains have no policy
+
+            for name, value in options_of(self.escalation).items():
+                object.__setattr__(self, name, value)
+        if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
+            msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
+            raise ConfigurationError(msg)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The bounds of the numbers that the first steps are asked for; None if they are not asked for numbers."""
+        doubt, stop = self.doubt_below, self.stop_below
+        if self.answerability == "text" or (self.answerability == "structured" and doubt is stop is None):
+            return None
+        return Bounds(DOUBT_BELOW if doubt is None else doubt, STOP_BELOW if stop is None else stop)
 
     @property
     def structured(self) -> bool:
@@ -114,6 +157,51 @@ def _answerability(_: str, value: Any) -> Answerability:
     return answerability_of(value)
 
 
+def _score(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    with suppress(TypeError):
+        number = index(value)
+        if 0 <= number <= _HIGHEST and not isinstance(value, bool):
+            return number
+    msg = f"{name} must be a whole number from 0 to 100, or None; it is {value!r}"
+    raise ConfigurationError(msg)
+
+
+def _widen(_: str, value: Any) -> Any:
+    with suppress(TypeError):
+        number = index(value)
+        if number > 0 and not isinstance(value, bool):
+            return number
+        msg = f"widen must be a positive number of passages, a retriever, or None; it is {value!r}"
+        raise ConfigurationError(msg)
+    return value
+
+
+def _escalation(_: str, value: Any) -> Any:
+    if value is None:
+        return None
+    from selfroute.policies.policy import policy_of  # noqa: PLC0415
+
+    return policy_of(value)
+
+
+def start_of(value: Any) -> Start:
+    """Return the first step of a question, checked.
+
+    Raises:
+        ConfigurationError: It is neither `"rag"` nor `"long_context"`.
+    """
+    if value in ("rag", "long_context"):
+        return value  # type: ignore[no-any-return]
+    msg = f"start must be 'rag' or 'long_context', or a callable that returns one of them; it is {value!r}"
+    raise ConfigurationError(msg)
+
+
+def _start(_: str, value: Any) -> Any:
+    return value if callable(value) or hasattr(value, "invoke") else start_of(value)
+
+
 def _tokens(name: str, value: Any) -> int | None:
     if value is None:
         return None
@@ -148,6 +236,11 @@ def _priced_as(name: str, value: Any) -> str | None:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "refusal": _refusal,
     "answerability": _answerability,
+    "doubt_below": _score,
+    "stop_below": _score,
+    "widen": _widen,
+    "escalation": _escalation,
+    "start": _start,
     "max_context_tokens": _tokens,
     "token_counter": _counter,
     "measure_savings": _measure,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from selfroute.documents.metadata import ORDER_KEYS
 
+Passage = TypeVar("Passage")
 _MAX_DIGITS = 19  # a longer number is not a position
 
 
@@ -42,6 +43,46 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         yield Chunk(text, offset(metadata.get(start_key)), place)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands, as far as its metadata say.
+
+    Attributes:
+        source: Identifies its document.
+        start: Its offset in the document, or on its page.
+        metadata: Its metadata, which may number its page, or the chunk itself.
+    """
+
+    source: Hashable
+    start: Any
+    metadata: Mapping[str, Any]
+
+
+def in_document_order(passages: Sequence[Passage], place_of: Callable[[Passage], Place]) -> list[Passage]:
+    """Return passages as they follow one another in their documents, those of the best passage's document first.
+
+    Passages of a document in which not all of them have a place keep their order.
+    """
+    documents: dict[Hashable, list[tuple[Place, Passage]]] = {}
+    for passage in passages:
+        place = place_of(passage)
+        documents.setdefault(place.source, []).append((place, passage))
+    return [passage for found in documents.values() for passage in _sorted(found)]
+
+
+def _sorted(found: list[tuple[Place, Passage]]) -> list[Passage]:
+    keys = [key for key in ORDER_KEYS if all(offset(place.metadata.get(key)) is not None for place, _ in found)]
+    starts = [offset(place.start) for place, _ in found]
+    if not keys and None in starts:
+        return [passage for _, passage in found]
+    numbers = [
+        (*(offset(place.metadata[key]) or 0 for key in keys), start or 0)
+        for (place, _), start in zip(found, starts, strict=True)
+    ]
+    order = sorted(range(len(found)), key=numbers.__getitem__)
+    return [found[index][1] for index in order]
 
 
 def offset(value: Any) -> int | None:

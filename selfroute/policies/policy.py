@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -227,3 +227,11 @@ def _ruling(value: Any, policy: Any) -> Ruling:
 def _threads() -> ThreadPoolExecutor:
     """Return the threads for plain functions: their own, since they may wait for documents read in the loop's."""
     return ThreadPoolExecutor(32, thread_name_prefix="selfroute-policy")
+
+
+def options_of(policy: Any) -> Mapping[str, Any]:
+    """Return the options that calibrated policies set."""
+    found: dict[str, Any] = {}
+    for part in policy.parts() if isinstance(policy, Policy) else (policy,):
+        found |= getattr(part, "options", {})
+    return found

@@ -45,6 +45,7 @@ class Account:
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
         self._decided: Decided | None = None
+        self._on_close: Callable[[Usage], None] | None = None
         self._first: float | None = None
         self._open = True
         self._retrieves, self._parent_span = retrieves, parent_span
@@ -70,6 +71,10 @@ class Account:
         self.answerable = answer.answerable
         self._first = perf_counter() - self._started
 
+    def on_close(self, callback: Callable[[Usage], None]) -> None:
+        """Call this once with the usage, when the question is over."""
+        self._on_close = callback
+
     def close(self, answer: Answer | None = None, error: BaseException | None = None) -> None:
         """Close the account and record its entry; do nothing if it is closed already.
 
@@ -80,6 +85,8 @@ class Account:
         if not self._open:
             return
         self._open = False
+        if self._on_close:
+            self._on_close(self.usage)
         if self._record is None and self._trace is None:
             return
         failed, decided = isinstance(error, Exception), self._decided

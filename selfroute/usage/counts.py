@@ -137,11 +137,12 @@ class Usage:
     long_context: StepUsage | None = None
     long_context_only: int | None = None
     cost_long_context_only: Cost = UNPRICED
+    wider: StepUsage | None = None
 
     @classmethod
     def of(cls, step: Route, counts: StepUsage) -> Usage:
         """Return the usage of one call."""
-        return cls(rag=counts) if step == "rag" else cls(long_context=counts)
+        return cls(**{step: counts})
 
     def __add__(self, other: Usage) -> Usage:
         if not other:
@@ -155,21 +156,30 @@ class Usage:
             long_context,
             None if left is None or right is None else left + right,
             self.cost_long_context_only + other.cost_long_context_only,
+            _sum(self.wider, other.wider),
         )
 
     def __bool__(self) -> bool:
-        known = self.rag or self.long_context or self.long_context_only is not None
+        known = self.rag or self.wider or self.long_context or self.long_context_only is not None
         return bool(known) or self.cost_long_context_only != UNPRICED
 
     @property
     def input_tokens(self) -> int:
         """Input tokens of all steps that ran."""
-        return (self.rag or NOTHING).input_tokens + (self.long_context or NOTHING).input_tokens
+        return (
+            (self.rag or NOTHING).input_tokens
+            + (self.wider or NOTHING).input_tokens
+            + (self.long_context or NOTHING).input_tokens
+        )
 
     @property
     def total_tokens(self) -> int:
         """Input and output tokens of all steps that ran."""
-        return (self.rag or NOTHING).total_tokens + (self.long_context or NOTHING).total_tokens
+        return (
+            (self.rag or NOTHING).total_tokens
+            + (self.wider or NOTHING).total_tokens
+            + (self.long_context or NOTHING).total_tokens
+        )
 
     @property
     def token_ratio(self) -> float | None:
@@ -179,12 +189,16 @@ class Usage:
     @property
     def estimated(self) -> bool:
         """Whether any count of the steps that ran is an estimate rather than the provider's own."""
-        return (self.rag or NOTHING).estimated or (self.long_context or NOTHING).estimated
+        return (
+            (self.rag or NOTHING).estimated
+            or (self.wider or NOTHING).estimated
+            or (self.long_context or NOTHING).estimated
+        )
 
     @property
     def cost(self) -> Cost:
         """Cost of all steps that ran."""
-        return (self.rag or NOTHING).cost + (self.long_context or NOTHING).cost
+        return (self.rag or NOTHING).cost + (self.wider or NOTHING).cost + (self.long_context or NOTHING).cost
 
     def as_dict(self) -> dict[str, Any]:
         """Return the usage as plain JSON.
@@ -197,6 +211,7 @@ class Usage:
         rag, long_context, cost, alternative = self.rag, self.long_context, self.cost, self.cost_long_context_only
         return {
             "rag": rag and rag.as_dict(),
+            "wider": self.wider and self.wider.as_dict(),
             "long_context": long_context and long_context.as_dict(),
             "total_tokens": self.total_tokens,
             "estimated": self.estimated,

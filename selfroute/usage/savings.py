@@ -121,7 +121,7 @@ class LongContextEstimate(Remade):
             sizes = lengths()
             if sizes is None:
                 return None
-            only = self._tokens(sizes, step.input_tokens / prompt.characters, prompt=prompt, window=window, model=model)
+            only = self.tokens(sizes, step.input_tokens / prompt.characters, prompt=prompt, window=window, model=model)
             # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
             cost = prices.cost_of(priced, StepUsage(only, step.output_tokens, repeated=step.repeated))
             return Usage(step, None, only, cost)
@@ -130,9 +130,18 @@ class LongContextEstimate(Remade):
         account.usage = completed or Usage(step, cost_long_context_only=_UNMEASURED)
         account.complete_later = None if completed else complete
 
-    def _tokens(
+    def tokens(
         self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, window: Window, model: PricedModel
     ) -> int:
+        """Estimate the tokens of a prompt with whole documents.
+
+        Args:
+            sizes: The sizes of the documents.
+            rate: The tokens per character of a document that the provider has not counted yet.
+            prompt: The size of a prompt with other text in it. The text around that is assumed to be the same.
+            window: The room for documents.
+            model: The model that is to read them.
+        """
         tokens, characters = 0.0, 0
         for size in sizes:
             tokens += size.characters * (self._rates.get((model, size.key)) or rate)

@@ -22,7 +22,7 @@ from functools import cache
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
+from selfroute.flow import Decide, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
@@ -179,7 +179,7 @@ class _Trace:
             return _NO_SPAN
         if isinstance(effect, ReadDocuments) and effect.step == "rag":  # nothing is read
             return _NO_SPAN
-        if isinstance(effect, Decided):
+        if isinstance(effect, Decide):
             decision = effect.decision
             attributes = {"route": effect.route, "declined": decision.declined, "signal": decision.signal}
             self._question.set_attributes({f"selfroute.{name}": value for name, value in attributes.items()})

@@ -20,9 +20,22 @@ from lanes import examples
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
 from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.answerability.ending import Ending
+from selfroute.answerability.final import FinalGate
+from selfroute.answerability.gate import Gate
 from selfroute.drivers import arun, astream, run, stream
 from selfroute.errors import NoReplyError
-from selfroute.flow import MOST_RETRIES, Answer, Decided, Generate, ReadDocuments, Reply, Retrieve, self_route
+from selfroute.flow import (
+    MOST_RETRIES,
+    Answer,
+    Decide,
+    Decided,
+    Generate,
+    ReadDocuments,
+    Reply,
+    Retrieve,
+    Route,
+    self_route,
+)
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
@@ -93,11 +106,17 @@ class PlainSteps:
             if isinstance(effect, ReadDocuments) and effect.step == step and effect.too_long
         ]
 
-    def decided(self, effect: Decided) -> None:
-        self.log.append(effect)
+    may_object = False
 
-    async def adecided(self, effect: Decided) -> None:
-        self.decided(effect)
+    def gate(self, step: Route) -> Gate | FinalGate:
+        return FinalGate(self.refusal) if step == "long_context" else Gate(self.refusal)
+
+    def decide(self, effect: Decide) -> Decided:
+        self.log.append(effect)
+        return Decided(effect.route, effect.decision)
+
+    async def adecide(self, effect: Decide) -> Decided:
+        return self.decide(effect)
 
     def _pieces(self, effect: Generate) -> Sequence[Any]:
         self.log.append(effect)
@@ -160,8 +179,8 @@ def test_the_flow_asks_for_its_effects_in_order() -> None:
     asked = self_route("Who?", refusal="pass")
     assert asked.send(None) == Retrieve("Who?")
     assert asked.send(["p"]) == Generate("rag", ["p"])
-    assert asked.send(Reply("", SENTINEL)) == Decided("long_context", SENTINEL)
-    assert asked.send(None) == ReadDocuments(["p"])
+    assert asked.send(Reply("", SENTINEL)) == Decide("long_context", SENTINEL, SENTINEL)
+    assert asked.send(Decided("long_context", SENTINEL)) == ReadDocuments(["p"])
     assert asked.send(["d"]) == Generate("long_context", ["d"])
     with pytest.raises(StopIteration) as end:
         asked.send(Reply("", SENTINEL))
@@ -172,7 +191,7 @@ def test_a_draft_that_answers_ends_the_flow() -> None:
     asked = self_route("Who?")
     asked.send(None)
     asked.send(["p"])
-    assert asked.send(Reply("Ms", ANSWERED)) == Decided("rag", ANSWERED)
+    assert asked.send(Reply("Ms", ANSWERED)) == Decide("rag", ANSWERED, ANSWERED)
     with pytest.raises(StopIteration) as end:
         asked.send(None)
     assert end.value.value == Answer("Ms", "rag", True, ANSWERED, ["p"], ["p"])
@@ -181,8 +200,8 @@ def test_a_draft_that_answers_ends_the_flow() -> None:
 def test_no_passages_skip_the_first_step() -> None:
     asked = self_route("Who?")
     asked.send(None)
-    assert asked.send([]) == Decided("long_context", NO_PASSAGES)
-    assert asked.send(None) == ReadDocuments([])
+    assert asked.send([]) == Decide("long_context", NO_PASSAGES, NO_PASSAGES)
+    assert asked.send(Decided("long_context", NO_PASSAGES)) == ReadDocuments([])
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
@@ -225,7 +244,7 @@ def test_a_final_that_was_too_long_is_asked_for_again_with_less() -> None:
         assert [type(effect) for effect in steps.log] == [
             Retrieve,
             Generate,
-            Decided,
+            Decide,
             ReadDocuments,
             Generate,
             ReadDocuments,
@@ -342,7 +361,7 @@ def test_a_declined_draft_is_closed_before_anything_is_read() -> None:
     items = stream(flow(steps), steps)
     next(items)
     assert (steps.opened, steps.closed) == (1, 1)
-    assert type(steps.log[-1]) is Decided
+    assert type(steps.log[-1]) is Decide
     items.close()
 
 

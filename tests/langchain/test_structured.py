@@ -406,7 +406,7 @@ def test_a_model_that_can_not_be_asked_so_is_refused(server: LoopbackServer, nam
 
 @pytest.mark.parametrize("wrong", ["Structured", "json", "", None, True])
 def test_any_other_answerability_is_refused(wrong: Any) -> None:
-    with pytest.raises(ConfigurationError, match="answerability must be 'text' or 'structured'"):
+    with pytest.raises(ConfigurationError, match="answerability must be 'text', 'graded' or 'structured'"):
         chain_over(ScriptedModel(), answerability=wrong)
 
 

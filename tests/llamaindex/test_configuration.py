@@ -31,6 +31,7 @@ from llamaindex_parts import (
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
 from scenarios import FINAL, FOUND, QUESTION
 from selfroute.errors import SelfRouteError
+from selfroute.policies import Never
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("is_chat", [True, False], ids=["chat", "completion"])
@@ -432,6 +433,7 @@ def _synthesizer(**fields: Any) -> SelfRouteSynthesizer:
     return SelfRouteSynthesizer(documents=DOCUMENTS, llm=ScriptedLLM(draft=("unanswerable",), final=FINAL), **fields)
 
 
+MORE, NEVER = ListRetriever(), Never()
 OTHER_MODEL = ScriptedLLM(draft=("none",), final=("Another.",), label="other")
 LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts that a query works with
     "documents": ([Document(text=f"{WHOLE} other")], lambda parts: parts.documents),
@@ -442,6 +444,11 @@ LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts
     "document_prompt": (PromptTemplate("{content}"), lambda parts: parts.document_prompt),
     "refusal": ("none", lambda parts: parts.settings.refusal),
     "answerability": ("structured", lambda parts: parts.settings.answerability),
+    "doubt_below": (None, lambda parts: parts.settings.doubt_below),
+    "stop_below": (None, lambda parts: parts.settings.stop_below),
+    "widen": (MORE, lambda parts: parts.wider.retriever),
+    "escalation": (NEVER, lambda parts: parts.settings.escalation),
+    "start": ("long_context", lambda parts: parts.settings.start),
     "max_context_tokens": (7, lambda parts: parts.settings.max_context_tokens),
     "token_counter": (len, lambda parts: parts.settings.token_counter),
     "measure_savings": (False, lambda parts: parts.settings.measure_savings),

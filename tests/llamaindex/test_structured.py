@@ -325,7 +325,7 @@ def test_it_is_a_field_wherever_the_others_are(way: Callable[..., Any]) -> None:
 @every_way
 @pytest.mark.parametrize("wrong", ["Structured", "json", "", None, True])
 def test_any_other_answerability_is_refused(wrong: Any, way: Callable[..., Any]) -> None:
-    with pytest.raises(ConfigurationError, match="answerability must be 'text' or 'structured'"):
+    with pytest.raises(ConfigurationError, match="answerability must be 'text', 'graded' or 'structured'"):
         way(llm=ScriptedLLM(), answerability=wrong)
 
 

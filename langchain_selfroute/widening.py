@@ -1,0 +1,73 @@
+"""Ask a retriever for more passages, within whatever LangChain wraps around it, under the same filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
+
+from langchain_selfroute.convert import config_within
+from selfroute.errors import ConfigurationError
+
+
+def widened(
+    retriever: Runnable[Any, Any], widen: Runnable[Any, Any] | int, config: RunnableConfig
+) -> Runnable[Any, Any]:
+    """Return the retriever of a wider look.
+
+    Args:
+        retriever: The retriever of the chain.
+        widen: The number of passages, or a retriever of its own.
+        config: The config of the call, which may set the retriever's fields.
+
+    Raises:
+        ConfigurationError: The retriever takes no number of passages.
+    """
+    if not isinstance(widen, int):
+        return widen
+    wider: Runnable[Any, Any] | None = _with_k(retriever, widen, config)
+    if wider is None:
+        msg = (
+            f"widen={widen} needs a retriever with search_kwargs, such as vectorstore.as_retriever(); this one is a "
+            f"{type(retriever).__name__}: pass a retriever of its own, widen=wider_retriever"
+        )
+        raise ConfigurationError(msg)
+    return wider
+
+
+def _with_k(retriever: Any, k: int, config: RunnableConfig) -> Any:
+    """Return a copy that retrieves `k` passages; None if it takes no number."""
+    if isinstance(retriever, BaseRetriever):
+        return _searching(retriever, k)
+    if isinstance(retriever, DynamicRunnable):
+        return _with_k(*_prepared(retriever, k, config))
+    if isinstance(retriever, RunnableBindingBase):
+        bound = _with_k(retriever.bound, k, config_within(retriever, config))
+        kwargs = {**retriever.kwargs, "k": k} if "k" in retriever.kwargs else retriever.kwargs
+        return bound and retriever.model_copy(update={"bound": bound, "kwargs": kwargs})
+    if isinstance(retriever, RunnableWithFallbacks):
+        wider = [_with_k(one, k, config) for one in retriever.runnables]
+        return retriever.model_copy(update={"runnable": wider[0], "fallbacks": wider[1:]}) if all(wider) else None
+    if isinstance(retriever, RunnableSequence):
+        wider = [_with_k(step, k, config) for step in retriever.steps]
+        steps = [new or old for new, old in zip(wider, retriever.steps, strict=True)]
+        return RunnableSequence(*steps, name=retriever.name) if any(wider) else None
+    return None
+
+
+def _prepared(retriever: DynamicRunnable[Any, Any], k: int, config: RunnableConfig) -> tuple[Any, int, RunnableConfig]:
+    chosen, config = retriever.prepare(config)
+    return chosen, k, config
+
+
+def _searching(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
+    searches = getattr(retriever, "search_kwargs", None)
+    if isinstance(searches, dict):
+        fetched = {"fetch_k": max(searches["fetch_k"], k)} if isinstance(searches.get("fetch_k"), int) else {}
+        return retriever.model_copy(update={"search_kwargs": {**searches, **fetched, "k": k}})
+    if isinstance(k_of_its_own := getattr(retriever, "k", None), int) and "k" in type(retriever).model_fields:
+        return retriever.model_copy(update={"k": max(k, k_of_its_own)})
+    return None

@@ -1,0 +1,219 @@
+"""Decide whether a question goes on: by the draft's own numbers, and by what a policy says of the costs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from selfroute.answerability.final import FinalGate
+from selfroute.answerability.gate import Gate
+from selfroute.answerability.graded import GradedGate
+from selfroute.documents.sizes import Lengths, Size
+from selfroute.fitting import Fitting
+from selfroute.flow import Decide, Decided, ReadDocuments, Route
+from selfroute.usage import prices
+from selfroute.usage.counts import StepUsage, Usage
+from selfroute.usage.prices import PricedModel
+
+if TYPE_CHECKING:
+    from selfroute.policies.case import Case, Estimate, Ruling, Step
+    from selfroute.usage.account import Account
+
+Document = TypeVar("Document")
+_REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
+_WORTH = 4  # a wider look may take such a part of the documents' tokens
+
+
+class Escalating(Fitting[Document]):
+    """Decides for one question whether its next step may be paid for.
+
+    Attributes:
+        refusal: The word that declines.
+        account: What the question takes.
+        passages: The retrieved passages, best first.
+    """
+
+    refusal: str
+    account: Account
+    passages: Sequence[Document] = ()
+    _being_read: asyncio.Future[Sequence[Document]] | None = None
+    _was_read = False
+    _granted: list[tuple[Case, Step]] | None = None
+
+    @property
+    def question(self) -> str:
+        """The question."""
+        raise NotImplementedError
+
+    @property
+    def _inputs(self) -> Mapping[str, Any]:
+        """All inputs of the call, for policies."""
+        raise NotImplementedError
+
+    @property
+    def _draft(self) -> str:
+        """The latest reply, as far as it was read."""
+        raise NotImplementedError
+
+    def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
+        """Return what says how long the documents are, None if nothing does."""
+        raise NotImplementedError
+
+    def _priced(self, step: Route) -> PricedModel:
+        """Return the model as which a step is priced."""
+        raise NotImplementedError
+
+    def _tokens_of(self, sizes: Sequence[Size]) -> int:
+        """Return the estimated tokens of a prompt with documents of such sizes."""
+        raise NotImplementedError
+
+    def _documents(self) -> Sequence[Document]:
+        """Read the whole documents."""
+        raise NotImplementedError
+
+    async def _adocuments(self) -> Sequence[Document]:
+        """Do as `_documents` does, asynchronously."""
+        raise NotImplementedError
+
+    def _announce(self, decided: Decided) -> None:
+        """Announce the route."""
+        raise NotImplementedError
+
+    async def _aannounce(self, decided: Decided) -> None:
+        """Do as `_announce` does, asynchronously."""
+        self._announce(decided)
+
+    @property
+    def may_object(self) -> bool:
+        """Whether there is a policy, which may say that a reply in doubt is the answer after all."""
+        return self.settings.escalation is not None
+
+    def gate(self, step: Route) -> Gate | FinalGate | GradedGate:
+        """Return a fresh gate for a reply of a step."""
+        if step == "long_context":
+            return FinalGate(self.refusal)
+        bounds = self.settings.bounds
+        if bounds is None:
+            return Gate(self.refusal)
+        return GradedGate(self.refusal, doubt_below=bounds.doubt_below, stop_below=bounds.stop_below)
+
+    def decide(self, effect: Decide) -> Decided:
+        """Ask the policy, if the question should go on; announce the route and return it."""
+        decided = self._decided(effect)
+        if decided is None:
+            from selfroute.policies.policy import ask  # noqa: PLC0415 - most chains have no policy
+
+            case = self._case(effect, read=self._read_once)
+            decided = self._ruled(effect, case, ask(self.settings.escalation, case))
+        self._announce(decided)
+        return decided
+
+    async def adecide(self, effect: Decide) -> Decided:
+        """Do as `decide` does, asynchronously."""
+        decided = self._decided(effect)
+        if decided is None:
+            from selfroute.policies.policy import aask  # noqa: PLC0415
+
+            case = self._case(effect, aread=self._aread_once, loop=asyncio.get_running_loop())
+            decided = self._ruled(effect, case, await aask(self.settings.escalation, case))
+        await self._aannounce(decided)
+        return decided
+
+    def _decided(self, effect: Decide) -> Decided | None:
+        """Return what is decided without a policy; None if one has to be asked."""
+        latest, bounds = effect.latest, self.settings.bounds
+        if not latest.escalates:
+            return Decided(effect.route, effect.decision)
+        prospect = latest.prospect if latest.declined and bounds else None
+        if prospect is not None and bounds and prospect < bounds.stop_below:
+            reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bounds.stop_below}"
+            ruling = {"go": False, "by": "prospect", "reason": reason}
+            return Decided(effect.since, replace(effect.decision, ruling=ruling))
+        return Decided(effect.route, effect.decision) if self.settings.escalation is None else None
+
+    def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
+        if ruling.go:
+            if self._granted is None:
+                self._granted = []
+                self.account.on_close(self._settle)
+            self._granted.append((case, case.step))
+        decision = replace(effect.decision, ruling=ruling.as_dict())
+        return Decided(effect.route if ruling.go else effect.since, decision)
+
+    def _settle(self, usage: Usage) -> None:
+        """Tell the policy what the steps took that it allowed."""
+        from selfroute.policies.policy import NOTHING, Spent, settle  # noqa: PLC0415
+
+        for case, step in self._granted or ():
+            took: StepUsage | None = getattr(usage, step)
+            spent = Spent(took.total_tokens, took.cost.dollars) if took else NOTHING
+            settle(self.settings.escalation, case, spent)
+
+    def _case(self, effect: Decide, **reading: Any) -> Case:
+        from selfroute.policies.case import Case  # noqa: PLC0415
+
+        step = cast('Literal["wider", "long_context"]', effect.route)
+        return Case(
+            question=self.question,
+            inputs=self._inputs,
+            decision=effect.latest.as_dict(),
+            draft=self._draft,
+            passages=self.passages,
+            usage=self.account.usage.as_dict(),
+            step=step,
+            estimated=partial(self._estimated, step, effect.context),
+            **reading,
+        )
+
+    def _estimated(self, step: Step, context: Sequence[Document]) -> Estimate | None:
+        """Return what a step is estimated to take; None if the documents have to be read for that."""
+        from selfroute.policies.case import Estimate  # noqa: PLC0415
+
+        if step == "wider":
+            tokens = self._count(step)(self._text_with(step, context))
+        else:
+            sizes = self._sizes()
+            if sizes is None:
+                return None
+            tokens = self._tokens_of(sizes)
+        cost = prices.cost_of(self._priced(step), StepUsage(tokens, _REPLY))
+        return Estimate(tokens + _REPLY, cost.dollars, cost.unknown or "")
+
+    def _sizes(self) -> Sequence[Size] | None:
+        """Return the sizes of the documents behind the passages, None if they are not known."""
+        if self._was_read:
+            return [Size(None, sum(len(self._text_of(document)) for document in self.read))]
+        lengths = self._lengths(self.passages)
+        return lengths() if lengths else None
+
+    def _fit_wider(self, found: Sequence[Document]) -> Sequence[Document]:
+        """Return the passages of a wider look, as far as they fit; none if it would not be worth its tokens.
+
+        It is worth them if there are more passages than before, and if they take at most a quarter of the documents'
+        tokens, as far as these are known.
+        """
+        if len(found) <= len(self.passages):
+            return ()
+        self._wider = found
+        effect = ReadDocuments(self.passages, step="wider")
+        wider = self._fit_passages(effect, whole=self._fits(effect))
+        sizes = self._sizes()
+        tokens = self._count("wider")("\n\n".join(map(self._text_of, wider)))
+        return () if sizes and tokens * _WORTH > self._tokens_of(sizes) else wider
+
+    def _read_once(self) -> Sequence[Document]:
+        """Read the documents, unless a policy did so before."""
+        if not self._was_read:
+            self.read, self._was_read = self._documents(), True
+        return self.read
+
+    async def _aread_once(self) -> Sequence[Document]:
+        """Do as `_read_once` does, asynchronously; also if a policy asks twice at the same time."""
+        if not self._was_read:
+            if self._being_read is None:
+                self._being_read = asyncio.ensure_future(self._adocuments())
+            self.read, self._was_read = await self._being_read, True
+        return self.read
