@@ -13,7 +13,7 @@ from typing import Any, Literal
 from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.verdict import NO_PASSAGES, Verdict
 
-Route = Literal["rag", "long_context"]
+Route = Literal["rag", "wider", "long_context"]
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
 
 
