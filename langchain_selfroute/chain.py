@@ -355,8 +355,10 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     def _first_prompt(self, settings: Settings) -> Runnable[Any, Any]:
         """Return the prompt of the steps that answer from passages: by default, one that asks for what is judged."""
-        graded = settings.answerability == "graded" and self.rag_prompt == _RAG_PROMPT
-        return _GRADED_PROMPT if graded else self.rag_prompt
+        if settings.answerability != "graded":
+            return self.rag_prompt
+        default = getattr(self.rag_prompt, "messages", None) == _RAG_PROMPT.messages  # copies of templates differ
+        return _GRADED_PROMPT if default else self.rag_prompt
 
     def parts(self) -> Parts:
         """Return what a call of this chain works with, as it is configured now."""

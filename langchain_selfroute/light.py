@@ -30,7 +30,7 @@ def recorded(result: Mapping[str, Any]) -> dict[str, Any]:
 
     The run of the model records that text with its prompt. Passages are short, so they are kept.
     """
-    if result["route"] == "rag":
+    if result["route"] != "long_context":
         return dict(result)
     return {**result, "context": [_without_text(document) for document in result["context"]]}
 

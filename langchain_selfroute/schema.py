@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
+from selfroute.flow import Route
 from selfroute.settings import MeasureSavings
 
 
@@ -22,13 +23,23 @@ class SelfRouteInput(TypedDict):
     input: str
 
 
+class Ruling(TypedDict):
+    """What a policy said: whether to go on, its name, and why."""
+
+    go: bool
+    by: str
+    reason: str
+
+
 class Decision(TypedDict):
-    """Why a question took its route."""
+    """Why a question took its route: the verdict on the draft, with both numbers if it is graded."""
 
     declined: bool
     signal: Signal
     evidence: str
-    ruling: dict[str, Any] | None
+    ruling: Ruling | None
+    prospect: NotRequired[int]
+    confidence: NotRequired[int | None]
 
 
 class StepTokens(TypedDict):
@@ -43,6 +54,7 @@ class Usage(TypedDict):
     """The usage of a question. Amounts of money are decimal strings in US dollars."""
 
     rag: StepTokens | None
+    wider: StepTokens | None
     long_context: StepTokens | None
     total_tokens: int
     estimated: bool
@@ -58,22 +70,23 @@ class SelfRouteOutput(TypedDict):
 
     Attributes:
         input: The question.
-        retrieved: The retrieved passages, on either route.
-        context: What the model answered from: the passages, or the whole documents.
+        retrieved: The retrieved passages, on every route.
+        context: What the model answered from: the passages, those of a wider look, or the whole documents.
         route: The step that produced the answer.
         answer: The text of the answer. If no step answered, the last step's own words, or the refusal word if it gave
             none.
-        answerable: False if every step that ran declined.
+        answerable: False if every step that ran declined, or a policy kept the question from a further step.
         finish_reason: How the reply that is shown ended, in the provider's word (`"stop"`, `"length"`, ...); None if it
             says nothing, or no reply is shown.
-        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`, and `ruling`, which is None.
-        usage: The usage of both steps, as plain JSON: tokens, costs and savings.
+        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`; `ruling`, what a policy said, None if
+            none was asked; and if the draft is graded, `prospect` and `confidence`.
+        usage: The usage of all steps, as plain JSON: tokens, costs and savings.
     """
 
     input: str
     retrieved: list[Document]
     context: list[Document]
-    route: Literal["rag", "long_context"]
+    route: Route
     answer: str
     answerable: bool
     finish_reason: str | None

@@ -31,8 +31,10 @@ class SelfRouteDecisionEvent(BaseEvent):
         ```
 
     Attributes:
-        route: `"rag"` or `"long_context"`.
-        decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`, `ruling`.
+        route: `"rag"`, `"wider"` or `"long_context"`. The last event of a query counts: after a wider look, documents
+            may still be read.
+        decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`, `ruling`; `prospect`
+            and `confidence` if the draft is graded.
     """
 
     model_config = ConfigDict(defer_build=True)
@@ -64,8 +66,8 @@ class SelfRouteQueryEvent(BaseEvent):
         ```
 
     Attributes:
-        entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route` and more. When the
-            event is dumped, it becomes plain JSON.
+        entry: The record of the query, without any text: `outcome`, `usage`, `seconds`, `route`, `stopped` and
+            more. When the event is dumped, it becomes plain JSON.
     """
 
     model_config = ConfigDict(defer_build=True)

@@ -32,7 +32,7 @@ class NoReplyError(ReplyError):
     This says nothing about the documents, so it is not a decline. A retry or a fallback of the framework may help.
 
     Attributes:
-        step: The step, `"rag"` or `"long_context"`.
+        step: The step, `"rag"`, `"wider"` or `"long_context"`.
         finish_reason: How it ended, in the provider's own word; None if it says nothing.
         refusal: The text by which the provider or the model refused; empty if there was none.
     """

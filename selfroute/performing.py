@@ -25,11 +25,10 @@ from selfroute.settings import Settings, start_of
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
+from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
-_RATE = 0.25  # tokens per character, where there is nothing to count
 
 
 class BaseSteps(Escalating[Document]):
@@ -136,7 +135,7 @@ class BaseSteps(Escalating[Document]):
             count, texts = self._count("long_context"), [self._text_of(passage) for passage in self.passages]
             rate = sum(map(count, texts)) / max(sum(map(len, texts)), 1)
         model = self._priced("long_context")
-        return self._estimate.tokens(sizes, rate or _RATE, prompt=size, window=self._room(), model=model)
+        return self._estimate.tokens(sizes, rate or RATE, prompt=size, window=self._room(), model=model)
 
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
         """Note the size of a prompt, if savings are measured or a policy may want to know what a step costs.

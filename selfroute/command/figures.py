@@ -7,11 +7,9 @@ from typing import Any
 
 from selfroute.command.run import Models
 from selfroute.usage.ledger import Ledger
-from selfroute.usage.ledger_text import dollars, percent
+from selfroute.usage.ledger_text import STEP_NAMES, dollars, percent
 
-__all__ = ["STEPS", "by_step", "dollars", "ledger_rows"]
-
-STEPS = {"rag": "rag", "long_context": "long context"}
+__all__ = ["STEP_NAMES", "by_step", "dollars", "ledger_rows"]
 
 
 def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
@@ -27,7 +25,7 @@ def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
     def measured(count: int) -> str:
         return "" if count == figures["queries"] else f", in {count} of {figures['queries']} questions"
 
-    estimated = any(tokens[step]["estimated_tokens"] for step in STEPS)
+    estimated = any(tokens[step]["estimated_tokens"] for step in STEP_NAMES)
     counted = "characters / 4" if not models.is_language_model else "partly estimated" if estimated else "as reported"
     yield "tokens", f"{tokens['total_tokens']:,}   {by_step(tokens)}; {counted}"
     if savings["token_ratio"] is not None:
@@ -47,8 +45,8 @@ def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
 
 def by_step(tokens: Mapping[str, Any]) -> str:
     """Return the tokens of each step that ran, from the usage of a question or of a ledger."""
-    steps = {step: tokens[step] for step in STEPS if tokens[step] and tokens[step]["input_tokens"]}
+    steps = {step: tokens[step] for step in STEP_NAMES if tokens[step] and tokens[step]["input_tokens"]}
     return "; ".join(
-        f"{STEPS[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"
+        f"{STEP_NAMES[step]} {counts['input_tokens']:,} in, {counts['output_tokens']:,} out"
         for step, counts in steps.items()
     )

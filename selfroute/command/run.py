@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -140,14 +141,16 @@ def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[st
         answers: The answers.
         figures: The ledger's figures, as plain JSON.
     """
-    routes, tokens = figures["routes"], figures["tokens"]
+    answered = Counter(answer.route for answer in answers if answer.answerable)
     return {
         "questions": figures["queries"],
-        "answered_by_rag": routes["rag"],
-        "escalated": routes["long_context"],
+        "answered_by_rag": answered["rag"],
+        "answered_by_wider": answered["wider"],
+        "escalated": figures["routes"]["long_context"],
+        "stopped": figures["stopped"],
         "unanswerable": figures["unanswerable"],
         "matches": sum(answer.match for answer in answers),
-        "tokens": tokens["total_tokens"],
+        "tokens": figures["tokens"]["total_tokens"],
     }
 
 

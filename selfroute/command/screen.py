@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from selfroute.command.figures import STEPS, by_step, dollars, ledger_rows
+from selfroute.command.figures import STEP_NAMES, by_step, dollars, ledger_rows
 from selfroute.command.framework import Output, Read, Show
 from selfroute.command.run import DemoAnswer, Models
 from selfroute.command.texts import IndexedPassage, Text
@@ -24,7 +24,7 @@ from selfroute.usage.ledger import Ledger
 
 PIPE_WIDTH = 110
 _INDENT = 10
-_COLOURS = {"rag": "green", "long_context": "yellow"}
+_COLOURS = {"rag": "green", "wider": "cyan", "long_context": "yellow"}
 
 
 def open_console(stream: IO[str]) -> Console:
@@ -114,7 +114,7 @@ def show_demo_answer(console: Console, answer: DemoAnswer) -> None:
     grid = _row_grid()
     grid.add_row(
         Styled(printable(answer.question.question)) + Styled("\n→ ", style="dim") + text,
-        Styled(STEPS[answer.route], style=_COLOURS[answer.route]),
+        Styled(STEP_NAMES[answer.route], style=_COLOURS[answer.route]),
         Styled("yes" if answer.match else "no", style="green" if answer.match else "dim"),
         f"{usage['total_tokens']:,}",
         "" if alone is None else f"{alone:,}",
@@ -141,8 +141,12 @@ def show_totals(
     grid = _totals_grid()
     grid.add_row("questions", str(totals["questions"]))
     grid.add_row("answered by RAG", f"{totals['answered_by_rag']}   from the passages alone")
+    if totals["answered_by_wider"]:
+        grid.add_row("by a wider look", f"{totals['answered_by_wider']}   from more passages")
     grid.add_row("escalated", f"{totals['escalated']}   whole documents were read; {answered} answered from them")
     grid.add_row("declined again", f"{totals['unanswerable']}   unanswerable from the whole documents, too")
+    if totals["stopped"]:
+        grid.add_row("stopped", f"{totals['stopped']}   not worth reading more for, by the policy or the bounds")
     grid.add_row("match", f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, not a grade)")
     for name, figure in ledger_rows(ledger, models):
         grid.add_row(name, figure)
@@ -179,7 +183,9 @@ def show_answer(console: Console, ask: Callable[[Show], Output]) -> Output:
     def show(route: str, text: str) -> None:
         nonlocal column
         if not column:
-            console.print(Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(STEPS[route], style=_COLOURS[route]))
+            console.print(
+                Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(STEP_NAMES[route], style=_COLOURS[route])
+            )
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
             column = _INDENT
         column = _print_piece(console, printable(text), column)
@@ -223,7 +229,7 @@ def show_reasons(
             "Read",
             f"{usage['token_ratio']:.0%} of the {alone} input tokens of reading the whole documents at once",
         )
-    elif usage["rag"]:
+    elif usage["long_context_only"] is None:
         _show_field(console, "Read", "not compared yet: the length of the documents is still being counted")
     if usage["cost"] is None:
         if models.has_list_price:
@@ -241,18 +247,23 @@ def show_reasons(
 
 
 def _reason(output: Output, names: Mapping[str, str]) -> str:
-    decision = output.decision
-    if not decision["declined"]:
+    decision, ruling = output.decision, output.decision["ruling"]
+    if decision["signal"] == "answered":
         return "the retrieved passages answered it, so no whole document was read"
+    said = shortened(decision["evidence"], 80)
     why = {
         "no_passages": "no passage was found",
         "empty": "the reply to the passages was empty",
-    }.get(
-        decision["signal"], f"the model declined to answer from the passages (“{shortened(decision['evidence'], 80)}”)"
-    )
-    read = ", ".join(_how_much(document, names) for document in output.read)
-    outcome = "" if output.answerable else ", which did not answer it either"
-    return f"{why}, so it read {read}{outcome}" if read else f"{why}, and there was no document to read"
+        "doubt": f"the model was in doubt of its answer from the passages (“{said}”)",
+        "start": "the question goes to the documents at once",
+    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”)")
+    read = [*(["more passages"] if output.usage["wider"] else []), *(_how_much(one, names) for one in output.read)]
+    told = f"{why}, so it read {', then '.join(read)}" if read else why
+    if ruling and not ruling["go"]:
+        return f"{told}; it went no further: {ruling['reason'] or ruling['by']}"
+    if not read:
+        return f"{told}, and there was no document to read"
+    return told if output.answerable else f"{told}, which did not answer it either"
 
 
 def _how_much(document: Read, names: Mapping[str, str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
 from typing import Any
@@ -14,6 +16,7 @@ from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 
+_logger = logging.getLogger(__name__)
 _NO_SPAN = nullcontext()
 
 
@@ -44,8 +47,8 @@ class Account:
         self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
+        self._callbacks: tuple[Callable[[Usage], object], ...] = ()
         self._decided: Decided | None = None
-        self._on_close: Callable[[Usage], None] | None = None
         self._first: float | None = None
         self._open = True
         self._retrieves, self._parent_span = retrieves, parent_span
@@ -63,17 +66,22 @@ class Account:
             self._trace.add_call(step, counts, model)
 
     def decided(self, effect: Decided) -> None:
-        """Note the route."""
+        """Note the route; the last one counts."""
         self._decided = effect
+        if self._trace:
+            self._trace.decided(effect)
+
+    def on_close(self, callback: Callable[[Usage], object]) -> None:
+        """Have the usage told to a callback when the account is closed, however the question ended.
+
+        An error of the callback is logged, and costs neither the answer nor the entry.
+        """
+        self._callbacks += (callback,)
 
     def shown(self, answer: Answer) -> None:
         """Note that the first text of an answer is shown."""
         self.answerable = answer.answerable
         self._first = perf_counter() - self._started
-
-    def on_close(self, callback: Callable[[Usage], None]) -> None:
-        """Call this once with the usage, when the question is over."""
-        self._on_close = callback
 
     def close(self, answer: Answer | None = None, error: BaseException | None = None) -> None:
         """Close the account and record its entry; do nothing if it is closed already.
@@ -85,26 +93,37 @@ class Account:
         if not self._open:
             return
         self._open = False
-        if self._on_close:
-            self._on_close(self.usage)
+        for callback in self._callbacks:
+            _tell(callback, self.usage)
         if self._record is None and self._trace is None:
             return
+        entry = self._entry(answer, error)
+        if self._trace:
+            self._trace.end(entry, error)
+        if self._record:
+            self._record(entry)
+
+    def _entry(self, answer: Answer | None, error: BaseException | None) -> Entry:
         failed, decided = isinstance(error, Exception), self._decided
         entry = Entry(
             "answered" if answer else "failed" if failed else "left",
             self.usage,
             perf_counter() - self._started,
             self._first,
-            decided.route if decided else None,
-            decided.decision.declined if decided else None,
-            answer.answerable if answer else None,
-            type(error).__name__ if failed else None,
-            self.complete_later,
+            answerable=answer.answerable if answer else None,
+            error=type(error).__name__ if failed else None,
+            complete_later=self.complete_later,
         )
-        if self._trace:
-            self._trace.end(entry, error)
-        if self._record:
-            self._record(entry)
+        if decided is None:
+            return entry
+        decision, route = decided.decision, decided.route
+        return replace(
+            entry,
+            route=route,
+            declined=decision.declined,
+            doubted=decision.signal == "doubt" and route != "rag",
+            stopped=decision.ruling is not None and not decision.ruling["go"],
+        )
 
     def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self
         # Not in the constructor: an awaited stream may be read much later, or never.
@@ -116,3 +135,10 @@ class Account:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close(error=error)
+
+
+def _tell(callback: Callable[[Usage], object], usage: Usage) -> None:
+    try:
+        callback(usage)
+    except Exception:
+        _logger.exception("a policy failed when it was told what a question took")

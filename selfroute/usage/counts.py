@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 from selfroute.flow import Route
 
@@ -120,66 +120,70 @@ class StepUsage:
 NOTHING = StepUsage(0, 0, cost=FREE)
 
 
+STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The tokens and cost of a question, by step. `+` adds several questions, or several calls of one question.
 
     Attributes:
         rag: The usage of the first step; None if it did not run.
-        long_context: The usage of the second step; None if it did not run.
-        long_context_only: The input tokens of always reading the whole documents, without a first step, which is what
-            the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the second step ran, an
-            estimate otherwise; None if the length of the documents is not known.
+        wider: The usage of the wider look, likewise.
+        long_context: The usage of the step that reads the documents, likewise.
+        long_context_only: The input tokens of always reading the whole documents, without any other step, which is what
+            the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the documents were read,
+            an estimate otherwise; None if their length is not known.
         cost_long_context_only: What that would have cost, with a reply of the same length.
     """
 
     rag: StepUsage | None = None
+    wider: StepUsage | None = None
     long_context: StepUsage | None = None
     long_context_only: int | None = None
     cost_long_context_only: Cost = UNPRICED
-    wider: StepUsage | None = None
 
     @classmethod
     def of(cls, step: Route, counts: StepUsage) -> Usage:
         """Return the usage of one call."""
-        return cls(**{step: counts})
+        of_step: dict[str, Any] = {step: counts}
+        return cls(**of_step)
 
     def __add__(self, other: Usage) -> Usage:
         if not other:
             return self
         if not self:
             return other
-        rag, long_context = _sum(self.rag, other.rag), _sum(self.long_context, other.long_context)
         left, right = self.long_context_only, other.long_context_only
+        steps: dict[str, Any] = {step: _sum(getattr(self, step), getattr(other, step)) for step in STEPS}
         return Usage(
-            rag,
-            long_context,
-            None if left is None or right is None else left + right,
-            self.cost_long_context_only + other.cost_long_context_only,
-            _sum(self.wider, other.wider),
+            **steps,
+            long_context_only=None if left is None or right is None else left + right,
+            cost_long_context_only=self.cost_long_context_only + other.cost_long_context_only,
         )
 
     def __bool__(self) -> bool:
-        known = self.rag or self.wider or self.long_context or self.long_context_only is not None
+        known = self.steps or self.long_context_only is not None
         return bool(known) or self.cost_long_context_only != UNPRICED
+
+    @property
+    def steps(self) -> dict[Route, StepUsage]:
+        """The usage of each step that ran, in their order."""
+        return {step: counts for step in STEPS if (counts := getattr(self, step)) is not None}
+
+    @property
+    def _total(self) -> StepUsage:
+        return sum(self.steps.values(), start=NOTHING)
 
     @property
     def input_tokens(self) -> int:
         """Input tokens of all steps that ran."""
-        return (
-            (self.rag or NOTHING).input_tokens
-            + (self.wider or NOTHING).input_tokens
-            + (self.long_context or NOTHING).input_tokens
-        )
+        return self._total.input_tokens
 
     @property
     def total_tokens(self) -> int:
         """Input and output tokens of all steps that ran."""
-        return (
-            (self.rag or NOTHING).total_tokens
-            + (self.wider or NOTHING).total_tokens
-            + (self.long_context or NOTHING).total_tokens
-        )
+        return self._total.total_tokens
 
     @property
     def token_ratio(self) -> float | None:
@@ -189,37 +193,31 @@ class Usage:
     @property
     def estimated(self) -> bool:
         """Whether any count of the steps that ran is an estimate rather than the provider's own."""
-        return (
-            (self.rag or NOTHING).estimated
-            or (self.wider or NOTHING).estimated
-            or (self.long_context or NOTHING).estimated
-        )
+        return self._total.estimated
 
     @property
     def cost(self) -> Cost:
         """Cost of all steps that ran."""
-        return (self.rag or NOTHING).cost + (self.wider or NOTHING).cost + (self.long_context or NOTHING).cost
+        return self._total.cost
 
     def as_dict(self) -> dict[str, Any]:
         """Return the usage as plain JSON.
 
         Returns:
-            `rag` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`, `token_ratio`,
-            `cost` and `cost_long_context_only` (decimal strings in US dollars, or None), and `cost_unknown`: the reason
-            why one of the two costs is None.
+            `rag`, `wider` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
+            `token_ratio`, `cost` and `cost_long_context_only` (decimal strings in US dollars, or None), and
+            `cost_unknown`: the reason why one of the two costs is None.
         """
-        rag, long_context, cost, alternative = self.rag, self.long_context, self.cost, self.cost_long_context_only
+        steps, total, alternative = self.steps, self._total, self.cost_long_context_only
         return {
-            "rag": rag and rag.as_dict(),
-            "wider": self.wider and self.wider.as_dict(),
-            "long_context": long_context and long_context.as_dict(),
-            "total_tokens": self.total_tokens,
-            "estimated": self.estimated,
+            **{step: steps[step].as_dict() if step in steps else None for step in STEPS},
+            "total_tokens": total.total_tokens,
+            "estimated": total.estimated,
             "long_context_only": self.long_context_only,
             "token_ratio": self.token_ratio,
-            "cost": cost.as_text(),
+            "cost": total.cost.as_text(),
             "cost_long_context_only": alternative.as_text(),
-            "cost_unknown": cost.unknown or (None if alternative is UNPRICED else alternative.unknown),
+            "cost_unknown": total.cost.unknown or (None if alternative is UNPRICED else alternative.unknown),
         }
 
 

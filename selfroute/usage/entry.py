@@ -23,6 +23,8 @@ class Entry:
         seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
         route: The route; None if the question ended before it was decided.
         declined: Whether the first step declined, or had no passages to answer from; None as for `route`.
+        doubted: Whether the first step's answer was in doubt, so that another step read more; None as for `route`.
+        stopped: Whether a policy kept the question from another step; None as for `route`.
         answerable: False if every step that ran declined; None if the question was not answered to the end.
         error: The name of the error's type if the question failed.
         complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
@@ -36,6 +38,8 @@ class Entry:
     seconds_to_first_text: float | None = None
     route: Route | None = None
     declined: bool | None = None
+    doubted: bool | None = None
+    stopped: bool | None = None
     answerable: bool | None = None
     error: str | None = None
     complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)

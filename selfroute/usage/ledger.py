@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from selfroute.usage.counts import STEPS
 from selfroute.usage.entry import Entry
 from selfroute.usage.ledger_text import table
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from selfroute.usage.totals import Totals
 
 _MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
-_ROUTES = ("rag", "long_context")
 
 
 class Ledger:
@@ -83,9 +83,11 @@ class Ledger:
         tenth of the answered queries, `token_ratio` and `saved` are None, since the rest would not be representative.
 
         Returns:
-            `queries`: the number of queries that did not fail. Among them, `declined` by the first step, `unanswerable`
-                for every step that ran, and `left` by the reader. `routes` counts those with a known route. `failed`
-                is the number of failed attempts; `errors` counts them by type.
+            `queries`: the number of queries that did not fail. Among them, `declined` by the first step; `doubted`:
+                answered by it with so little confidence that another step read more; `stopped` by a policy, which kept
+                them from another step; `unanswerable`: declined by every step, without being stopped; and `left` by the
+                reader. `routes` counts those with a known route. `failed` is the number of failed attempts; `errors`
+                counts them by type.
             `tokens`: the tokens of all calls, by step, and `total_tokens`. `estimated_tokens` are the input and output
                 tokens among them that no provider counted.
             `savings`: the number of answered `queries` whose `long_context_only` is known, the sums of this and of
@@ -165,15 +167,15 @@ class Ledger:
 def _empty() -> dict[str, Totals]:
     from selfroute.usage.totals import Totals  # noqa: PLC0415 - only who keeps a ledger loads it
 
-    return {name: Totals() for name in (*_ROUTES, "all")}
+    return {name: Totals() for name in (*STEPS, "all")}
 
 
 def _figures(snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "queries": snapshot["all"]["queries"],
-        "routes": {route: snapshot[route]["queries"] for route in _ROUTES},
+        "routes": {route: snapshot[route]["queries"] for route in STEPS},
         **snapshot["all"],
-        "seconds": {route: snapshot[route]["seconds"] for route in _ROUTES},
+        "seconds": {route: snapshot[route]["seconds"] for route in STEPS},
     }
 
 

@@ -6,12 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
+from selfroute.flow import Route
+from selfroute.usage.counts import STEPS
+
 _WIDTH = 100  # characters of a printed line
-_ROUTES = ("rag", "long_context")
+STEP_NAMES: dict[str, str] = {step: step.replace("_", " ") for step in STEPS}
 
 
 def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the figures as a table: first by route, then by step, then sentences on what does not fit columns.
+
+    It has no line of what did not happen, and a column of a wider look only if there was one.
 
     Args:
         snapshot: The figures of each route and of `all`, as `Totals.as_dict` returns them.
@@ -19,7 +24,9 @@ def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
     figures = snapshot["all"]
     if not figures["queries"] and not figures["failed"]:
         return "no queries yet"
-    rows = [*_by_route([snapshot[name] for name in (*_ROUTES, "all")]), *_by_step(figures["tokens"])]
+    tokens = figures["tokens"]
+    steps = [step for step in STEPS if step != "wider" or snapshot[step]["queries"] or tokens[step]["total_tokens"]]
+    rows = [*_by_route([snapshot[name] for name in (*steps, "all")], steps), *_by_step(tokens, steps)]
     sentences = (fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in _sentences(figures))
     return "\n".join([*_aligned(rows), *sentences])
 
@@ -40,22 +47,30 @@ def dollars(text: str) -> str:
     return f"{'-' if float(text) < 0 else ''}${amount:,.{places}f}"
 
 
-def _by_route(columns: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
-    yield ["by the query's route", "rag", "long context", "all"]
-    for name in ("queries", "unanswerable", "left"):
-        yield [f"  {name}", *(f"{figures[name]:,}" for figures in columns)]
-    yield ["  failed attempts", "", "", f"{columns[-1]['failed']:,}"]  # most fail before there is a route
+def _by_route(columns: Sequence[Mapping[str, Any]], steps: Sequence[Route]) -> Iterator[list[str]]:
+    yield _head("by the query's route", steps)
+    for name in ("queries", "doubted", "unanswerable", "stopped", "left"):
+        if columns[-1][name]:
+            yield [f"  {name}", *(f"{figures[name]:,}" for figures in columns)]
+    if columns[-1]["failed"]:  # most fail before there is a route
+        yield ["  failed attempts", *("" for _ in steps), f"{columns[-1]['failed']:,}"]
     for kind, name in (("first_text", "first text"), ("end", "end")):
         for share, label in (("median", "median"), ("p95", "95 % within")):
             times = [figures["seconds"][kind][share] for figures in columns]
-            yield [f"  seconds to {name}, {label}", *("-" if time is None else f"{time:,.3f}" for time in times)]
+            if times[-1] is not None:
+                yield [f"  seconds to {name}, {label}", *("-" if time is None else f"{time:,.3f}" for time in times)]
 
 
-def _by_step(tokens: Mapping[str, Any]) -> Iterator[list[str]]:
-    yield ["by the step that used them", "rag", "long context", "all"]
+def _by_step(tokens: Mapping[str, Any], steps: Sequence[Route]) -> Iterator[list[str]]:
+    yield _head("by the step that used them", steps)
     for name in ("input", "cached", "output", "estimated"):
-        counts = [tokens[step][f"{name}_tokens"] for step in _ROUTES]
-        yield [f"  {name} tokens", *(f"{count:,}" for count in [*counts, sum(counts)])]
+        counts = [tokens[step][f"{name}_tokens"] for step in steps]
+        if any(counts):
+            yield [f"  {name} tokens", *(f"{count:,}" for count in [*counts, sum(counts)])]
+
+
+def _head(title: str, steps: Sequence[Route]) -> list[str]:
+    return [title, *(STEP_NAMES[step] for step in steps), "all"]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -84,7 +99,7 @@ def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:
         counts = f"{savings['input_tokens']:,} of {savings['long_context_only']:,}; queries: {savings['queries']:,}"
         yield f"tokens read: {percent(savings['token_ratio'])} of the long context alone ({counts})"
     if money["cost"] is not None:
-        estimated = sum(tokens[step]["estimated_tokens"] for step in _ROUTES)
+        estimated = sum(tokens[step]["estimated_tokens"] for step in STEPS)
         marked = f" ({percent(estimated / tokens['total_tokens'])} of the tokens estimated)" if estimated else ""
         yield f"cost: {dollars(money['cost'])}{', and what has no price' if money['unpriced'] else ''}{marked}"
     if compared["saved"] is not None:

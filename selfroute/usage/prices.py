@@ -86,8 +86,8 @@ def declared_models(
 
     Args:
         priced_as: The option for the first step's model, as `provider:name`.
-        long_context_priced_as: The option for the second step's model.
-        shared: Whether one model performs both steps; then the first option applies to both.
+        long_context_priced_as: The option for the model that reads the documents.
+        shared: Whether one model performs all steps; then the first option applies to all.
 
     Raises:
         ConfigurationError: An option is not of that form.
@@ -101,7 +101,7 @@ _NO_MODEL = (None, PricedModel())
 
 
 class ModelNames:
-    """The names of both steps' models, each looked up only once while the step keeps its model."""
+    """The names of the steps' models, each looked up only once while the step keeps its model."""
 
     def __init__(self, look_up: Callable[[Any], PricedModel]) -> None:
         """Take the function that returns the name of a framework's model."""

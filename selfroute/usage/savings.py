@@ -10,11 +10,12 @@ from selfroute.copying import Remade
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
 from selfroute.usage import prices
 from selfroute.usage.account import Account
-from selfroute.usage.counts import FREE, Cost, StepUsage, Usage
+from selfroute.usage.counts import FREE, NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tokens import Calibration
 
 _UNMEASURED = Cost(None, "it is not known how long the documents are")
+RATE = 0.25  # tokens per character, where nothing was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class PromptSize:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The room for documents in the second step.
+    """The room for documents in a prompt.
 
     Attributes:
         budget: The limit in tokens; None for no limit.
@@ -48,7 +49,7 @@ class Window:
         """
         if self.budget is None:
             return inf
-        return self.budget / (rate or 0.25)
+        return self.budget / (rate or RATE)
 
 
 class LongContextEstimate(Remade):
@@ -72,13 +73,13 @@ class LongContextEstimate(Remade):
     def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
         """Add what the long context alone costs to the usage of a question whose documents were read.
 
-        That is what the second step used.
+        That is what the step that read them used.
 
         Args:
-            usage: The usage of both steps.
+            usage: The usage of all steps.
             sizes: The documents' sizes, if all of them were read, and untrimmed; else None.
-            prompt: The size of the second step's prompt.
-            model: The second step's model.
+            prompt: The size of their prompt.
+            model: The model that read them.
         """
         step = usage.long_context
         if step is None:
@@ -98,37 +99,41 @@ class LongContextEstimate(Remade):
         model: PricedModel,
         priced: PricedModel,
     ) -> None:
-        """Add an estimate for the long context alone to a question that was answered from passages, now or later.
+        """Add an estimate for the long context alone to a question whose documents were not read, now or later.
 
         The tokens per character of a document are those that the provider counted when the model read it last. For a
-        document that it has not read yet, they are those of the first step's prompt.
+        document that it has not read yet, they are those of the latest prompt; if the model was not asked at all, as
+        many as in most texts.
 
         Args:
             account: The account.
-            lengths: Returns the lengths of the documents that the second step would have read; None if they cannot
-                become known.
-            prompt: The size of the first step's prompt. The text around the context is assumed to be the same in both.
-            window: The room for documents in the second step.
-            model: The second step's model.
+            lengths: Returns the lengths of the documents that would have been read; None if they cannot become known.
+            prompt: The size of the latest prompt. The text around the context is assumed to be the same in all.
+            window: The room for documents in a prompt.
+            model: The model that would have read them.
             priced: The model as which it is priced.
         """
-        step = account.usage.rag
-        if lengths is None or step is None or not prompt.characters:
-            account.usage = replace(account.usage, cost_long_context_only=_UNMEASURED)
-            return
+        usage = account.usage
+        latest = usage.wider or usage.rag
+        if latest and prompt.characters:
+            rate = latest.input_tokens / prompt.characters
+        else:
+            rate = RATE * self.calibration.ratio(model)
 
         def complete() -> Usage | None:
-            sizes = lengths()
+            sizes = lengths() if lengths else None
             if sizes is None:
                 return None
-            only = self.tokens(sizes, step.input_tokens / prompt.characters, prompt=prompt, window=window, model=model)
+            only = self.tokens(sizes, rate, prompt=prompt, window=window, model=model)
             # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
-            cost = prices.cost_of(priced, StepUsage(only, step.output_tokens, repeated=step.repeated))
-            return Usage(step, None, only, cost)
+            reply = latest or NOTHING
+            counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
+            cost = prices.cost_of(priced, counts) if only else FREE
+            return replace(usage, long_context_only=only, cost_long_context_only=cost)
 
         completed = complete()
-        account.usage = completed or Usage(step, cost_long_context_only=_UNMEASURED)
-        account.complete_later = None if completed else complete
+        account.usage = completed or replace(usage, cost_long_context_only=_UNMEASURED)
+        account.complete_later = complete if lengths and not completed else None
 
     def tokens(
         self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, window: Window, model: PricedModel

@@ -15,14 +15,14 @@ counter `selfroute.cost` adds up the US dollars that are known, whatever the out
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from selfroute.flow import Decide, Effect, Generate, ReadDocuments, Retrieve, Route
+from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
@@ -63,9 +63,12 @@ class Trace(Protocol):
     def step(self, effect: Effect) -> AbstractContextManager[object]:
         """Return a context in which to perform an effect.
 
-        The span of a `Generate` stays open until the next effect or the end of the question, since the reply may still
-        be streaming.
+        The span of a `Generate` stays open while the reply may still be streaming: until it is counted and the next
+        effect begins, until the question goes to another step, or until it ends.
         """
+
+    def decided(self, effect: Decided) -> None:
+        """Record the route, and what a policy said."""
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
         """Record the tokens of a call of a model."""
@@ -163,11 +166,13 @@ _NO_SPAN = nullcontext()
 
 
 class _Trace:
-    """The spans of a question and of the step that is running, and the metrics."""
+    """The spans of a question and of the reply that is being read, and the metrics."""
 
     def __init__(self, api: _Api, *, retrieves: bool, context: Context | None) -> None:
         self._api, self._retrieves = api, retrieves
-        self._step: Span | None = None
+        self._reply: Span | None = None
+        self._replying: Route | None = None  # the step of the reply
+        self._counted = False  # its tokens, so it has come to its end
         span = api.tracer.start_span(
             "invoke_workflow selfroute", context, attributes={_OPERATION: "invoke_workflow", **_WORKFLOW}
         )
@@ -175,31 +180,64 @@ class _Trace:
         self._question: Span | None = span if span.get_span_context().is_valid else None
 
     def step(self, effect: Effect) -> AbstractContextManager[object]:
-        if self._question is None or (isinstance(effect, Retrieve) and not self._retrieves):
+        if self._question is None:
             return _NO_SPAN
-        if isinstance(effect, ReadDocuments) and effect.step == "rag":  # nothing is read
+        if isinstance(effect, Generate):
+            if effect.step != self._replying:  # otherwise it goes on with the reply
+                self.end_reply()
+                self._reply, self._replying, self._counted = self._start(effect.step), effect.step, False
+            return _CurrentStep(self._api, self._reply, self.end_reply) if self._reply else _NO_SPAN
+        if self._counted:
+            self._end_span()
+        if isinstance(effect, Retrieve):
+            if not self._retrieves:
+                self._retrieves = True  # somebody else did, but a wider look is part of the question
+                return _NO_SPAN
+            span = self._start("retrieve", {_OPERATION: "retrieval"})
+        elif isinstance(effect, ReadDocuments) and effect.step == "long_context":
+            span = self._start("read_documents")
+        else:  # nothing is read
             return _NO_SPAN
-        if isinstance(effect, Decide):
-            decision = effect.decision
-            attributes = {"route": effect.route, "declined": decision.declined, "signal": decision.signal}
-            self._question.set_attributes({f"selfroute.{name}": value for name, value in attributes.items()})
-            if decision:
-                self.end_step()
-            return _NO_SPAN
-        self.end_step()
-        generates, retrieves = isinstance(effect, Generate), isinstance(effect, Retrieve)
-        self._step = self._api.tracer.start_span(
-            effect.step if isinstance(effect, Generate) else "retrieve" if retrieves else "read_documents",
-            self._api.trace.set_span_in_context(self._question),
-            attributes={_OPERATION: "retrieval"} if retrieves else None,
-        )
-        return _CurrentStep(self, self._api, self._step, stays_open=generates)
+        return _CurrentStep(self._api, span, partial(self._end, span), stays_open=False)
 
-    def end_step(self, error: BaseException | None = None) -> None:
-        """End the step's span, if one is open."""
-        span, self._step = self._step, None
+    def _start(self, name: str, attributes: dict[str, str] | None = None) -> Span:
+        return self._api.tracer.start_span(
+            name, self._api.trace.set_span_in_context(self._question), attributes=attributes
+        )
+
+    def decided(self, effect: Decided) -> None:
+        if effect.route != self._replying:
+            self.end_reply()
+        if self._question is None:
+            return
+        decision, ruling = effect.decision, effect.decision.ruling or {}
+        attributes = {
+            "route": effect.route,
+            "declined": decision.declined,
+            "signal": decision.signal,
+            "prospect": decision.prospect,
+            "confidence": decision.confidence,
+            "ruling.go": ruling.get("go"),
+            "ruling.by": ruling.get("by"),  # not the reason, which may quote texts
+        }
+        self._set(attributes)
+
+    def end_reply(self, error: BaseException | None = None) -> None:
+        """End the reply, and its span if that is open."""
+        self._end_span(error)
+        self._replying = None
+
+    def _end_span(self, error: BaseException | None = None) -> None:
+        span, self._reply = self._reply, None
         if span is not None:
             self._end(span, error)
+
+    def _set(self, attributes: Mapping[str, Any]) -> None:
+        """Set the question's attributes, as far as they are known."""
+        if self._question is not None:
+            self._question.set_attributes(
+                {f"selfroute.{name}": value for name, value in attributes.items() if value is not None}
+            )
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
         attributes: dict[str, Any] = {"selfroute.estimated": counts.estimated}
@@ -209,8 +247,9 @@ class _Trace:
             attributes["gen_ai.response.model"] = model.name
         for kind, tokens in (("input", counts.input_tokens), ("output", counts.output_tokens)):
             self._api.tokens.record(tokens, {**attributes, "selfroute.step": step, "gen_ai.token.type": kind})
-        if self._step is not None:
-            self._step.set_attributes(
+        self._counted = True
+        if self._reply is not None:
+            self._reply.set_attributes(
                 {
                     **attributes,
                     "gen_ai.usage.input_tokens": counts.input_tokens,
@@ -221,13 +260,14 @@ class _Trace:
             )
 
     def end(self, entry: Entry, error: BaseException | None) -> None:
-        self.end_step(error)
+        # An error before any text was shown is another step's: that of a reply has ended its span.
+        self.end_reply(None if entry.seconds_to_first_text is None else error)
         result = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route}
         known = {name: value for name, value in result.items() if value is not None}
         failed = {_ERROR: entry.error} if entry.error else {}
         self._api.seconds.record(entry.seconds, {**_WORKFLOW, **known, **failed})
         usage, dollars = entry.usage, entry.usage.cost.dollars
-        counted = [step for step in (usage.rag, usage.long_context) if step]
+        counted = usage.steps.values()
         for step in counted:
             if step.cost.dollars is not None:
                 self._api.cost.add(float(step.cost.dollars), known)
@@ -238,17 +278,17 @@ class _Trace:
         attributes = {
             "outcome": entry.outcome,
             "answerable": entry.answerable,
+            "doubted": entry.doubted or None,
+            "stopped": entry.stopped or None,
             "estimated": usage.estimated,
             "long_context_only": usage.long_context_only,
             "token_ratio": usage.token_ratio,
             "cost": None if dollars is None else float(dollars),
         }
-        self._question.set_attributes(
-            {f"selfroute.{name}": value for name, value in attributes.items() if value is not None}
-        )
+        self._set(attributes)
         self._end(self._question, error)
 
-    def _end(self, span: Span, error: BaseException | None) -> None:
+    def _end(self, span: Span, error: BaseException | None = None) -> None:
         if isinstance(error, Exception):  # others mean that the reader left: GeneratorExit, CancelledError
             span.set_attribute(_ERROR, type(error).__name__)  # not its message, which may quote texts
             span.set_status(self._api.trace.StatusCode.ERROR)
@@ -258,10 +298,12 @@ class _Trace:
 class _CurrentStep:
     """A context in which the span of a step is the current one."""
 
-    __slots__ = ("_api", "_inside", "_outside", "_span", "_stays_open", "_trace")
+    __slots__ = ("_api", "_end", "_inside", "_outside", "_span", "_stays_open")
 
-    def __init__(self, trace: _Trace, api: _Api, span: Span, *, stays_open: bool) -> None:
-        self._trace, self._api, self._span, self._stays_open = trace, api, span, stays_open
+    def __init__(
+        self, api: _Api, span: Span, end: Callable[[BaseException | None], None], *, stays_open: bool = True
+    ) -> None:
+        self._api, self._span, self._end, self._stays_open = api, span, end, stays_open
 
     def __enter__(self) -> None:
         context = self._api.context
@@ -277,4 +319,4 @@ class _CurrentStep:
         if context.get_current() is self._inside:
             context.attach(self._outside)  # `detach` would log an error in a context other than the token's
         if isinstance(error, Exception) or not self._stays_open:
-            self._trace.end_step(error)
+            self._end(error)

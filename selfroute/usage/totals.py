@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from selfroute.usage.counts import Cost, StepUsage, Usage
+from selfroute.flow import Route
+from selfroute.usage.counts import STEPS, Cost, StepUsage, Usage
 from selfroute.usage.entry import Entry
 
 _MAX_TIMES = 100_000  # of each kind
@@ -51,15 +52,18 @@ class _Tokens:
     cached_tokens: int = 0
     estimated_tokens: int = 0
 
-    def add(self, step: StepUsage | None) -> None:
-        if step:
-            self.input_tokens += step.input_tokens
-            self.output_tokens += step.output_tokens
-            self.cached_tokens += step.cached_tokens
-            self.estimated_tokens += step.total_tokens if step.estimated else 0
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def add(self, step: StepUsage) -> None:
+        self.input_tokens += step.input_tokens
+        self.output_tokens += step.output_tokens
+        self.cached_tokens += step.cached_tokens
+        self.estimated_tokens += step.total_tokens if step.estimated else 0
 
     def as_dict(self) -> dict[str, int]:
-        return {**asdict(self), "total_tokens": self.input_tokens + self.output_tokens}
+        return {**asdict(self), "total_tokens": self.total_tokens}
 
 
 @dataclass(slots=True)
@@ -92,8 +96,8 @@ class _Money:
     compared_only: Decimal = Decimal(0)
 
     def add(self, usage: Usage) -> None:
-        for step in (usage.rag, usage.long_context):  # the cost may be known for one and not for the other
-            if step and step.cost.dollars is not None:
+        for step in usage.steps.values():  # the cost may be known for one and not for the other
+            if step.cost.dollars is not None:
                 self.cost = (self.cost or Decimal(0)) + step.cost.dollars
         if usage.cost.dollars is None:
             self.unpriced[str(usage.cost.unknown)] += 1
@@ -126,11 +130,12 @@ class Totals:
 
     queries: int = 0
     declined: int = 0
+    doubted: int = 0
     unanswerable: int = 0
+    stopped: int = 0
     left: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    rag: _Tokens = field(default_factory=_Tokens)
-    long_context: _Tokens = field(default_factory=_Tokens)
+    tokens: dict[Route, _Tokens] = field(default_factory=lambda: {step: _Tokens() for step in STEPS})
     savings: _Savings = field(default_factory=_Savings)
     money: _Money = field(default_factory=_Money)
     first_text: _Times = field(default_factory=_Times)
@@ -139,15 +144,17 @@ class Totals:
     def add(self, entry: Entry) -> None:
         """Add an entry."""
         answered = entry.outcome == "answered"
-        self.rag.add(entry.usage.rag)
-        self.long_context.add(entry.usage.long_context)
+        for step, counts in entry.usage.steps.items():
+            self.tokens[step].add(counts)
         self.money.add(entry.usage)
         if entry.outcome == "failed":
             self.errors[str(entry.error)] += 1
             return
         self.queries += 1
         self.declined += bool(entry.declined)
-        self.unanswerable += answered and entry.answerable is False
+        self.doubted += bool(entry.doubted)
+        self.unanswerable += answered and entry.answerable is False and not entry.stopped
+        self.stopped += bool(entry.stopped)
         self.left += entry.outcome == "left"
         if entry.seconds_to_first_text is not None:
             self.first_text.add(entry.seconds_to_first_text)
@@ -167,14 +174,15 @@ class Totals:
         return {
             "queries": self.queries,
             "declined": self.declined,
+            "doubted": self.doubted,
             "unanswerable": self.unanswerable,
+            "stopped": self.stopped,
             "left": self.left,
             "failed": sum(self.errors.values()),
             "errors": dict(sorted(self.errors.items())),
             "tokens": {
-                "rag": self.rag.as_dict(),
-                "long_context": self.long_context.as_dict(),
-                "total_tokens": self.rag.as_dict()["total_tokens"] + self.long_context.as_dict()["total_tokens"],
+                **{step: tokens.as_dict() for step, tokens in self.tokens.items()},
+                "total_tokens": sum(tokens.total_tokens for tokens in self.tokens.values()),
             },
             "savings": self.savings.as_dict(answered),
             "money": self.money.as_dict(answered),

@@ -379,7 +379,7 @@ def test_run_returns_the_last_of_the_stream(scenario: Scenario) -> None:
 dollars = st.decimals(0, 10, places=6, allow_nan=False).map(Cost)
 costs = dollars | st.sampled_from(["no such model", "no prices"]).map(lambda reason: Cost(None, reason))
 counts = st.builds(StepUsage, *[st.integers(0, 10**6)] * 3, st.booleans(), st.integers(0, 10**6), costs)
-usages = st.builds(Usage, *[st.none() | counts] * 2, st.none() | st.integers(0, 10**6), costs)
+usages = st.builds(Usage, *[st.none() | counts] * 3, st.none() | st.integers(0, 10**6), costs)
 
 
 @given(usages, usages, usages)
@@ -390,7 +390,8 @@ def test_usage_adds_up(one: Usage, two: Usage, three: Usage) -> None:
     assert (one + two).total_tokens == one.total_tokens + two.total_tokens
     assert (one + two).estimated == (one.estimated or two.estimated)
     assert (one + two).as_dict()["total_tokens"] == (one + two).total_tokens
-    assert ((one + two).rag is None) == (one.rag is None and two.rag is None)
+    assert (one + two).input_tokens == sum(step.input_tokens for of in (one, two) for step in of.steps.values())
+    assert (one + two).steps.keys() == one.steps.keys() | two.steps.keys()
     assert json.loads(json.dumps(one.as_dict())) == one.as_dict()
 
 
@@ -398,6 +399,7 @@ def test_usage_as_a_dict_has_the_keys_of_the_contract() -> None:
     usage = Usage.of("rag", StepUsage(10, 2, 4))
     assert usage.as_dict() == {
         "rag": {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 4},
+        "wider": None,
         "long_context": None,
         "total_tokens": 12,
         "estimated": False,

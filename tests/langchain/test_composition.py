@@ -270,7 +270,7 @@ def test_the_schemas_name_what_goes_in_and_out() -> None:
         "decision",
         "usage",
     ]
-    assert returned["properties"]["route"]["enum"] == ["rag", "long_context"]
+    assert returned["properties"]["route"]["enum"] == ["rag", "wider", "long_context"]
 
 
 @pytest.mark.parametrize("name", COMPOSED)

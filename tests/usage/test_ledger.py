@@ -20,6 +20,7 @@ from lanes import examples
 from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import ledger as ledgers
 from selfroute.usage import totals as sums
+from selfroute.usage.counts import STEPS
 from selfroute.usage.entry import Entry
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars
@@ -29,29 +30,17 @@ COSTS = st.one_of(
     st.builds(Cost, st.decimals(0, 1000, places=9)),
     st.builds(Cost, st.none(), st.sampled_from(["no name", "no price"])),
 )
-STEPS = st.none() | st.builds(
+STEP = st.none() | st.builds(
     StepUsage, COUNTS, COUNTS, COUNTS, st.booleans(), cost=COSTS, cache_write_tokens=st.just(0)
 )
-USAGES = st.builds(Usage, STEPS, STEPS, st.none() | COUNTS, COSTS)
+USAGES = st.builds(Usage, *[STEP] * 3, st.none() | COUNTS, COSTS)
 SECONDS = st.floats(0, 1000)
-ROUTES = st.sampled_from(["rag", "long_context"])
-ANSWERED = st.builds(
-    Entry, st.just("answered"), USAGES, SECONDS, SECONDS, ROUTES, st.booleans(), st.booleans(), st.none()
-)
-LEFT = st.builds(
-    Entry, st.just("left"), USAGES, SECONDS, st.none() | SECONDS, st.none() | ROUTES, st.none() | st.booleans()
-)
-FAILED = st.builds(
-    Entry,
-    st.just("failed"),
-    USAGES,
-    SECONDS,
-    st.none() | SECONDS,
-    st.none() | ROUTES,
-    st.none() | st.booleans(),
-    st.none(),
-    st.sampled_from(["TimeoutError", "RateLimitError"]),
-)
+ROUTES = st.sampled_from(STEPS)
+WHY = [st.none() | st.booleans()] * 3  # declined, doubted, stopped
+MAYBE = (USAGES, SECONDS, st.none() | SECONDS, st.none() | ROUTES, *WHY)
+ANSWERED = st.builds(Entry, st.just("answered"), USAGES, SECONDS, SECONDS, ROUTES, *WHY, st.booleans(), st.none())
+LEFT = st.builds(Entry, st.just("left"), *MAYBE)
+FAILED = st.builds(Entry, st.just("failed"), *MAYBE, st.none(), st.sampled_from(["TimeoutError", "RateLimitError"]))
 ENTRIES = st.lists(ANSWERED | LEFT | FAILED, max_size=20)
 
 
@@ -62,7 +51,11 @@ def added(entries: Iterable[Entry]) -> Ledger:
     return ledger
 
 
-KNOWN = Usage(StepUsage(100, 10, 20, cost=Cost(Decimal("0.1"))), None, 1000, Cost(Decimal("0.8")))
+KNOWN = Usage(
+    StepUsage(100, 10, 20, cost=Cost(Decimal("0.1"))),
+    long_context_only=1000,
+    cost_long_context_only=Cost(Decimal("0.8")),
+)
 UNMEASURED = Usage(KNOWN.rag)
 
 
@@ -89,7 +82,7 @@ def steps_of(entries: Iterable[Entry], step: str) -> list[StepUsage]:
 @given(ENTRIES)
 def test_the_tokens_are_those_of_every_step_that_was_paid_for(entries: list[Entry]) -> None:
     tokens = added(entries).to_dict()["tokens"]
-    for step in ("rag", "long_context"):
+    for step in STEPS:
         all_of = steps_of(entries, step)
         assert tokens[step] == {
             "input_tokens": sum(one.input_tokens for one in all_of),
@@ -108,11 +101,11 @@ def test_a_query_is_what_did_not_fail(entries: list[Entry]) -> None:
     queries = [entry for entry in entries if entry.outcome != "failed"]
     failed = [entry.error for entry in entries if entry.outcome == "failed"]
     assert figures["queries"] == len(queries)
-    assert figures["routes"] == {
-        route: sum(entry.route == route for entry in queries) for route in ("rag", "long_context")
-    }
+    assert figures["routes"] == {route: sum(entry.route == route for entry in queries) for route in STEPS}
     assert figures["declined"] == sum(entry.declined is True for entry in queries)
-    assert figures["unanswerable"] == sum(entry.answerable is False for entry in queries)
+    assert figures["doubted"] == sum(entry.doubted is True for entry in queries)
+    assert figures["stopped"] == sum(entry.stopped is True for entry in queries)
+    assert figures["unanswerable"] == sum(entry.answerable is False and not entry.stopped for entry in queries)
     assert figures["left"] == sum(entry.outcome == "left" for entry in queries)
     assert figures["failed"] == len(failed)
     assert figures["errors"] == {error: failed.count(error) for error in failed}
@@ -149,7 +142,7 @@ def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
 @given(ENTRIES)
 def test_the_cost_is_all_that_is_known_and_tells_what_is_not(entries: list[Entry]) -> None:
     money = added(entries).to_dict()["money"]
-    steps = [*steps_of(entries, "rag"), *steps_of(entries, "long_context")]
+    steps = [counts for step in STEPS for counts in steps_of(entries, step)]
     known = [step.cost.dollars for step in steps if step.cost.dollars is not None]
     if known or not steps:
         assert Decimal(money["cost"]) == sum(known)
@@ -258,7 +251,7 @@ def test_only_the_last_are_asked_again_the_oldest_once_more(monkeypatch: pytest.
 
 
 def test_a_sample_of_one_side_has_no_share_and_nothing_saved() -> None:
-    read = Usage(KNOWN.rag, StepUsage(1000, 10, cost=Cost(Decimal("0.8"))), 1000, Cost(Decimal("0.8")))
+    read = replace(KNOWN, long_context=StepUsage(1000, 10, cost=Cost(Decimal("0.8"))))
     known: list[Usage] = []
     rag = [pending(lambda: known[0] if known else None)] * 40
     ledger = added([*rag, *[an_entry(usage=read, route="long_context", declined=True)] * 10])
@@ -283,7 +276,8 @@ def test_a_tenth_may_be_unknown(answered: int, unknown: int, *, told: bool) -> N
 
 
 def test_nothing_is_saved_where_prices_are_missing_of_more_than_a_tenth() -> None:
-    unpriced = Usage(StepUsage(100, 10, cost=Cost(None, "no price")), None, 1000, Cost(None, "no price"))
+    price = Cost(None, "no price")
+    unpriced = Usage(StepUsage(100, 10, cost=price), long_context_only=1000, cost_long_context_only=price)
     figures = added([an_entry(), an_entry(usage=unpriced)]).to_dict()
     assert figures["savings"]["token_ratio"] == 0.1
     assert (figures["money"]["compared"]["queries"], figures["money"]["compared"]["saved"]) == (1, None)
@@ -355,7 +349,8 @@ def test_an_entry_that_comes_while_another_is_added_is_neither_lost_nor_waited_f
 
 def test_the_table_says_once_that_prices_are_not_installed() -> None:
     missing = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-    table = str(added(an_entry(usage=Usage(StepUsage(1, 1, cost=missing), None, 10, missing)) for _ in range(3)))
+    missed = Usage(StepUsage(1, 1, cost=missing), long_context_only=10, cost_long_context_only=missing)
+    table = str(added(an_entry(usage=missed) for _ in range(3)))
     assert table.count("genai-prices") == 1
     assert "$" not in table
     assert table.splitlines()[-1].startswith("no price for 3 queries: prices need")
@@ -394,8 +389,8 @@ def test_a_data_frame_has_a_row_for_each_route_and_one_for_all() -> None:
     pytest.importorskip("pandas")
     unknown = an_entry(outcome="left", route=None, seconds_to_first_text=None)
     frame = added([an_entry(), an_entry(route="long_context"), an_entry(), unknown]).to_dataframe()
-    assert list(frame.index) == ["rag", "long_context", "all"]
-    assert frame["queries"].to_dict() == {"rag": 2, "long_context": 1, "all": 4}
+    assert list(frame.index) == ["rag", "wider", "long_context", "all"]
+    assert frame["queries"].to_dict() == {"rag": 2, "wider": 0, "long_context": 1, "all": 4}
     assert frame.loc["all", "savings_token_ratio"] == pytest.approx(0.1)
     assert frame.loc["rag", "money_compared_saved"] == pytest.approx(1.4)
     assert frame.loc["all", "seconds_first_text_median"] == 1.0

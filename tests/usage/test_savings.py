@@ -65,7 +65,9 @@ def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE
 @given(LENGTHS, TOKENS, TOKENS)
 def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[int], read: int, first: int) -> None:
     baseline, second = LongContextEstimate(), PromptSize(sum(lengths) + 100, sum(lengths))
-    paid = baseline.read(Usage(StepUsage(first, 1), StepUsage(read, 9)), sizes_of(lengths), prompt=second, model=ONE)
+    paid = baseline.read(
+        Usage(StepUsage(first, 1), long_context=StepUsage(read, 9)), sizes_of(lengths), prompt=second, model=ONE
+    )
     assert paid.long_context_only == read
     assert paid.token_ratio == (first + read) / read
     again = answered(baseline, sizes_of(lengths))
@@ -76,10 +78,10 @@ def test_documents_that_were_read_count_as_the_provider_counted(lengths: list[in
 def test_what_was_around_a_document_when_it_was_read_is_not_taken_for_the_document() -> None:
     baseline = LongContextEstimate()
     for key in range(5):  # each alone, in 100 characters of instructions
-        usage = Usage(None, StepUsage(50, 1))
+        usage = Usage(long_context=StepUsage(50, 1))
         baseline.read(usage, [Size(key, 100)], prompt=PromptSize(200, 100), model=ONE)
     assert answered(baseline, [Size(key, 100) for key in range(5)]).long_context_only == 150  # and not 250
-    baseline.read(Usage(None, StepUsage(26, 1)), [Size("stub", 4)], prompt=PromptSize(104, 4), model=ONE)
+    baseline.read(Usage(long_context=StepUsage(26, 1)), [Size("stub", 4)], prompt=PromptSize(104, 4), model=ONE)
     assert answered(baseline, [Size("stub", 100_000)]).long_context_only == 25_025  # though it has grown since
 
 
@@ -96,8 +98,8 @@ def test_no_more_is_counted_than_the_second_step_would_be_given(lengths: list[in
 
 def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
     for usage, sizes in (
-        (Usage(StepUsage(9, 1), StepUsage(5000, 9, estimated=True)), sizes_of([20_000])),
-        (Usage(StepUsage(9, 1), StepUsage(9000, 9)), None),
+        (Usage(StepUsage(9, 1), long_context=StepUsage(5000, 9, estimated=True)), sizes_of([20_000])),
+        (Usage(StepUsage(9, 1), long_context=StepUsage(9000, 9)), None),
     ):
         baseline = LongContextEstimate()
         assert baseline.read(usage, sizes, prompt=SECOND, model=ONE).long_context_only in {5000, 9000}
@@ -106,7 +108,7 @@ def test_what_was_estimated_or_trimmed_teaches_nothing() -> None:
 
 def test_what_one_model_counted_says_nothing_of_another() -> None:
     baseline = LongContextEstimate()
-    baseline.read(Usage(None, StepUsage(20_100, 9)), sizes_of([20_000]), prompt=SECOND, model=ONE)
+    baseline.read(Usage(long_context=StepUsage(20_100, 9)), sizes_of([20_000]), prompt=SECOND, model=ONE)
     found = [
         answered(baseline, sizes_of([20_000]), model=model).long_context_only for model in (ONE, PricedModel("other"))
     ]
