@@ -8,11 +8,12 @@ a model's name or key); 130 interrupted. Errors are one line on stderr.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 from selfroute import __version__
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
@@ -22,9 +23,13 @@ _EVALUATE = 'pip install "selfroute[evaluate]"'
 
 try:
     import typer
+    from typer.core import TyperCommand
 except ModuleNotFoundError:
     # The console script imports this module first: anything else would show its user a traceback.
     sys.exit(f"selfroute: the command needs the package typer: {_INSTALL}")
+
+_MODEL = re.compile(r"[\w-]+:(?![\\/])")
+"""How `provider:name` begins; C:\\questions.jsonl is a file."""
 
 app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -122,7 +127,19 @@ def ask(
         command.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 
-@app.command()
+class _JudgeByItself(TyperCommand):
+    """A command whose option `--judge` may stand without a value, which typer does not know."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give `--judge` an empty value where no `provider:name` follows."""
+        following = [*args[1:], ""]
+        alone = (each == "--judge" and not _MODEL.match(after) for each, after in zip(args, following, strict=True))
+        given = ["--judge=" if bare else each for each, bare in zip(args, alone, strict=True)]
+        parsed: list[str] = super().parse_args(ctx, given)
+        return parsed
+
+
+@app.command(cls=_JudgeByItself)
 def evaluate(
     data: Annotated[
         list[str],
@@ -182,6 +199,21 @@ def evaluate(
     compare_based_only_on: Annotated[
         bool, typer.Option("--compare-based-only-on", help='Also read with "based only on the passage" (Table 4)')
     ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[PROVIDER:NAME]",
+            help="Ask a model whether the answers say what the references say; without a name, the one for documents",
+        ),
+    ] = None,
+    judge_base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="The judge's server [default: the model's, for its provider]")
+    ] = None,
+    judge_priced_as: PricedAs = None,
+    grades: Annotated[
+        Path | None,
+        typer.Option(metavar="JSONL", help="Grades of your own: shows how far the judge agrees with them"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare RAG, long context and Self-Route on questions with known answers.
@@ -214,6 +246,10 @@ def evaluate(
             drop_closed_book=drop_closed_book,
             explain_declines=explain_declines,
             compare_based_only_on=compare_based_only_on,
+            judge=judge,
+            judge_base_url=judge_base_url,
+            judge_priced_as=judge_priced_as,
+            grades=grades,
             as_json=as_json,
         )
         if not command.evaluate(options):

@@ -10,6 +10,7 @@ from itertools import groupby
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.budget import OUTPUT_TOKENS
 from selfroute.evaluation.asking.chunks import chunks
+from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
 from selfroute.evaluation.table import Cell, Table
@@ -67,6 +68,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
     based_only_on: bool,
     explain_declines: bool,
     prices: tuple[StepPrice, StepPrice],
+    judge: StepPrice | None = None,
     kept: int,
 ) -> Table:
     """Estimate the tokens and the cost of a run.
@@ -81,6 +83,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         based_only_on: Whether documents are read with a second prompt, too.
         explain_declines: Whether the model is asked why it declined.
         prices: Return the cost of a call of the first step and of the second.
+        judge: Returns the cost of a call of the judge; None without one.
         kept: How many replies are kept from earlier runs.
     """
     drafts = bool({"rag", "self_route"} & set(strategies))
@@ -89,26 +92,40 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
     rows: list[tuple[Cell, ...]] = []
     pairs = zip(questions, lengths, strict=True)
     for dataset, group in groupby(pairs, key=lambda pair: pair[0].dataset):
-        some = [each for _, each in group]
+        group_ = list(group)
+        some = [each for _, each in group_]
         first = [tokens for each in some for tokens in each.drafts] if drafts else []
         second = [each.whole for each in some for _ in range(1 + based_only_on)] if whole else []
         second = second or ([each.whole for each in some] if maybe else [])
         bare = [each.bare for each in some] if closed_book else []
         cost = _total(first, prices[0]) + _total([*second, *bare], prices[1])
-        rows.append((dataset, len(some), len(first), sum(first), len(second), sum(second), _dollars(cost)))
+        counts = [len(some), len(first), sum(first), len(second), sum(second)]
+        if judge:
+            answers = -(-(len(first) + len(second) + len(bare)) // len(some))
+            judged = [_judged(question, answers) for question, _ in group_ if answers_of(question)]
+            cost += _total(judged, judge)
+            counts += [len(judged), sum(judged)]
+        rows.append((dataset, *counts, _dollars(cost)))
     costs = [row[-1] for row in rows]
     known = [float(cost) for cost in costs if isinstance(cost, float)]
     total: Cell = sum(known) if len(known) == len(costs) else None
-    sums = [sum(int(row[place] or 0) for row in rows) for place in range(1, 6)]
+    sums = [sum(int(row[place] or 0) for row in rows) for place in range(1, len(rows[0]) - 1)]
     rows.append(("all", *sums, total))
-    unknown = prices[1](StepUsage(1, 1)).unknown if total is None else None
+    tried = (price(StepUsage(1, 1)).unknown for price in (*prices, *((judge,) if judge else ())))
+    unknown = next(filter(None, tried), None) if total is None else None
+    columns = ("data set", "questions", "drafts", "draft tokens", "long contexts", "long-context tokens")
     return Table(
         "estimate",
         "Estimate for this run",
-        ("data set", "questions", "drafts", "draft tokens", "long contexts", "long-context tokens", "US dollars"),
+        (*columns, *(("judge calls", "judge tokens") if judge else ()), "US dollars"),
         tuple(rows),
-        tuple(_notes(maybe=maybe, explain=explain_declines, kept=kept, unknown=unknown)),
+        tuple(_notes(maybe=maybe, explain=explain_declines, judged=judge is not None, kept=kept, unknown=unknown)),
     )
+
+
+def _judged(question: Question, answers: int) -> int:
+    """Return the length of a judge's prompt with so many answers, in tokens."""
+    return count_tokens(Sheet.of(question, []).prompt) + answers * OUTPUT_TOKENS
 
 
 def _total(prompts_: Sequence[int], price: StepPrice) -> Cost:
@@ -119,12 +136,14 @@ def _dollars(cost: Cost) -> float | None:
     return None if cost.dollars is None else float(cost.dollars)
 
 
-def _notes(*, maybe: bool, explain: bool, kept: int, unknown: str | None) -> Iterable[str]:
+def _notes(*, maybe: bool, explain: bool, judged: bool, kept: int, unknown: str | None) -> Iterable[str]:
     yield f"Tokens are estimated from the texts, and each reply is assumed to have {OUTPUT_TOKENS}."
     if maybe:
         yield "Long contexts are counted for every question; they are read only where the model declines."
     if explain:
         yield "Not counted: asking why drafts were declined, which takes at most as much as the drafts."
+    if judged:
+        yield "The judge is counted as if all answers differed; declines, which it is not asked about, make it cheaper."
     if kept:
         yield f"{kept} replies are kept from earlier runs and will not be paid for again, so the run may cost less."
     if unknown:

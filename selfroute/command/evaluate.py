@@ -15,14 +15,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
-from selfroute.command import estimates, loading, run, screen
+from selfroute.command import estimates, judging, loading, run, screen
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets
 from selfroute.evaluation.asking.from_documents import DocumentsPipeline
+from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, count_kept
 from selfroute.evaluation.asking.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
+from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import STRATEGIES, Strategy
 from selfroute.evaluation.reporting.show import show_summary, show_tables
@@ -31,7 +33,16 @@ from selfroute.evaluation.table import Table
 from selfroute.usage.prices import cost_of
 
 _PAPERS = 5
-_ONLY_IN_FILES = frozenset({"intervals", "differences", "comparisons_by_dataset"})
+_ONLY_IN_FILES = frozenset(
+    {
+        "intervals",
+        "differences",
+        "comparisons_by_dataset",
+        "intervals_own_metric",
+        "comparisons_own_metric",
+        "judged_sample",
+    }
+)
 """Tables that are too long for a terminal."""
 
 
@@ -60,6 +71,10 @@ class Options:
     drop_closed_book: bool
     explain_declines: bool
     compare_based_only_on: bool
+    judge: str | None
+    judge_base_url: str | None
+    judge_priced_as: str | None
+    grades: Path | None
     as_json: bool
 
     @property
@@ -109,8 +124,10 @@ def evaluate(options: Options) -> bool:
     for note in notes:
         err.print(str(note.message))
     models = _models(options, err)
+    judge = _judge(options, models)
+    others = load_grades(options.grades, model=options.model) if options.grades else []
     if options.dry_run:
-        show_tables(out, [_estimate(options, models, questions)])
+        show_tables(out, [_estimate(options, models, questions, judge)])
         return True
     retriever = None
     if {"rag", "self_route"} & set(strategies):
@@ -119,14 +136,22 @@ def evaluate(options: Options) -> bool:
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
         pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
-        evaluation = _ask(options, pipeline, models=models, questions=questions, err=err)
+        made = judge.asked_through(replies) if judge else None
+        evaluation = _ask(options, pipeline, made, models=models, questions=questions, err=err)
+    evaluation = replace(evaluation, other_grades=tuple(others))
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
 
 
-def _ask(
-    options: Options, pipeline: DocumentsPipeline, *, models: run.Models, questions: Sequence[Question], err: Console
+def _ask(  # noqa: PLR0913 - each is another part of the run
+    options: Options,
+    pipeline: DocumentsPipeline,
+    judge: ModelJudge | None,
+    *,
+    models: run.Models,
+    questions: Sequence[Question],
+    err: Console,
 ) -> Evaluation:
     chosen = partial(
         tasks_of,
@@ -137,13 +162,15 @@ def _ask(
     )
     concurrency = options.concurrency if models.is_language_model else models.at_once
     try:
-        with screen.stage(err, "Asking", sum(len(chosen(question)) for question in questions)) as advance:
+        total = sum(len(chosen(question)) + bool(judge) for question in questions)
+        with screen.stage(err, "Asking", total) as advance:
             record = measure(
                 pipeline,
                 questions,
                 concurrency=concurrency,
                 explain_declines=options.explain_declines,
-                settings=_settings(options, models),
+                judge=judge,
+                settings={**_settings(options, models), **({"judge": judge.settings} if judge else {})},
                 on_progress=advance,
                 **chosen.keywords,
             )
@@ -192,7 +219,33 @@ def _models(options: Options, err: Console) -> run.Models:
     return replace(models, llm=llm, long_context_llm=second)
 
 
-def _estimate(options: Options, models: run.Models, questions: Sequence[Question]) -> Table:
+def _judge(options: Options, models: run.Models) -> judging.JudgeModel | None:
+    needing = {
+        "--judge-base-url": None if options.judge else options.judge_base_url,
+        "--judge-priced-as": options.judge_priced_as if options.judge is None else None,
+        "--grades": options.grades if options.judge is None else None,
+    }
+    for option, value in needing.items():
+        if value is not None:
+            msg = f"{option} needs --judge too, for example --judge openai:gpt-4o"
+            raise ConfigurationError(msg)
+    if options.judge is None:
+        return None
+    if options.judge:
+        same_provider = options.judge.partition(":")[0] == (options.model or "").partition(":")[0]
+        base_url = options.judge_base_url or (options.base_url if same_provider else None)
+        return judging.load_judge(options.judge, base_url=base_url, priced_as=options.judge_priced_as)
+    return judging.judge_of(
+        models,
+        name=options.long_context_model or options.model,
+        priced_as=options.judge_priced_as,
+        usually=_pipeline(options, models, replies=Replies(), retriever=None).priced_models["long_context"],
+    )
+
+
+def _estimate(
+    options: Options, models: run.Models, questions: Sequence[Question], judge: judging.JudgeModel | None
+) -> Table:
     pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
     lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
     priced = pipeline.priced_models
@@ -204,6 +257,7 @@ def _estimate(options: Options, models: run.Models, questions: Sequence[Question
         based_only_on=options.compare_based_only_on,
         explain_declines=options.explain_declines,
         prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
+        judge=judge.price if judge else None,
         kept=count_kept(options.out),
     )
 

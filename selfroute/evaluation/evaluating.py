@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.runner import Pipeline, measure
+from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question, load_questions, question_of
-from selfroute.evaluation.records import STRATEGIES, Strategy
+from selfroute.evaluation.records import STRATEGIES, OtherGrade, Strategy
 from selfroute.evaluation.results import Evaluation
+from selfroute.usage.prices import PricedModel
 
 
 def evaluate(  # noqa: PLR0913 - what there is to choose
@@ -23,6 +27,9 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     strategies: Sequence[Strategy] = STRATEGIES,
     drop_closed_book: bool = False,
     explain_declines: bool = False,
+    judge: Any = None,
+    judge_priced_as: str | None = None,
+    grades: str | Path | None = None,
     folder: str | Path | None = None,
     name: str | None = None,
     concurrency: int = 4,
@@ -59,6 +66,11 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         drop_closed_book: Whether to ask each question without any text, too, so that those that the model knows by
             heart can be left out (Li et al., 2024, Table 5).
         explain_declines: Whether to ask the model, for each draft that it declined, why (Table 8).
+        judge: A model that is asked whether each answer says what the references say (`Result.judged`): a chat model of
+            LangChain or an LLM of LlamaIndex, whatever the pipeline is of. `True` for the pipeline's model
+            for whole documents; None to measure with the questions' own metrics only. One call for each question.
+        judge_priced_as: The model that the judge is priced as, as `provider:name`, if its own name is in no price list.
+        grades: A `grades.jsonl` with other people's grades to compare the judge with (see `load_grades`).
         folder: A folder to keep replies in as they come, so that an interrupted run can go on; None to keep none.
         name: A name for the pipeline in `folder`: kept replies are used again under the same name, whatever its models
             are. By default they are used again for models of the same class and settings. Functions need a name.
@@ -68,7 +80,8 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
 
     Raises:
         ConfigurationError: The pipeline is neither, a strategy is unknown, there is a `folder` but a model that cannot
-            be described and no `name`, or there is a `max_cost` but no known price (in the extra `prices`).
+            be described and no `name`, or there is a `max_cost` but no known price (in the extra `prices`). Or the
+            judge is no model, or `judge_priced_as` or `grades` is given without a judge.
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
@@ -83,22 +96,73 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             one if isinstance(one, Question) else question_of(one, str(number))
             for number, one in enumerate(questions, 1)
         ]
+    others = _checked_judge_options(judge, judge_priced_as, grades)
     cap = None if max_cost is None else Decimal(str(max_cost))
     with Replies(Path(folder) if folder else None, max_cost=cap) as replies:
+        evaluated = _pipeline_of(pipeline, replies, name)
+        judging = _judge_of(judge, evaluated, replies=replies, name=name, priced_as=judge_priced_as)
         record = measure(
-            _pipeline_of(pipeline, replies, name),
+            evaluated,
             asked,
             strategies=strategies,
             closed_book=drop_closed_book,
             explain_declines=explain_declines,
+            judge=judging,
             concurrency=concurrency,
-            settings={"pipeline": type(pipeline).__name__},
+            settings={
+                "pipeline": type(pipeline).__name__,
+                **({"judge": judging.settings} if judging else {}),
+            },
             on_progress=on_progress,
         )
-    return Evaluation.of(record)
+    return Evaluation.of(replace(record, other_grades=others))
 
 
-def _pipeline_of(given: Any, replies: Replies, name: str | None) -> Pipeline:
+def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
+    """Check what goes with a judge before anything is paid; return the other grades."""
+    if judge is None or judge is False:
+        for option, value in (("judge_priced_as", priced_as), ("grades", grades)):
+            if value is not None:
+                msg = f"{option} needs a judge: pass judge=True, or a model"
+                raise ConfigurationError(msg)
+    return tuple(load_grades(grades)) if grades is not None else ()
+
+
+def _judge_of(
+    given: Any, pipeline: _Evaluated, *, replies: Replies, name: str | None, priced_as: str | None
+) -> ModelJudge | None:
+    if given is None or given is False:
+        return None
+    priced = PricedModel.parse("judge_priced_as", priced_as) if priced_as else None
+    if given is True:
+        return pipeline.judge(priced)
+    # As below: a framework that is not imported cannot have made it.
+    if "langchain_core" in sys.modules:
+        from langchain_core.runnables import Runnable  # noqa: PLC0415
+
+        if isinstance(given, Runnable):
+            from selfroute.evaluation.asking import with_langchain  # noqa: PLC0415
+
+            return with_langchain.judge_with(given, replies, name=name, priced_as=priced)
+    if "llama_index.core" in sys.modules:
+        from llama_index.core.llms import LLM  # noqa: PLC0415
+
+        if isinstance(given, LLM):
+            from selfroute.evaluation.asking import with_llamaindex  # noqa: PLC0415
+
+            return with_llamaindex.judge_with(given, replies, name=name, priced_as=priced)
+    msg = f"judge takes True, a model of LangChain or an LLM of LlamaIndex, not a {type(given).__name__}"
+    raise ConfigurationError(msg)
+
+
+class _Evaluated(Pipeline, Protocol):
+    """A pipeline whose model for whole documents can judge, too."""
+
+    def judge(self, priced_as: PricedModel | None = None) -> ModelJudge:
+        """Return that model as a judge."""
+
+
+def _pipeline_of(given: Any, replies: Replies, name: str | None) -> _Evaluated:
     # A framework that is not imported cannot have made it.
     if "langchain_selfroute" in sys.modules:
         from selfroute.evaluation.asking.with_langchain import ChainPipeline, is_chain  # noqa: PLC0415

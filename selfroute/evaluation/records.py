@@ -49,6 +49,10 @@ class Result:
         score: By the question's own metric, from 0 to 1.
         exact: The loose exact match of Li et al. (2025), 0 or 1; for SQuAD its own, for choices and keys the score.
         set_f1: The F1 of Li et al. (2025), over sets of words, from 0 to 1; with the same exceptions.
+        judged: Whether the answer says what the references say: 1, 0.5 or 0. None without a judge, and for a question
+            that a strategy, or the judge itself, did not finish.
+        judged_by: Whether a `"model"` judged it, or a `"rule"`: a decline is right if the text has no answer, and
+            wrong if it has one, and any other answer to a question without one is wrong. None if nobody judged it.
     """
 
     dataset: str
@@ -68,6 +72,8 @@ class Result:
     score: float
     exact: float
     set_f1: float
+    judged: float | None = None
+    judged_by: Literal["model", "rule"] | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -88,7 +94,8 @@ class Failure:
     Attributes:
         dataset: The question's data set.
         id: The question's id in the data set.
-        strategy: The strategy; `"reason"` if the model was asked why it declined.
+        strategy: The strategy; `"reason"` if the model was asked why it declined, `"judge"` if the answers were to be
+            judged.
         k: How many passages were to be retrieved.
         based_only_on: As in `Result`.
         error: The error, in one line and without keys.
@@ -96,7 +103,7 @@ class Failure:
 
     dataset: str
     id: str
-    strategy: Strategy | Literal["reason"]
+    strategy: Strategy | Literal["reason", "judge"]
     k: int | None
     based_only_on: bool
     error: str
@@ -122,6 +129,23 @@ class Reason:
     reply: str
 
 
+@dataclass(frozen=True, slots=True)
+class OtherGrade:
+    """What somebody else, such as a person, says of an answer.
+
+    Attributes:
+        id: The question's id in the data set.
+        strategy: The strategy that gave the answer.
+        grade: 1, 0.5 or 0.
+        dataset: The question's data set; None if the id is enough to find it.
+    """
+
+    id: str
+    strategy: str
+    grade: float
+    dataset: str | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """All that an evaluation found out, as plain data; `Evaluation` describes the attributes."""
@@ -132,6 +156,7 @@ class Record:
     reasons: Sequence[Reason] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     stopped: str | None = None
+    other_grades: Sequence[OtherGrade] = ()
 
     def __repr__(self) -> str:
         """Return how much there is: all of it would fill the screen."""

@@ -5,16 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from selfroute.evaluation.records import STRATEGIES, Failure, Passage, Reason, Record, Result, Strategy
+from selfroute.evaluation.grades import load_grades
+from selfroute.evaluation.records import (
+    STRATEGIES,
+    Failure,
+    OtherGrade,
+    Passage,
+    Reason,
+    Record,
+    Result,
+    Strategy,
+)
 from selfroute.evaluation.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-__all__ = ["STRATEGIES", "Evaluation", "Failure", "Passage", "Reason", "Result", "Strategy"]
+__all__ = ["STRATEGIES", "Evaluation", "Failure", "OtherGrade", "Passage", "Reason", "Result", "Strategy"]
 
 
 class Evaluation(Record):
@@ -27,6 +38,7 @@ class Evaluation(Record):
         reasons: Why drafts were declined, if the model was asked.
         settings: What was run, as plain JSON: model, retriever, k and so on; never a key.
         stopped: Why it ended before all questions were asked; None if all were.
+        other_grades: Other people's grades of the answers, to compare the judge's with.
     """
 
     @classmethod
@@ -48,6 +60,17 @@ class Evaluation(Record):
             from selfroute.evaluation.reporting.export import load
 
             return cls.of(load(folder))
+
+    def with_grades(self, path: str | Path) -> Evaluation:
+        """Return the same evaluation with other people's grades: its tables say how far the judge agrees with them.
+
+        Args:
+            path: The file (see `load_grades`).
+
+        Raises:
+            InputError: The file is not as described.
+        """
+        return replace(self, other_grades=tuple(load_grades(path)))
 
     def __str__(self) -> str:
         """Return the summary and the main table as plain text."""

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from judge_parts import grade, is_judging
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request, too_long_in_words
 from selfroute import cli
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
+HOUSE_JUDGE = ["--judge", "openai:house", "--judge-base-url", "http://127.0.0.1:9/v1"]
 HOURS = ["seven", "eight", "nine", "ten", "noon"]
 PLACES = ["Haldon", "Brack", "Tarn", "Skerry", "Oban Head"]
 
@@ -306,6 +308,75 @@ def test_documents_are_also_read_with_based_only_on(run: Run, questions: Path) -
     assert "based_only_on" in {table["name"] for table in results()["tables"]}
 
 
+def and_judges(request: Request) -> Reply | str:
+    return grade(request.prompt) if is_judging(request.prompt) else answer(request)
+
+
+@pytest.mark.parametrize("judge", [["--judge"], ["--judge", "openai:gpt-4o"], ["--judge=openai:gpt-4o"]], ids=str)
+def test_a_judge_is_asked_once_for_each_question_and_shown(run: Run, questions: Path, judge: list[str]) -> None:
+    Path("grades.jsonl").write_text('{"id": "1", "rag": 1, "long_context": 0.5}\n')
+    # after --judge a file is a file, and an option an option
+    given = [*judge, questions, "--k", "2"] if len(judge) == 2 else ["--k", "2", *judge, questions]
+    with LoopbackServer(and_judges) as server:
+        result = run(*given, "--grades", "grades.jsonl", url=server.openai_url)
+        assert run(*given, "--grades", "grades.jsonl", url=server.openai_url).out == result.out
+    assert result.code == 0, result.err
+    judging = [entry.request.model for entry in server.book if is_judging(entry.request.prompt)]
+    assert judging == ["gpt-4o-mini" if judge == ["--judge"] else "gpt-4o"] * len(PLACES)
+    assert len(server.book) == 3 * len(PLACES)
+    assert "Judged by meaning, Self-Route scores 100.00" in result.out
+    assert "The judge and the other grades" in result.out
+    rows = results()["results"]
+    assert {(row["judged"], row["judged_by"]) for row in rows} == {(1.0, "model")}
+    assert "How answers were judged" in Path("evaluation/report.html").read_text()
+
+
+def test_a_judge_is_estimated_paid_for_and_capped(run: Run, questions: Path) -> None:
+    judge = ["--judge", "openai:house-judge", "--judge-priced-as", "openai:gpt-4"]
+    with LoopbackServer(and_judges) as server:
+        plain = run(questions, "--k", "2", "--dry-run", url=server.openai_url)
+        dry = run(questions, "--k", "2", "--dry-run", *judge, url=server.openai_url)
+        assert not server.book
+        cost, dearer = (float(each.out.partition("all ")[2].split("\n")[0].split()[-1]) for each in (plain, dry))
+        assert dearer > 2 * cost
+        assert "judge calls" in dry.out
+        capped = run(questions, "--k", "2", *judge, "--max-cost", "0.03", "--concurrency", "1", url=server.openai_url)
+        assert capped.code == 1
+        assert "could pass the cap of $0.03" in capped.err
+        judged = sum(is_judging(entry.request.prompt) for entry in server.book)
+        assert judged < len(PLACES)
+        assert run(questions, "--k", "2", *judge, url=server.openai_url).code == 0
+    assert len(server.book) == 3 * len(PLACES)
+
+
+def test_a_judge_on_a_server_of_its_own(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server, LoopbackServer(and_judges) as other:
+        judge = ["--judge", "openai:local", "--judge-base-url", other.openai_url]
+        result = run(questions, *judge, url=server.openai_url)
+    assert result.code == 0, result.err
+    assert (len(server.book), len(other.book)) == (2 * len(PLACES), len(PLACES))
+    assert all(is_judging(entry.request.prompt) for entry in other.book)
+
+
+def test_what_the_judge_could_not_grade_is_a_failure_and_tried_again(run: Run, questions: Path) -> None:
+    broken = True
+
+    def sometimes(request: Request) -> Reply | str:
+        if not (is_judging(request.prompt) and broken):
+            return and_judges(request)
+        return "I am sure." if "Tarn" in request.prompt else RATE_LIMITED if "Brack" in request.prompt else "1: 1"
+
+    with LoopbackServer(sometimes) as server:
+        result = run(questions, "--k", "2", "--judge", "--concurrency", "1", url=server.openai_url)
+        assert result.code == 1
+        assert {(row["strategy"], row["id"]) for row in results()["failures"]} == {("judge", "2"), ("judge", "3")}
+        assert {row["id"] for row in results()["results"] if row["judged"] is None} == {"2", "3"}
+        broken, before = False, len(server.book)
+        assert run(questions, "--k", "2", "--judge", url=server.openai_url).code == 0
+    assert len(server.book) == before + 2
+    assert not results()["failures"]
+
+
 def test_json_is_all_that_is_printed(run: Run, questions: Path) -> None:
     with LoopbackServer(answer) as server:
         result = run(questions, "--json", url=server.openai_url)
@@ -337,6 +408,13 @@ def test_everything_is_in_the_folder_and_no_key_is(run: Run, questions: Path, mo
         (["ferries.jsonl", "--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY"),
         (["empty.jsonl"], "holds no question"),
         (["bare.jsonl"], "has no document"),
+        (["ferries.jsonl", "--judge"], "the extractive reader cannot judge"),
+        (["ferries.jsonl", "--judge="], "the extractive reader cannot judge"),
+        (["--judge", "ferries.jsonl"], "the extractive reader cannot judge"),
+        (["ferries.jsonl", "--judge", "nobody:x"], "no provider 'nobody'"),
+        (["ferries.jsonl", "--judge-priced-as", "openai:gpt-4o"], "--judge-priced-as needs --judge"),
+        (["ferries.jsonl", "--grades", "grades.jsonl"], "--grades needs --judge"),
+        (["ferries.jsonl", *HOUSE_JUDGE, "--grades", "none.jsonl"], "none.jsonl cannot be read"),
     ],
 )
 def test_what_cannot_work_is_one_line_and_exit_code_2(

@@ -44,6 +44,15 @@ class Budget:
         self._lock, self._first = threading.Lock(), threading.Lock()
         self.spent, self.unpriced = Decimal(0), 0
 
+    def check(self, price: Price) -> None:
+        """Check that replies with such a price can be asked for at all.
+
+        Raises:
+            ConfigurationError: There is a cap, and no price is known.
+        """
+        if self._most is not None:
+            _known(price(OUTPUT_TOKENS))
+
     def book(self, cost: str | None, *, kind: str, output_tokens: int) -> None:
         """Add the cost of a reply."""
         with self._lock:
@@ -91,18 +100,22 @@ class Budget:
 
     def _set_aside(self, kind: str, price: Price) -> Decimal:
         with self._lock:
-            cost = price(max(OUTPUT_TOKENS, self._longest.get(kind, 0)))
-            if cost.dollars is None:
-                msg = f"the cap cannot be kept, because no price is known: {cost.unknown}"
-                raise ConfigurationError(msg)
+            dollars = _known(price(max(OUTPUT_TOKENS, self._longest.get(kind, 0))))
             if self.unpriced:
                 msg = f"the cap cannot be kept: no price is known for {self.unpriced} of the replies so far"
                 raise CostCapError(msg)
-            if cost.dollars > self._most_left():
+            if dollars > self._most_left():
                 msg = f"the next reply could pass the cap of ${self._most}, which earlier runs count towards"
                 raise CostCapError(msg)
-            self._pending += cost.dollars
-            return cost.dollars
+            self._pending += dollars
+            return dollars
 
     def _most_left(self) -> Decimal:
         return (self._most or Decimal(0)) - self.spent - self._pending
+
+
+def _known(cost: Cost) -> Decimal:
+    if cost.dollars is None:
+        msg = f"the cap cannot be kept, because no price is known: {cost.unknown}"
+        raise ConfigurationError(msg)
+    return cost.dollars

@@ -36,6 +36,29 @@ def identity_of(model: object, step: Route, name: str | None, replies: Replies) 
     return describe_model(model) if replies.are_kept else id(model)
 
 
+def judge_identity(model: object, name: str | None, replies: Replies) -> Any:
+    """Return what a judge's kept replies are found by, as plain JSON.
+
+    A pipeline's name does not stand for its judge, which is another choice: it counts only where it has to.
+
+    Args:
+        model: The judge.
+        name: The user's name for the pipeline, if it has one.
+        replies: The replies; in memory they are found by the model itself.
+
+    Raises:
+        ConfigurationError: The model cannot be described, and there is no name. See `describe_model`.
+    """
+    if not replies.are_kept:
+        return id(model)
+    try:
+        return describe_model(model)
+    except ConfigurationError:
+        if name:
+            return [name, "judge"]
+        raise
+
+
 def describe_model(model: object) -> Any:
     """Describe a model by its class and its fields, and likewise what it is wrapped in: bindings, retries, fallbacks.
 

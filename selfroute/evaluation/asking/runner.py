@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,6 +68,13 @@ class Pipeline(Protocol):
         """Ask the model why passages do not answer a task's question (the prompt of the paper's Table 8)."""
 
 
+class Judge(Protocol):
+    """Somebody who says whether answers are right; called from several threads at once."""
+
+    def grade(self, question: Question, results: Sequence[Result]) -> list[Result]:
+        """Return all results of a question with `judged` and `judged_by` filled in."""
+
+
 def with_choices(question: Question) -> str:
     """Return the question, with its choices below it."""
     return "\n".join(filter(None, (question.question, choice_lines(question.choices))))
@@ -109,6 +116,7 @@ def measure(  # noqa: PLR0913 - what there is to choose
     closed_book: bool = False,
     based_only_on: bool = False,
     explain_declines: bool = False,
+    judge: Judge | None = None,
     concurrency: int = 4,
     settings: Mapping[str, Any],
     on_progress: Callable[[int], object] = lambda _: None,
@@ -123,6 +131,8 @@ def measure(  # noqa: PLR0913 - what there is to choose
         closed_book: Whether to ask each question without any text, too.
         based_only_on: Whether to read documents also with a prompt that says "based only on the provided passage".
         explain_declines: Whether to ask the model why it declined.
+        judge: Grades the answers of each question that every strategy finished; that is one task more for each
+            question. None to leave them ungraded.
         concurrency: How many questions are asked at a time.
         settings: What is run, as plain JSON.
         on_progress: Called with the number of tasks that have just been done.
@@ -141,7 +151,14 @@ def measure(  # noqa: PLR0913 - what there is to choose
         raise InputError(msg)
     tasks = partial(tasks_of, strategies=strategies, ks=ks, closed_book=closed_book, based_only_on=based_only_on)
     perform = partial(_perform, pipeline, explain_declines=explain_declines)
-    done = _run(questions, tasks=tasks, perform=perform, concurrency=concurrency, on_progress=on_progress)
+
+    def steps(question: Question, progress: _Progress) -> Iterator[Callable[[], None]]:
+        # all of them: only questions that every strategy finished can be compared
+        yield from (partial(perform, task, progress) for task in tasks(question))
+        if judge:
+            yield partial(_judge, judge, question, progress)
+
+    done = _run(questions, steps=steps, concurrency=concurrency, on_progress=on_progress)
     about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
     return Record(questions, done.results, done.failures, done.reasons, about, done.stopped)
 
@@ -149,12 +166,11 @@ def measure(  # noqa: PLR0913 - what there is to choose
 def _run(
     questions: Sequence[Question],
     *,
-    tasks: Callable[[Question], Sequence[Task]],
-    perform: Callable[[Task, _Progress], None],
+    steps: Callable[[Question, _Progress], Iterable[Callable[[], None]]],
     concurrency: int,
     on_progress: Callable[[int], object],
 ) -> _Progress:
-    """Ask several questions at a time; the tasks of one question run in turn, so that they share replies."""
+    """Ask several questions at a time; the steps of one question run in turn, so that they share replies."""
     done = [_Progress() for _ in questions]
     stop = threading.Event()
     ended = _Progress()
@@ -162,11 +178,9 @@ def _run(
     def ask(number: int) -> None:
         if stop.is_set():
             return
-        for task in tasks(
-            questions[number]
-        ):  # all of them: only questions that every strategy finished can be compared
+        for step in steps(questions[number], done[number]):
             try:
-                perform(task, done[number])
+                step()
             except BaseException:  # whatever ends the run; the provider's errors are among the failures
                 stop.set()
                 raise
@@ -179,8 +193,8 @@ def _run(
                 future.result()
             except CostCapError as error:
                 ended.stopped = ended.stopped or str(error)
-            if _is_hopeless(done) and not stop.is_set():
-                ended.stopped = f"the first {_HOPELESS} questions all failed, so the rest were not asked"
+            if (why := _hopeless(done)) and not stop.is_set():
+                ended.stopped = f"{why}, so the rest were not asked"
                 stop.set()
     finally:
         stop.set()
@@ -219,9 +233,27 @@ def _perform(pipeline: Pipeline, task: Task, progress: _Progress, *, explain_dec
         progress.failures.append(Failure(*where, one_line(error)))
 
 
-def _is_hopeless(progress: Sequence[_Progress]) -> bool:
+def _judge(judge: Judge, question: Question, progress: _Progress) -> None:
+    """Have the answers of a question judged, unless one is missing: all of them are judged together, and paid once."""
+    if any(each.strategy != "reason" for each in progress.failures):
+        return
+    try:
+        progress.results[:] = judge.grade(question, progress.results)
+    except (CostCapError, ConfigurationError):
+        raise
+    except Exception as error:  # noqa: BLE001 - as above: a grade that is missing is not a wrong answer
+        progress.failures.append(Failure(*question.key, "judge", None, False, one_line(error)))
+
+
+def _hopeless(progress: Sequence[_Progress]) -> str | None:
+    """Return why asking on makes no sense; None if it does."""
     failed = [one for one in progress if one.failures]
-    return len(failed) >= _HOPELESS and not any(one.results for one in progress)
+    if len(failed) >= _HOPELESS and not any(one.results for one in progress):
+        return f"the first {_HOPELESS} questions all failed"
+    ungraded = [one for one in failed if any(each.strategy == "judge" for each in one.failures)]
+    if len(ungraded) >= _HOPELESS and not any(each.judged_by == "model" for one in progress for each in one.results):
+        return f"the judge failed on the first {_HOPELESS} questions"
+    return None
 
 
 def scored(task: Task, outcome: TaskOutcome) -> Result:

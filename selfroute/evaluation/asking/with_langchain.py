@@ -19,9 +19,11 @@ from typing_extensions import override
 from langchain_selfroute import SelfRouteChain
 from langchain_selfroute.documents import label_of
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
+from langchain_selfroute.parts import Parts
 from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines
-from selfroute.evaluation.asking.identity import identity_of
+from selfroute.evaluation.asking.identity import identity_of, judge_identity
+from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
 from selfroute.evaluation.asking.runner import Task, TaskOutcome, with_choices
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
@@ -152,6 +154,36 @@ def _within(given: Runnable[Any, Any], chain: SelfRouteChain) -> Runnable[Any, A
     return given.model_copy(update={"bound": _within(given.bound, chain)})
 
 
+def judge_with(
+    llm: Runnable[Any, Any],
+    replies: Replies,
+    *,
+    name: str | None = None,
+    named: str | None = None,
+    priced_as: PricedModel | None = None,
+) -> ModelJudge:
+    """Make a judge of a model.
+
+    Args:
+        llm: The model.
+        replies: Keeps its replies.
+        name: As in `evaluate`; it counts only where the model cannot be described.
+        named: The model's name for people; None for its own.
+        priced_as: The model that it is priced as, if not as itself.
+
+    Raises:
+        ConfigurationError: As in `judge_identity`; or there is a cap on the cost, and no price of the model is known.
+    """
+
+    def call(prompt: str) -> MessageTally:
+        tally = MessageTally(whole=True)
+        tally.add(llm.invoke(ChatPromptValue(messages=[HumanMessage(prompt)])))
+        return tally
+
+    identity = judge_identity(llm, name, replies)
+    return ModelJudge(call, replies, configured=name_of(llm), identity=identity, name=named, priced_as=priced_as)
+
+
 class ChainPipeline:
     """Evaluates a chain."""
 
@@ -167,9 +199,18 @@ class ChainPipeline:
             ConfigurationError: The replies are kept in a folder, and a model can neither be described nor has a name.
         """
         self.bound, self.chain = chain, _inside(chain)
-        self.parts = self.chain.parts()
-        self.replies = replies
+        self.parts: Parts = self.chain.parts()
+        self.replies, self._name = replies, name
         self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
+
+    def judge(self, priced_as: PricedModel | None = None) -> ModelJudge:
+        """Return the model that reads whole documents as a judge.
+
+        Args:
+            priced_as: The model that it is priced as, if not as in the pipeline.
+        """
+        llm, declared = self.parts.models["long_context"], self._priced_as("long_context")
+        return judge_with(llm, self.replies, name=self._name, priced_as=priced_as or declared)
 
     def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> TaskOutcome:
         """Answer a task's question by its strategy.
@@ -235,9 +276,12 @@ class ChainPipeline:
             step=purpose,
             used=used,
             identity=self._identities[step],
-            priced_as=parts.settings.declared_model(step, shared=parts.one_model),
+            priced_as=self._priced_as(step),
             structured=purpose == step and parts.settings.structured,
         )
+
+    def _priced_as(self, step: Route) -> PricedModel | None:
+        return self.parts.settings.declared_model(step, shared=self.parts.one_model)
 
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
         self._kept(step, purpose, used).invoke(ChatPromptValue(messages=[HumanMessage(prompt)]))

@@ -31,7 +31,8 @@ from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, ResponseTally, name_of
 from selfroute.answerability.gate import declines
-from selfroute.evaluation.asking.identity import identity_of
+from selfroute.evaluation.asking.identity import identity_of, judge_identity
+from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
 from selfroute.evaluation.asking.runner import Task, TaskOutcome, with_choices
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
@@ -39,7 +40,7 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Passage
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
-from selfroute.usage.prices import ModelNames, cost_of
+from selfroute.usage.prices import ModelNames, PricedModel, cost_of
 from selfroute.usage.savings import LongContextEstimate
 
 
@@ -196,6 +197,30 @@ def _no_documents(*_: Any) -> list[Any]:
     return []
 
 
+def judge_with(
+    llm: LLM, replies: Replies, *, name: str | None = None, priced_as: PricedModel | None = None
+) -> ModelJudge:
+    """Make a judge of a model.
+
+    Args:
+        llm: The model.
+        replies: Keeps its replies.
+        name: As in `evaluate`; it counts only where the model cannot be described.
+        priced_as: The model that it is priced as, if not as itself.
+
+    Raises:
+        ConfigurationError: As in `judge_identity`; or there is a cap on the cost, and no price of the model is known.
+    """
+
+    def call(prompt: str) -> ResponseTally:
+        tally = ResponseTally(whole=True)
+        tally.add(_ask(llm, host.formatted(llm, PromptTemplate("{text}"), {"text": prompt}), {}))
+        return tally
+
+    identity = judge_identity(llm, name, replies)
+    return ModelJudge(call, replies, configured=name_of(llm), identity=identity, priced_as=priced_as)
+
+
 class EnginePipeline:
     """Evaluates a query engine."""
 
@@ -213,8 +238,17 @@ class EnginePipeline:
         self.engine = engine
         self.synthesizer = cast("SelfRouteSynthesizer", engine._response_synthesizer)  # noqa: SLF001
         self.parts = self.synthesizer.parts()
-        self.replies = replies
+        self.replies, self._name = replies, name
         self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
+
+    def judge(self, priced_as: PricedModel | None = None) -> ModelJudge:
+        """Return the model that reads whole documents as a judge.
+
+        Args:
+            priced_as: The model that it is priced as, if not as in the pipeline.
+        """
+        llm, declared = self.parts.models["long_context"], self._priced_as("long_context")
+        return judge_with(llm, self.replies, name=self._name, priced_as=priced_as or declared)
 
     def ask(self, task: Task) -> TaskOutcome:
         """Answer a task's question by its strategy."""
@@ -271,8 +305,11 @@ class EnginePipeline:
             used=used,
             parts=self.parts,
             identity=self._identities[step],
-            priced_as=self.parts.settings.declared_model(step, shared=self.parts.one_model),
+            priced_as=self._priced_as(step),
         )
+
+    def _priced_as(self, step: Route) -> PricedModel | None:
+        return self.parts.settings.declared_model(step, shared=self.parts.one_model)
 
     def _passage(self, item: NodeWithScore) -> Passage:
         return Passage(convert.context_of([item], self.synthesizer.document_prompt, whole=False), item.score)

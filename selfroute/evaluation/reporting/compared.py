@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Literal
 
 from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.records import STRATEGIES, Record, Result, Strategy
@@ -14,6 +15,8 @@ from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
 Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
 Results = Mapping[Key, Result]
 Figures = dict[str, float | None]
+Measure = Literal["judged", "score"]
+"""`"judged"` is `Result.judged`, `"score"` the questions' own metrics."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class ComparedResults:
         unfinished: How many questions each of the others did not finish.
         left_out: How many questions are not compared.
         documents: The id of each question's document.
+        measure: The scores that are compared.
     """
 
     record: Record
@@ -37,23 +41,36 @@ class ComparedResults:
     unfinished: Mapping[Variant, int]
     left_out: int
     documents: Mapping[Key, str]
+    measure: Measure = "score"
 
     @classmethod
-    def of(cls, record: Record) -> ComparedResults:
-        """Pick the results to compare from a record; closed book and "based only on" are other experiments."""
+    def of(cls, record: Record, measure: Measure | None = None) -> ComparedResults:
+        """Pick the results to compare from a record; closed book and "based only on" are other experiments.
+
+        Args:
+            record: The record.
+            measure: The scores to compare; None for what a judge says, if there is one. Only questions that it graded
+                are compared then.
+        """
+        measure = measure or measure_of(record)
         found: dict[Variant, dict[Key, Result]] = {variant: {} for variant in _variants(record)}
+        every: dict[Variant, dict[Key, Result]] = {variant: {} for variant in found}
         for result in strategy_results(record):
-            found[variant_of(result.strategy, result.k)][result.key] = result
+            variant = variant_of(result.strategy, result.k)
+            every[variant][result.key] = result
+            if getattr(result, measure) is not None:
+                found[variant][result.key] = result
         documents = {question.key: question.document_id for question in record.questions}
         keys = [key for key in documents if found and all(key in results for results in found.values())]
         return cls(
             record,
             {variant: {key: results[key] for key in keys} for variant, results in found.items()},
-            {k: found.get(("self_route", k), {}) | found.get(("rag", k), {}) for _, k in found},
+            {k: every.get(("self_route", k), {}) | every.get(("rag", k), {}) for _, k in found},
             _failed(record, found),
             {variant: len(documents) - len(results) for variant, results in found.items()},
             len(documents) - len(keys) if found else 0,
             documents,
+            measure,
         )
 
     @property
@@ -103,6 +120,11 @@ class ComparedResults:
         others = ", ".join(str(k) for k in self.ascending_ks if k != self.ks[0])
         return (f"This is for k={self.ks[0]}. For k={others} see the tables main and k.",) if others else ()
 
+    def value(self, result: Result) -> float:
+        """Return the score of a result that is compared, from 0 to 1."""
+        value: float = getattr(result, self.measure)
+        return value
+
     def get(self, strategy: Strategy, k: int | None = None) -> Results:
         """Return the results of a strategy, empty if it did not run.
 
@@ -115,7 +137,8 @@ class ComparedResults:
     def compare(self, first: Strategy, second: Strategy) -> Comparison | None:
         """Compare two strategies at the main k; None if one of them did not run."""
         ours, theirs = (
-            {key: each.score for key, each in self.get(strategy, self.ks[0]).items()} for strategy in (first, second)
+            {key: self.value(each) for key, each in self.get(strategy, self.ks[0]).items()}
+            for strategy in (first, second)
         )
         return compare(ours, theirs, documents=self.documents) if ours and theirs else None
 
@@ -147,9 +170,7 @@ class ComparedResults:
     def _figures(self, k: int | None) -> Figures:
         by_strategy = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
         figures: Figures = {"questions": len(self.keys)}
-        figures.update(
-            {strategy: 100 * fmean(each.score for each in results) for strategy, results in by_strategy.items()}
-        )
+        figures.update({strategy: 100 * fmean(map(self.value, results)) for strategy, results in by_strategy.items()})
         reader = by_strategy.get("long_context")
         for strategy, row in (("rag", "rag token %"), ("self_route", "token %")):
             if strategy in by_strategy:
@@ -157,6 +178,11 @@ class ComparedResults:
         if drafted := self.drafts.get(k):
             figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
         return figures
+
+
+def measure_of(record: Record) -> Measure:
+    """Return by which scores a record is to be judged: those of its judge, if it has one that graded anything."""
+    return "judged" if any(each.judged is not None for each in strategy_results(record)) else "score"
 
 
 def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:

@@ -5,8 +5,9 @@
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
-* `questions`, `results`, `failures`, `reasons`: lists of objects with the fields of `Question`, `Result`, `Failure` and
-  `Reason`. The `document` of a question is its `document_id`. Money is a decimal string in US dollars.
+* `questions`, `results`, `failures`, `reasons`, `other_grades`: lists of objects with the fields of `Question`,
+  `Result`, `Failure`, `Reason` and `OtherGrade`. The `document` of a question is its `document_id`. Money is a decimal
+  string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
   index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
   files would grow to gigabytes.
@@ -24,7 +25,7 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
+from selfroute.evaluation.records import Failure, OtherGrade, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
@@ -77,6 +78,7 @@ def load(folder: str | Path) -> Record:
         reasons=[Reason(**each) for each in saved["reasons"]],
         settings=saved["settings"],
         stopped=saved["stopped"],
+        other_grades=tuple(OtherGrade(**each) for each in saved["other_grades"]),
     )
 
 
@@ -107,6 +109,7 @@ def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
             "results": results,
             "failures": [asdict(failure) for failure in record.failures],
             "reasons": [asdict(reason) for reason in record.reasons],
+            "other_grades": [asdict(grade) for grade in record.other_grades],
             "passages": list(texts),
         }
     )
@@ -146,7 +149,7 @@ def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
             "answers": question and " | ".join(question.answers),
             **{name: given.get(name) for name in ("answer", "draft", "route", "answerable")},
             **{name: decision.get(name) for name in ("signal", "evidence")},
-            **{name: given.get(name) for name in ("score", "exact", "set_f1")},
+            **{name: given.get(name) for name in ("score", "exact", "set_f1", "judged", "judged_by")},
             "input_tokens": None if isinstance(result, Failure) else result.input_tokens,
             **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},
             **{name: given.get(name) for name in ("cut", "seconds", "error")},

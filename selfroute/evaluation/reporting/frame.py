@@ -26,6 +26,8 @@ _COLUMNS = (
     "score",
     "exact",
     "set_f1",
+    "judged",
+    "judged_by",
     "input_tokens",
     "output_tokens",
     "cost",

@@ -6,9 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.records import Result
+from selfroute.evaluation.records import Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults, named, strategy_results, variant_of
 from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
+
+_WORDS = ("F1", "ROUGE-L", "SQuAD's F1", "SQuAD's exact match", "loose exact match", "F1 over sets of words")
+_METRICS = {
+    "f1": "F1",
+    "en_qa_f1": "F1",
+    "rouge_l": "ROUGE-L",
+    "squad_f1": "SQuAD's F1",
+    "squad_em": "SQuAD's exact match",
+    "exact_loose": "loose exact match",
+    "set_f1": "F1 over sets of words",
+}
+"""Names of metrics for people; those of `_WORDS` compare words."""
 
 _FEW = 0.01  # the share of questions that can be left out without doubt about the rest
 _MANY = 0.1  # the share from which the first note says so
@@ -23,6 +35,7 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
     for variant in compared.failed:
         yield f"{named(variant)} was asked for but finished no question, so it has no figures."
     yield "Scores are times 100. Avg is the average over the data sets; low and high are its 95 % interval."
+    yield from _about_judge(compared)
     yield "answerable % is the share of questions with a draft that the first step answered."
     if len(compared.ks) > 1:
         yield f"Tables for one k are for the first that was asked for, k={compared.ks[0]}."
@@ -42,6 +55,36 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
     if record.stopped:
         yield f"The run ended early: {record.stopped.rstrip('.')}."
     yield from about_intervals(compared)
+
+
+def metric_names(record: Record) -> list[str]:
+    """Return the names of the questions' own metrics, for people."""
+    return list(dict.fromkeys(_METRICS.get(question.metric, question.metric) for question in record.questions))
+
+
+def about_words(record: Record) -> str | None:
+    """Return what metrics that compare words cannot see, in a sentence; None if no question has such a metric."""
+    names = [name for name in metric_names(record) if name in _WORDS]
+    if not names:
+        return None
+    scores = "scores" if len(names) == 1 else "score"
+    return (
+        f"{' and '.join(names)} {scores} brevity and wording, not meaning: a summary of two points out of six can "
+        "score as one of all six, and a right answer in other words as a wrong one; a judge sees the difference "
+        "(--judge, or judge= in Python)."
+    )
+
+
+def _about_judge(compared: ComparedResults) -> Iterator[str]:
+    about = compared.record.settings.get("judge")
+    if compared.measure == "score" or not about:
+        return
+    by = Counter(each.judged_by for results in compared.by_variant.values() for each in results.values())
+    yield (
+        f"Judged correctness: {about['model']} says whether an answer says what the references say (1, 0.5 or 0), "
+        f"without knowing the strategy ({by['model']:,} grades); declines, and answers to questions without one, are "
+        f"graded by rule ({by['rule']:,})."
+    )
 
 
 def about_intervals(compared: ComparedResults) -> tuple[str, ...]:
@@ -81,7 +124,8 @@ def _about_left_out(compared: ComparedResults) -> Iterator[str]:
     if not compared.left_out:
         return
     missing = ", ".join(f"{named(variant)} {count:,}" for variant, count in compared.unfinished.items() if count)
-    yield f"Questions left out because not every strategy finished them: {compared.left_out:,} ({missing})."
+    judged = ", or the judge did not" if compared.measure == "judged" else ""
+    yield f"Questions left out because not every strategy finished them{judged}: {compared.left_out:,} ({missing})."
     if unseen := dict.fromkeys(name for name, _ in compared.documents if name not in compared.datasets):
         yield f"Data sets that are left out entirely: {', '.join(unseen)}."
     k, kept = compared.ks[0], set(compared.keys)

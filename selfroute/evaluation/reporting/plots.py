@@ -29,7 +29,7 @@ CAPTIONS = {
 # Okabe and Ito's colours, which colour-blind people can tell apart; the marks differ, too.
 _COLOURS = {"rag": "#0072B2", "long_context": "#D55E00", "self_route": "#009E73", "closed_book": "#6E6E6E"}
 _MARKS = {"rag": "s", "long_context": "D", "self_route": "o", "closed_book": "X"}
-_SCORE = "score, average over data sets"
+_SCORES = {"score": "score, average over data sets", "judged": "judged correctness, average over data sets"}
 _TOKENS = "input tokens, % of long context"
 
 
@@ -73,7 +73,9 @@ def _quality_tokens(compared: ComparedResults) -> Figure | None:
     axes.set_xlim(-4, max(105, *(tokens + 5 for tokens, _ in known.values())))
     axes.margins(y=0.2)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    finish_axes(axes, title=f"Quality against tokens, {len(compared.keys):,} questions", x=_TOKENS, y=_SCORE)
+    finish_axes(
+        axes, title=f"Quality against tokens, {len(compared.keys):,} questions", x=_TOKENS, y=_SCORES[compared.measure]
+    )
     return figure
 
 
@@ -93,7 +95,7 @@ def _by_k(compared: ComparedResults) -> Figure | None:
         figure.subplots(1, 2),
         (1, 0),
         (f"(a) Quality, {len(compared.keys):,} questions", "(b) Tokens"),
-        (_SCORE, _TOKENS),
+        (_SCORES[compared.measure], _TOKENS),
         strict=True,
     ):
         for strategy in ("rag", "self_route"):

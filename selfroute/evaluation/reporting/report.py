@@ -19,7 +19,7 @@ from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
 from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
-from selfroute.evaluation.reporting.compared import ComparedResults
+from selfroute.evaluation.reporting.compared import ComparedResults, Measure
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
@@ -44,6 +44,7 @@ class QuestionResults:
         failures: The tasks that could not be finished.
         reasons: Why drafts were declined.
         k: The k whose passages are shown.
+        measure: The scores that are compared.
     """
 
     question: Question
@@ -51,6 +52,7 @@ class QuestionResults:
     failures: Sequence[Failure]
     reasons: Sequence[Reason]
     k: int | None
+    measure: Measure = "score"
 
     @property
     def routes(self) -> str:
@@ -63,19 +65,22 @@ class QuestionResults:
         alone = self._of("long_context")
         compared = [*self._of("rag"), *self._of("self_route")]
         groups = [[each for each in compared if each.k == k] + alone for k in {each.k for each in compared}]
-        scores = [[result.score for result in group] for group in groups]
-        return any(max(of_group) - min(of_group) > _EQUAL for of_group in scores)
+        scores = [self._scores(group) for group in groups]
+        return any(of_group and max(of_group) - min(of_group) > _EQUAL for of_group in scores)
 
     @property
     def worse(self) -> bool:
         """Whether Self-Route scores less than the long context."""
-        alone = [result.score for result in self._of("long_context")]
-        return any(result.score < score - _EQUAL for result in self._of("self_route") for score in alone)
+        alone, routed = self._scores(self._of("long_context")), self._scores(self._of("self_route"))
+        return any(one < score - _EQUAL for one in routed for score in alone)
 
     @property
     def passages(self) -> Sequence[Passage]:
         """The retrieved passages; they are the same for all strategies."""
         return next((result.passages for result in self.results if result.passages and result.k == self.k), ())
+
+    def _scores(self, results: Sequence[Result]) -> list[float]:
+        return [score for each in results if (score := getattr(each, self.measure)) is not None]
 
     def _of(self, strategy: str) -> list[Result]:
         return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
@@ -103,6 +108,8 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
     style, script = _part("report.css"), _part("report.js")
     return environment.from_string(_part("report.html.jinja")).render(
         record=record,
+        settings={name: value for name, value in record.settings.items() if name != "judge"},
+        judge=record.settings.get("judge"),
         version=__version__,
         summary=summary(record),
         tables=tables(record) if tables_ is None else tables_,
@@ -121,9 +128,10 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
 
 def _question_results(record: Record) -> list[QuestionResults]:
     results, failures = _by_question(record.results), _by_question(record.failures)
-    reasons, (k, *_) = _by_question(record.reasons), ComparedResults.of(record).ks
+    reasons, compared = _by_question(record.reasons), ComparedResults.of(record)
+    k, measure = compared.ks[0], compared.measure
     return [
-        QuestionResults(question, results[question.key], failures[question.key], reasons[question.key], k)
+        QuestionResults(question, results[question.key], failures[question.key], reasons[question.key], k, measure)
         for question in record.questions
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from selfroute.evaluation.records import Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.money import cost_share
+from selfroute.evaluation.reporting.notes import about_words, metric_names
 from selfroute.evaluation.reporting.statistics import SAME, Comparison
 
 _NAMES: Mapping[Strategy, str] = {"rag": "RAG alone", "long_context": "the long context", "self_route": "Self-Route"}
@@ -18,7 +19,7 @@ def summary(record: Record) -> list[str]:
     compared = ComparedResults.of(record)
     if not compared.keys:
         return ["No question was finished by every strategy, so there is nothing to compare."]
-    return [*_scores(compared), *_first_step(compared), *_basis(compared)]
+    return [*_scores(compared), *_first_step(compared), *_basis(compared), *_measured(compared)]
 
 
 def _scores(compared: ComparedResults) -> Iterator[str]:
@@ -27,6 +28,7 @@ def _scores(compared: ComparedResults) -> Iterator[str]:
     first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
     where = [f"on average over {len(by_dataset)} data sets"] if len(by_dataset) > 1 else []
     where += [f"with k={k}"] if len(compared.ks) > 1 else []
+    where += ["judged by meaning"] if compared.measure == "judged" else []
     text = f"{', '.join([*where, _NAMES[first]])} scores {average[first]:.2f}"
     reader = compared.compare(first, "long_context") if first != "long_context" else None
     if reader:
@@ -85,6 +87,18 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
         yield f"This rests on {found}, those that the strategies finished{none and f'; {none}'}."
     elif none:
         yield f"This rests on all {len(compared.documents):,} questions; {none}."
+
+
+def _measured(compared: ComparedResults) -> Iterator[str]:
+    """Yield how the strategies score by words beside a judge; without one, what such scores cannot see."""
+    if compared.measure == "score":
+        if (words := about_words(compared.record)) and compared.record.settings.get("language_model", True):
+            yield words
+        return
+    own = ComparedResults.of(compared.record, "score")
+    average, _ = own.figures(own.ks[0])
+    scores = [f"{_NAMES[strategy]} {score:.2f}" for strategy in _NAMES if (score := average.get(strategy)) is not None]
+    yield f"By {' and '.join(metric_names(compared.record))} instead: {', '.join(scores)}."
 
 
 def _percent(share: float) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from selfroute.answerability.gate import declines as declined
+from selfroute.evaluation.judging import decline_is_right
 from selfroute.evaluation.records import STRATEGIES, Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults, mean
+from selfroute.evaluation.reporting.judged import judge_agreement, judged_sample
 from selfroute.evaluation.reporting.money import money
-from selfroute.evaluation.reporting.notes import about_intervals, about_main
+from selfroute.evaluation.reporting.notes import about_intervals, about_main, metric_names
 from selfroute.evaluation.reporting.papers.ablations import based_only_on, by_k, closed_book, passkey, reasons
 from selfroute.evaluation.reporting.papers.differences import agreement, decisions, differences, wins
 from selfroute.evaluation.reporting.papers.paper import beside_paper
@@ -21,32 +23,44 @@ _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
     ("self_route", "rag"),
     ("rag", "long_context"),
 )
+_Maker = Callable[[ComparedResults], Table | None]
 _COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "worse", "verdict")
 
 
 def tables(record: Record) -> list[Table]:
-    """Return all tables that the results allow; those of `papers` only if its data sets or ablations were run."""
+    """Return all tables that the results allow; those of `papers` only if its data sets or ablations were run.
+
+    With a judge, the tables are about what it says; `..._own_metric` are the same by the questions' own metrics. So are
+    those of `papers`, where there are figures of the paper to stand beside.
+    """
     compared = ComparedResults.of(record)
-    makers: tuple[Callable[[ComparedResults], Table | None], ...] = (
-        main,
-        intervals,
-        beside_paper,
-        comparisons,
-        money,
-        declines,
-        by_k,
-        comparisons_by_dataset,
-        differences,
-        agreement,
-        wins,
-        passkey,
-        based_only_on,
-        closed_book,
-        reasons,
-        failures,
-        decisions,
+    own = compared if compared.measure == "score" else ComparedResults.of(record, "score")
+    papers = own if own.has_papers else compared
+    makers: tuple[tuple[ComparedResults, tuple[_Maker, ...]], ...] = (
+        (compared, (main, intervals)),
+        (own, () if own is compared else (_own(main), _own(intervals), _own(comparisons))),
+        (papers, (beside_paper,)),
+        (compared, (comparisons, money, declines, judge_agreement, judged_sample)),
+        (papers, (by_k,)),
+        (compared, (comparisons_by_dataset,)),
+        (papers, (differences, agreement, wins, passkey, based_only_on, closed_book)),
+        (compared, (reasons, failures)),
+        (papers, (decisions,)),
     )
-    return [table for maker in makers if (table := maker(compared))]
+    return [table for given, some in makers for maker in some if (table := maker(given))]
+
+
+def _own(maker: _Maker) -> _Maker:
+    """Return a maker of the same table under another name, for the questions' own metrics."""
+
+    def make(compared: ComparedResults) -> Table | None:
+        table = maker(compared)
+        if table is None:
+            return None
+        title = f"{table.title}: by {', '.join(metric_names(compared.record))}"
+        return replace(table, name=f"{table.name}_own_metric", title=title)
+
+    return make
 
 
 def main(compared: ComparedResults) -> Table | None:
@@ -66,7 +80,8 @@ def main(compared: ComparedResults) -> Table | None:
             head = (row, k if depends else "", average[row], *_interval(compared, row, k))
             rows.append((*head, *(figures[row] for figures in by_dataset.values())))
     columns = ("", "k", "Avg", "low", "high", *compared.datasets)
-    title = "Scores, answerable questions and input tokens (Table 1 of the paper)"
+    score = "Scores" if compared.measure == "score" else "Judged correctness"
+    title = f"{score}, answerable questions and input tokens (Table 1 of the paper)"
     return Table("main", title, columns, tuple(rows), tuple(about_main(compared)))
 
 
@@ -127,7 +142,7 @@ def declines(compared: ComparedResults) -> Table | None:
     """Make the table of the questions that were declined: rightly, if their references are empty or decline, too."""
     if not compared.keys:
         return None
-    bare = {each.key for each in compared.record.questions if not each.answers or any(map(declined, each.answers))}
+    bare = {each.key for each in compared.record.questions if decline_is_right(each)}
     some = any(key in bare for key in compared.keys)
     rows: list[tuple[Cell, ...]] = []
     for (strategy, k), results in compared.by_variant.items():
@@ -162,5 +177,5 @@ def _interval(compared: ComparedResults, row: str, k: int | None) -> tuple[Cell,
     """Return the interval of a row, times 100; empty if the row is not a score."""
     if row not in STRATEGIES:
         return "", ""
-    found = interval({key: each.score for key, each in compared.get(row, k).items()}, compared.documents)
+    found = interval({key: compared.value(each) for key, each in compared.get(row, k).items()}, compared.documents)
     return (100 * found[0], 100 * found[1]) if found else (None, None)

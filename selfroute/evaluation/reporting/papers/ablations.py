@@ -56,9 +56,10 @@ def passkey(compared: ComparedResults) -> Table | None:
 
 def based_only_on(compared: ComparedResults) -> Table | None:
     """Make Table 4: the long context without and with "based only on the provided passage"."""
-    reader = [each for each in compared.record.results if each.strategy == "long_context"]
+    results = [each for each in compared.record.results if each.strategy == "long_context"]
+    reader = [each for each in results if compared.measure == "score" or each.judged is not None]
     without, given = (
-        {each.key: each.score for each in reader if each.based_only_on is asked} for asked in (False, True)
+        {each.key: compared.value(each) for each in reader if each.based_only_on is asked} for asked in (False, True)
     )
     keys = [key for key in without if key in given]
     if not keys:

@@ -1,0 +1,294 @@
+"""A judge in an evaluation: whom it asks and how often, what is kept and paid, and what its grades do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+import langchain_parts
+import llamaindex_parts
+from judge_parts import grade, is_judging, read
+from scenarios import WHOLE
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation import evaluate
+from selfroute.evaluation.asking.replies import FILE
+from selfroute.evaluation.records import STRATEGIES
+from selfroute.evaluation.results import Evaluation
+
+CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
+QUESTIONS = [
+    {"question": CHAIR, "answers": ["Ms Okafor"]},
+    {"question": TEA, "answers": ["tea and cake"]},
+    {"question": UNASKED, "answers": [], "metric": "squad_f1"},
+]
+DRAFTS = {CHAIR: "unanswerable", TEA: "Tea", UNASKED: "unanswerable"}
+FINALS = {CHAIR: "Ms Okafor did.", TEA: "tea and cake", UNASKED: "Mr Lin"}
+JUDGED = {
+    ("1", "rag"): (0.0, "rule"),
+    ("1", "long_context"): (1.0, "model"),
+    ("1", "self_route"): (1.0, "model"),
+    ("2", "rag"): (0.5, "model"),
+    ("2", "long_context"): (1.0, "model"),
+    ("2", "self_route"): (0.5, "model"),
+    ("3", "rag"): (1.0, "rule"),
+    ("3", "long_context"): (0.0, "rule"),
+    ("3", "self_route"): (0.0, "rule"),
+}
+
+
+def answer(prompt: str) -> tuple[str, ...]:
+    """Answers and judges."""
+    if is_judging(prompt):
+        return (grade(prompt),)
+    by = FINALS if WHOLE in prompt else DRAFTS
+    return (next(text for question, text in by.items() if question in prompt),)
+
+
+class ChatScript(langchain_parts.ScriptedModel):
+    draft: Any = Field(answer, exclude=True)
+    final: Any = Field(answer, exclude=True)
+    failures: Any = Field(default_factory=dict, exclude=True)
+    breaks_with: Any = Field(None, exclude=True)
+    calls: Any = Field(default_factory=list, exclude=True, repr=False)
+
+
+@dataclass(frozen=True)
+class Framework:
+    make: Callable[..., Any]
+    model: Callable[..., Any]
+
+    def pipeline(self, **script: Any) -> tuple[Any, Any]:
+        """A pipeline, and the model that answers in it."""
+        llm = self.model(**script)
+        return self.make(llm=llm), llm
+
+
+LANGCHAIN = Framework(langchain_parts.a_chain, ChatScript)
+LLAMAINDEX = Framework(
+    llamaindex_parts.an_engine,
+    lambda **script: llamaindex_parts.ScriptedLLM(**{"draft": answer, "final": answer, **script}),
+)
+COMPLETING = Framework(LLAMAINDEX.make, lambda **script: LLAMAINDEX.model(is_chat=False, **script))
+both = pytest.mark.parametrize(
+    "framework", [LANGCHAIN, LLAMAINDEX, COMPLETING], ids=["langchain", "llamaindex", "llamaindex completing"]
+)
+
+
+def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
+    return {(one.id, one.strategy): (one.judged, one.judged_by) for one in done.results}
+
+
+def judging(model: Any) -> list[str]:
+    return [call.prompt for call in model.calls if is_judging(call.prompt)]
+
+
+@both
+def test_all_answers_to_a_question_are_judged_in_one_call_and_what_a_rule_decides_in_none(framework: Framework) -> None:
+    pipeline, model = framework.pipeline()
+    done = evaluate(pipeline, QUESTIONS, judge=True)
+    assert judged(done) == JUDGED
+    assert not done.failures
+    asked = {read(prompt).question: sorted(read(prompt).answers.values()) for prompt in judging(model)}
+    assert asked == {CHAIR: ["Ms Okafor did."], TEA: ["Tea", "tea and cake"]}
+    assert len(judging(model)) == 2
+
+
+@both
+def test_another_model_judges_if_it_is_given(framework: Framework) -> None:
+    pipeline, model = framework.pipeline()
+    judge = framework.model(label="judge")
+    done = evaluate(pipeline, QUESTIONS, judge=judge)
+    assert judged(done) == JUDGED
+    assert (len(judging(model)), len(judging(judge)), len(judge.calls)) == (0, 2, 2)
+    assert done.settings["judge"]["model"] == "judge"
+
+
+def test_a_judge_may_be_of_the_other_framework() -> None:
+    for pipeline, judge in ((LANGCHAIN, LLAMAINDEX), (LLAMAINDEX, LANGCHAIN)):
+        assert judged(evaluate(pipeline.pipeline()[0], QUESTIONS, judge=judge.model(label="judge"))) == JUDGED
+
+
+def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
+    prompts = set()
+    for order in permutations(STRATEGIES):
+        pipeline, model = LANGCHAIN.pipeline()
+        assert judged(evaluate(pipeline, QUESTIONS, judge=True, strategies=order)) == JUDGED
+        prompts.add(tuple(sorted(judging(model))))
+        assert not any(name in prompt for prompt in judging(model) for name in ("rag", "long_context", "self_route"))
+    assert len(prompts) == 1
+
+
+def test_without_a_judge_nobody_is_asked() -> None:
+    pipeline, model = LANGCHAIN.pipeline()
+    done = evaluate(pipeline, QUESTIONS)
+    assert {one.judged for one in done.results} == {None}
+    assert not judging(model)
+    assert "judge" not in done.settings
+
+
+# --- kept and paid once ------------------------------------------------------------------------------------------
+
+
+@both
+def test_a_judges_replies_are_kept(framework: Framework, tmp_path: Path) -> None:
+    first = evaluate(framework.pipeline()[0], QUESTIONS, judge=True, folder=tmp_path)
+    silent, model = framework.pipeline(draft=None, final=None)
+    assert evaluate(silent, QUESTIONS, judge=True, folder=tmp_path).results == first.results
+    assert model.calls == []
+    steps = [json.loads(line)["step"] for line in (tmp_path / FILE).read_text().splitlines()]
+    assert steps.count("judge") == 2
+
+
+def test_a_judge_can_be_added_to_a_finished_run_and_changed(tmp_path: Path) -> None:
+    evaluate(LANGCHAIN.pipeline()[0], QUESTIONS, folder=tmp_path, name="mine")
+    for label in ("one", "another"):
+        silent, model = LANGCHAIN.pipeline(draft=None, final=None)
+        judge = LANGCHAIN.model(label=label)
+        assert judged(evaluate(silent, QUESTIONS, judge=judge, folder=tmp_path, name="mine")) == JUDGED
+        assert (len(model.calls), len(judging(judge))) == (0, 2)
+
+
+class Killed(BaseException):
+    """The process ends."""
+
+
+def test_a_killed_run_goes_on_with_the_rest(tmp_path: Path) -> None:
+    def dying(prompt: str) -> tuple[str, ...]:
+        if is_judging(prompt) and TEA in prompt:
+            raise Killed
+        return answer(prompt)
+
+    with pytest.raises(Killed):
+        evaluate(LANGCHAIN.pipeline(draft=dying)[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
+    pipeline, model = LANGCHAIN.pipeline()
+    done = evaluate(pipeline, QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
+    assert judged(done) == JUDGED
+    assert [read(prompt).question for prompt in judging(model)] == [TEA]
+
+
+def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
+    """Its answers would be judged again, and paid again, when the missing one is there."""
+    failing = LANGCHAIN.pipeline(failures={"long_context": [TimeoutError("too slow")] * 2})
+    done = evaluate(failing[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
+    assert {one.strategy for one in done.failures} == {"self_route", "long_context"}
+    assert judged(done) == {("1", "rag"): (None, None)} | {key: JUDGED[key] for key in JUDGED if key[0] != "1"}
+    pipeline, model = LANGCHAIN.pipeline()
+    assert judged(evaluate(pipeline, QUESTIONS, judge=True, folder=tmp_path)) == JUDGED
+    assert [read(prompt).question for prompt in judging(model)] == [CHAIR]
+
+
+# --- what cannot be read -----------------------------------------------------------------------------------------
+
+
+class Replying:
+    """A judge whose replies are scripted; after the last it grades."""
+
+    def __init__(self, replies: Sequence[str]) -> None:
+        self.replies, self.lock, self.prompts = list(replies), threading.Lock(), list[str]()
+
+    def __call__(self, prompt: str) -> tuple[str, ...]:
+        if not is_judging(prompt):
+            return answer(prompt)
+        with self.lock:
+            self.prompts.append(prompt)
+            return (self.replies.pop(0) if self.replies else grade(prompt),)
+
+
+@pytest.mark.parametrize("odd", ["", "I would say that all are right.", "1: 0.7", "1: 1\n1: 0", "2: 1"])
+def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_never_a_zero(
+    odd: str, tmp_path: Path
+) -> None:
+    one, judge = QUESTIONS[:1], Replying([odd, odd, odd])
+    run = {"questions": one, "judge": True, "folder": tmp_path}
+    for asked in (2, 4):
+        done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], **run)
+        assert len(judge.prompts) == (2 if asked == 2 else 4)
+        if asked == 2:
+            assert [(each.strategy, each.id) for each in done.failures] == [("judge", "1")]
+            assert "not one grade for each answer" in done.failures[0].error
+            assert {each.judged for each in done.results} == {None}
+            assert {each.score for each in done.results} > {0.0}
+    assert {key: judged(done)[key] for key in judged(done)} == {key: JUDGED[key] for key in JUDGED if key[0] == "1"}
+    assert "could not be read" in judge.prompts[1]
+    assert "could not be read" not in judge.prompts[0]
+    kept = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    assert [row["step"] for row in kept].count("judge") == 4  # what was paid for counts, whatever it says
+
+
+def test_one_odd_reply_costs_one_more_call_and_no_question() -> None:
+    judge = Replying(["well"])
+    assert judged(evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True)) == JUDGED
+    assert len(judge.prompts) == 3
+
+
+def test_what_is_not_judged_is_left_out_of_what_is_compared_and_said() -> None:
+    judge = Replying(["well", "well"])
+    done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True, concurrency=1)
+    main = next(table for table in done.tables() if table.name == "main")
+    assert main.rows[-1][2] == 2
+    assert any("or the judge did not" in note for note in main.notes)
+    own = next(table for table in done.tables() if table.name == "main_own_metric")
+    assert own.rows[-1][2] == 3
+
+
+def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
+    def broken(prompt: str) -> tuple[str, ...]:
+        if is_judging(prompt):
+            raise TimeoutError
+        return answer(prompt)
+
+    many = [{**QUESTIONS[0], "id": str(number)} for number in range(60)]
+    pipeline, model = LANGCHAIN.pipeline(draft=broken)
+    done = evaluate(pipeline, many, judge=True, concurrency=2)
+    assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
+    assert {(each.strategy, each.error) for each in done.failures} == {("judge", "TimeoutError")}
+    assert len(judging(model)) < 20
+    assert done.summary()[0].startswith("Self-Route scores")  # by words: there is no grade
+
+
+# --- what it costs -----------------------------------------------------------------------------------------------
+
+
+def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
+    pipeline, model = LANGCHAIN.pipeline()
+    with pytest.raises(ConfigurationError, match="no price is known"):
+        evaluate(pipeline, QUESTIONS, judge=LANGCHAIN.model(label="nobody-knows-me"), max_cost=1)
+    assert model.calls == []
+
+
+def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    chain = langchain_parts.a_chain(llm=ChatScript(usage=True), priced_as="openai:gpt-4o-mini")
+    dear = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path, "concurrency": 1}
+    done = evaluate(chain, QUESTIONS, max_cost=0.001, **dear)
+    assert done.stopped
+    assert "cap of $0.001" in done.stopped
+    assert {one.judged for one in done.results} == {None}
+    done = evaluate(chain, QUESTIONS, max_cost=10, **dear)
+    assert judged(done) == JUDGED
+    rows = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    price = {row["step"]: float(row["cost"]) / row["input_tokens"] for row in rows}
+    assert price["judge"] > 50 * price["rag"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"judge": "openai:gpt-4o"}, "judge takes True, a model of LangChain or an LLM of LlamaIndex, not a str"),
+        ({"judge_priced_as": "openai:gpt-4o"}, "judge_priced_as needs a judge"),
+        ({"grades": "grades.jsonl"}, "grades needs a judge"),
+        ({"judge": True, "judge_priced_as": "gpt-4o"}, "judge_priced_as must be 'provider:name'"),
+    ],
+)
+def test_what_cannot_be_judged_is_said_at_once(options: dict[str, Any], says: str) -> None:
+    pipeline, model = LANGCHAIN.pipeline()
+    with pytest.raises(ConfigurationError, match=says):
+        evaluate(pipeline, QUESTIONS, **options)
+    assert model.calls == []
