@@ -84,7 +84,8 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
     none = f"{failed} finished none of them" if failed else ""
     if compared.left_out:
         found = f"{len(compared.keys):,} of {len(compared.documents):,} questions"
-        yield f"This rests on {found}, those that the strategies finished{none and f'; {none}'}."
+        judged = " and the judge graded" if compared.measure == "judged" else ""
+        yield f"This rests on {found}, those that the strategies finished{judged}{none and f'; {none}'}."
     elif none:
         yield f"This rests on all {len(compared.documents):,} questions; {none}."
 
