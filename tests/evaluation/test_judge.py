@@ -327,14 +327,15 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
             raise TimeoutError
         return answer(prompt)
 
-    many = [{**QUESTIONS[0], "id": str(number)} for number in range(60)]
+    many = [{**QUESTIONS[0], "id": str(number)} for number in range(300)]
     many[0] = {**QUESTIONS[2], "id": "0"}  # graded by rule, which is no sample of the rest
     pipeline, model = LANGCHAIN.pipeline(draft=broken)
     done = evaluate(pipeline, many, judge=True, concurrency=2)
     assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
     assert {(each.strategy, each.error) for each in done.failures} == {("judge", "TimeoutError")}
-    assert len(judging(model)) < 20
+    assert len(judging(model)) < 150
     assert done.summary()[0].startswith("Self-Route scores")  # by words: there is no grade
+    assert done.summary()[-1] == "The judge graded no answer, so these are scores by SQuAD's F1 and F1."
 
 
 # --- what it costs -----------------------------------------------------------------------------------------------

@@ -93,7 +93,9 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
 def _measured(compared: ComparedResults) -> Iterator[str]:
     """Yield how the strategies score by words beside a judge; without one, what such scores cannot see."""
     if compared.measure == "score":
-        if (words := about_words(compared.record)) and compared.record.settings.get("language_model", True):
+        if compared.record.settings.get("judge"):
+            yield f"The judge graded no answer, so these are scores by {' and '.join(metric_names(compared.record))}."
+        elif (words := about_words(compared.record)) and compared.record.settings.get("language_model", True):
             yield words
         return
     own = ComparedResults.of(compared.record, "score")
