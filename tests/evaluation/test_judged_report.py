@@ -201,8 +201,9 @@ def test_rows_of_other_models_are_left_out(tmp_path: Path) -> None:
     assert [each.grade for each in load_grades(path, model="openai:claude")] == [0.0]
     with pytest.raises(InputError, match="holds no grade for openai:other, only for claude, gpt-4o-mini"):
         load_grades(path, model="openai:other")
-    with pytest.raises(InputError, match="was graded before"):
+    with pytest.raises(InputError, match="was graded before; grade it once, or say which model's"):
         load_grades(path)
+    assert [each.grade for each in judged_evaluation().with_grades(path, model="claude").other_grades] == [0.0]
 
 
 @pytest.mark.parametrize(
