@@ -170,7 +170,7 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
                 concurrency=concurrency,
                 explain_declines=options.explain_declines,
                 judge=judge,
-                settings={**_settings(options, models), **({"judge": judge.settings} if judge else {})},
+                settings=_settings(options, models),
                 on_progress=advance,
                 **chosen.keywords,
             )

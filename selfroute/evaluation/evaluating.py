@@ -109,10 +109,7 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             explain_declines=explain_declines,
             judge=judging,
             concurrency=concurrency,
-            settings={
-                "pipeline": type(pipeline).__name__,
-                **({"judge": judging.settings} if judging else {}),
-            },
+            settings={"pipeline": type(pipeline).__name__},
             on_progress=on_progress,
         )
     return Evaluation.of(replace(record, other_grades=others))

@@ -72,7 +72,7 @@ def load_grades(path: str | Path, *, model: str | None = None) -> list[OtherGrad
                     key = grade.dataset, grade.id, grade.strategy
                     if key in found:
                         msg = f"{where}: {grade.strategy} of question {grade.id!r} was graded before; grade it once"
-                        raise InputError(msg)
+                        raise InputError(msg + _hint(row))
                     found[key] = grade
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
@@ -81,6 +81,10 @@ def load_grades(path: str | Path, *, model: str | None = None) -> list[OtherGrad
         msg = f"{path} holds no grade" + (f" for {model}, only for {', '.join(sorted(others))}" if others else "")
         raise InputError(msg)
     return list(found.values())
+
+
+def _hint(row: Any) -> str:
+    return ", or say which model's grades count (model= in with_grades)" if row.get("model") else ""
 
 
 def _grades_in(where: str, row: Any) -> list[OtherGrade]:

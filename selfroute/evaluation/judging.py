@@ -1,6 +1,7 @@
 """Judged correctness: does an answer say what the references say?
 
-Declines are graded by rule. For everything else a model is shown the question, the references and the answers of all
+Declines are graded by rule. For everything else, also for an answer that says in passing that the text does not tell
+all, a model is shown the question, the references and the answers of all
 strategies, without the text, and grades each answer 1, 0.5 or 0. It does not learn which strategy wrote which answer:
 an answer that several gave is shown once, and the order is random, but the same in every run.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
+from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.gate import declines
 from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.evaluation.prompts import choice_lines
@@ -42,7 +44,7 @@ reference. Where a detail beside the point contradicts it, the grade is 0.5; whe
 - An answer that leaves open which of several different things is right ("1912 or 1914") is 0.
 - Where the reference has several points, as in a summary or a list: 1 if none of the main points is missing, 0.5 if \
 some of them are there, 0 if hardly any is.
-- An answer which says that the text does not tell, or that it cannot answer, is 0.
+- An answer which only says that the text does not tell, or that it cannot answer, is 0.
 - Where the question has options, the letter of an option and its text are the same.
 - Grade each answer by itself. Neither its place nor its length counts.
 
@@ -77,6 +79,13 @@ def answers_of(question: Question) -> list[str]:
     return [each for each in question.answers if each.strip() and (question.choices or not declines(each))]
 
 
+def references_of(question: Question) -> list[str]:
+    """Return the references that a judge is shown: all but the bare refusal, which no answer can agree with."""
+    return [
+        each for each in question.answers if each.strip() and (question.choices or declines(each).signal != "sentinel")
+    ]
+
+
 def decline_is_right(question: Question) -> bool:
     """Return whether a question has no answer in its text: it has no reference, or one that says so.
 
@@ -86,10 +95,19 @@ def decline_is_right(question: Question) -> bool:
 
 
 def grade_by_rule(question: Question, result: Result) -> float | None:
-    """Return the grade that needs no model: of a decline, and of any answer to a question without one; else None."""
-    if not result.answerable:
-        return float(decline_is_right(question))
+    """Return the grade that needs no model: of a decline, and of any answer to a question without one; else None.
+
+    A reply counts as declined if it denies anything at all, but one that answers before it does so may be right.
+    """
+    right = decline_is_right(question)
+    if not result.answerable and (right or not _answers_first(result.answer)):
+        return float(right)
     return None if answers_of(question) else 0.0
+
+
+def _answers_first(text: str) -> bool:
+    """Return whether only a later sentence of a decline says that the text does not tell, not its opening."""
+    return not declines(text) and bool(declines_anywhere(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +136,7 @@ class Sheet:
         rows: list[dict[str, object]] = [{"question": self.question.question}]
         if self.question.choices:
             rows.append({"options": choice_lines(self.question.choices)})
-        rows += [{"reference": each} for each in answers_of(self.question)]
+        rows += [{"reference": each} for each in references_of(self.question)]
         rows += [{"answer": number, "text": each} for number, each in enumerate(self.candidates, 1)]
         return JUDGE.format(data="\n".join(map(_line, rows)), count=len(self.candidates))
 

@@ -13,7 +13,6 @@ from selfroute.errors import InputError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import LETTERS, PROMPTS
 
-_WITHOUT_ANSWERS = ("squad_f1", "squad_em")
 _PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
 
 
@@ -26,7 +25,7 @@ class Question:
         id: Its id, unique in the data set.
         question: The question.
         answers: The reference answers; for a multiple-choice question the right option and its letter. Empty for a
-            question without an answer in its document (SQuAD 2.0).
+            question without an answer in its document.
         metric: The name of its metric: a key of `metrics.METRICS`.
         choices: The options of a multiple-choice question, in order (A, B, ...).
         document: The document's text; None if the pipeline that is evaluated has its own documents.
@@ -60,8 +59,8 @@ def load_questions(path: str | Path) -> list[Question]:
     ignored:
 
     * `question`: the question.
-    * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer, with the
-      metrics squad_f1 and squad_em only. For a multiple-choice question, the right option or its letter.
+    * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer. For a
+      multiple-choice question, the right option or its letter.
     * `document`: the document's text. Or `document_file`: the path of a text file, in UTF-8, relative to the JSONL.
       Neither if the pipeline that is evaluated has its own documents.
     * `choices`: the options of a multiple-choice question, four at most.
@@ -218,6 +217,8 @@ class _Documents:
 
 def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Question:
     choices = row.texts("choices")
+    if row.values.get("metric") == "judged":
+        row.fail("judged is measured beside a question's own metric: leave it out, and name a judge (--judge, judge=)")
     metric = row.name("metric", "choice" if choices else "f1", known=METRICS)
     return Question(
         dataset=row.text("dataset", dataset),
@@ -235,13 +236,11 @@ def _answers(row: _Fields, metric: str, choices: tuple[str, ...]) -> tuple[str, 
     if row.values.get("answers") is None:
         row.fail("answers is missing; write the right answers in a list")
     answers = row.texts("answers")
-    if not answers and metric not in _WITHOUT_ANSWERS:
-        row.fail(f"answers is empty, which {metric} cannot score; use the metric {' or '.join(_WITHOUT_ANSWERS)}")
     if metric != "choice":
         return answers
     if not 1 < len(choices) <= len(LETTERS):
         row.fail(f"the metric choice takes 2 to {len(LETTERS)} choices")
     try:
-        return option_and_letter(answers, choices)
+        return option_and_letter(answers, choices) if answers else ()
     except ValueError as error:
         row.fail(str(error))

@@ -53,6 +53,9 @@ class Result:
             that a strategy, or the judge itself, did not finish.
         judged_by: Whether a `"model"` judged it, or a `"rule"`: a decline is right if the text has no answer, and
             wrong if it has one, and any other answer to a question without one is wrong. None if nobody judged it.
+        replies: What earlier steps answered whose replies were not taken, by the name of the step: a draft in doubt,
+            for example. Without numbers and reasoning; steps that declined are left out.
+        replies_judged: How these are judged, so that other bounds can be computed from one run. Empty without a judge.
     """
 
     dataset: str
@@ -74,6 +77,8 @@ class Result:
     set_f1: float
     judged: float | None = None
     judged_by: Literal["model", "rule"] | None = None
+    replies: Mapping[str, str] = field(default_factory=dict)
+    replies_judged: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str]:

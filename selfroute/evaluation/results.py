@@ -61,16 +61,17 @@ class Evaluation(Record):
 
             return cls.of(load(folder))
 
-    def with_grades(self, path: str | Path) -> Evaluation:
+    def with_grades(self, path: str | Path, *, model: str | None = None) -> Evaluation:
         """Return the same evaluation with other people's grades: its tables say how far the judge agrees with them.
 
         Args:
             path: The file (see `load_grades`).
+            model: The model that answered, if the file has grades for several.
 
         Raises:
             InputError: The file is not as described.
         """
-        return replace(self, other_grades=tuple(load_grades(path)))
+        return replace(self, other_grades=tuple(load_grades(path, model=model)))
 
     def __str__(self) -> str:
         """Return the summary and the main table as plain text."""

@@ -103,8 +103,9 @@ def test_blank_lines_a_byte_order_mark_and_a_lone_answer_are_fine(tmp_path: Path
     assert [(one.id, one.answers) for one in load_questions(path)] == [("2", ("Jörg",))]
 
 
-def test_a_question_may_have_no_answer_where_the_metric_knows_that() -> None:
-    assert question_of({"question": "Who?", "answers": [], "metric": "squad_f1"}, "1").answers == ()
+@pytest.mark.parametrize("given", [{}, {"metric": "rouge_l"}, {"metric": "squad_f1"}, {"choices": ["a", "b"]}], ids=str)
+def test_a_question_may_have_no_answer_whatever_its_metric(given: dict[str, Any]) -> None:
+    assert question_of({"question": "Who?", "answers": [], **given}, "1").answers == ()
 
 
 def test_questions_share_the_text_of_a_document(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
         ('{"question": " ", "answers": ["x"]}', "question must be a string"),
         ('{"question": "Q"}', "answers is missing"),
         ('{"question": "Q", "answers": [1]}', "answers must be a list of strings"),
-        ('{"question": "Q", "answers": []}', "which f1 cannot score; use the metric squad_f1"),
+        ('{"question": "Q", "answers": ["x"], "metric": "judged"}', "leave it out, and name a judge"),
         ('{"question": "Q", "answers": ["x"], "metric": "f2"}', "metric 'f2' is not known; write one of f1, rouge_l"),
         ('{"question": "Q", "answers": ["x"], "prompt": "no"}', "prompt 'no' is not known; write one of narrativeqa"),
         ('{"question": "Q", "answers": ["x"], "choices": "ab"}', "the metric choice takes 2 to 4 choices"),

@@ -15,13 +15,19 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
+from evaluation_parts import a_question, a_result
 from judge_parts import grade, is_judging, read
 from scenarios import WHOLE
-from selfroute.errors import ConfigurationError
+from selfroute.answerability.ending import Ending
+from selfroute.errors import ConfigurationError, NoReplyError
 from selfroute.evaluation import evaluate
-from selfroute.evaluation.asking.replies import FILE
+from selfroute.evaluation.asking.judge import ModelJudge
+from selfroute.evaluation.asking.replies import FILE, Replies
 from selfroute.evaluation.records import STRATEGIES
 from selfroute.evaluation.results import Evaluation
+from selfroute.usage.counts import StepUsage
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
 
 CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
 QUESTIONS = [
@@ -124,6 +130,66 @@ def test_the_judge_sees_no_strategy_and_their_order_changes_nothing() -> None:
         prompts.add(tuple(sorted(judging(model))))
         assert not any(name in prompt for prompt in judging(model) for name in ("rag", "long_context", "self_route"))
     assert len(prompts) == 1
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a judge was asked, and its tally of each reply."""
+
+    prompts: list[str]
+
+    def __call__(self, prompt: str) -> Tally:
+        self.prompts.append(prompt)
+        tally = Tally(whole=True)
+        tally.text.append(grade(prompt))
+        return tally
+
+
+def model_judge() -> tuple[ModelJudge, Calls]:
+    calls = Calls([])
+    return ModelJudge(calls, Replies(), configured=PricedModel("gpt-4o", "openai"), identity="judge"), calls
+
+
+def test_as_many_strategies_as_there_are_take_one_call_and_equal_answers_are_graded_once() -> None:
+    question = a_question(answers=("tea and cake",))
+    given = {"rag": "Tea", "wider": "tea and cake", "graded": "coffee", "graded_wider": " Tea\n", "self_route": "Tea"}
+    results = [a_result(name, answer=text) for name, text in given.items()]  # type: ignore[arg-type]
+    judge, calls = model_judge()
+    found = {each.strategy: each.judged for each in judge.grade(question, results)}
+    assert found == {"rag": 0.5, "wider": 1, "graded": 0, "graded_wider": 0.5, "self_route": 0.5}
+    (prompt,) = calls.prompts
+    assert sorted(read(prompt).answers.values()) == ["Tea", "coffee", "tea and cake"]
+
+
+@pytest.mark.parametrize(
+    ("references", "answerable", "judged", "asked"),
+    [
+        (["tea and cake"], True, {"rag": 0.5, "wider": 0.0}, ["Tea", "coffee", "tea and cake"]),
+        (["tea and cake"], False, {"rag": 0.5, "wider": 0.0}, ["Tea", "coffee"]),
+        ([], True, {"rag": 0.0, "wider": 0.0}, None),
+    ],
+)
+def test_replies_that_were_not_taken_are_judged_in_the_same_call(
+    references: list[str], answerable: bool, judged: dict[str, float], asked: list[str] | None
+) -> None:
+    """Other bounds can be tried on one run only if the replies that they would take have grades."""
+    replies = {"rag": "Tea", "wider": "coffee"}
+    answer = "tea and cake" if answerable else "unanswerable"
+    judge, calls = model_judge()
+    (found,) = judge.grade(
+        a_question(answers=tuple(references)), [a_result(answer=answer, answerable=answerable, replies=replies)]
+    )
+    assert found.replies_judged == judged
+    assert [sorted(read(prompt).answers.values()) for prompt in calls.prompts] == ([asked] if asked else [])
+
+
+def test_what_the_judge_took_is_reported_also_when_it_was_kept(tmp_path: Path) -> None:
+    pipeline, _ = LANGCHAIN.pipeline(usage=True)
+    run = {"judge": True, "judge_priced_as": "openai:gpt-4", "folder": tmp_path}
+    about = evaluate(pipeline, QUESTIONS, **run).settings["judge"]
+    assert about["calls"] == 2
+    assert float(about["cost"]) > 0 < about["input_tokens"]
+    assert evaluate(pipeline, QUESTIONS, **run).settings["judge"] == about
 
 
 def test_without_a_judge_nobody_is_asked() -> None:
@@ -239,19 +305,37 @@ def test_what_is_not_judged_is_left_out_of_what_is_compared_and_said() -> None:
     assert own.rows[-1][2] == 3
 
 
+@pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
+def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
+    calls = Calls([])
+
+    def silent(prompt: str) -> Tally:
+        tally = calls(prompt)
+        tally.text.clear()
+        tally.counts, tally.ended = StepUsage(9, 0), Ending(finish_reason)
+        return tally
+
+    broken = ModelJudge(silent, Replies(), configured=PricedModel("gpt-4o", "openai"), identity="judge")
+    with pytest.raises(NoReplyError, match=f"the judge step got no reply .* {finish_reason}"):
+        broken.grade(a_question(answers=("seven",)), [a_result(answer="eight")])
+    assert len(calls.prompts) == 1
+
+
 def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
     def broken(prompt: str) -> tuple[str, ...]:
         if is_judging(prompt):
             raise TimeoutError
         return answer(prompt)
 
-    many = [{**QUESTIONS[0], "id": str(number)} for number in range(60)]
+    many = [{**QUESTIONS[0], "id": str(number)} for number in range(300)]
+    many[0] = {**QUESTIONS[2], "id": "0"}  # graded by rule, which is no sample of the rest
     pipeline, model = LANGCHAIN.pipeline(draft=broken)
     done = evaluate(pipeline, many, judge=True, concurrency=2)
     assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
     assert {(each.strategy, each.error) for each in done.failures} == {("judge", "TimeoutError")}
-    assert len(judging(model)) < 20
+    assert len(judging(model)) < 150
     assert done.summary()[0].startswith("Self-Route scores")  # by words: there is no grade
+    assert done.summary()[-1] == "The judge graded no answer, so these are scores by SQuAD's F1 and F1."
 
 
 # --- what it costs -----------------------------------------------------------------------------------------------
@@ -259,7 +343,7 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
 
 def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
     pipeline, model = LANGCHAIN.pipeline()
-    with pytest.raises(ConfigurationError, match="no price is known"):
+    with pytest.raises(ConfigurationError, match=r"no price is known.*judge_priced_as='provider:name'"):
         evaluate(pipeline, QUESTIONS, judge=LANGCHAIN.model(label="nobody-knows-me"), max_cost=1)
     assert model.calls == []
 

@@ -23,7 +23,8 @@ from selfroute.evaluation.table import Table
 
 WORDS = {"rag": 0.9, "long_context": 0.2, "self_route": 0.5}  # by words RAG is best, by meaning the long context
 MEANT = {"rag": 0.0, "long_context": 1.0, "self_route": 0.5}
-SETTINGS = {"judge": {"model": "openai:judge", "prompt": JUDGE}}
+PAID = {"calls": 20, "input_tokens": 12_345, "output_tokens": 99, "cost": "0.0125"}
+SETTINGS = {"judge": {"model": "openai:judge", "prompt": JUDGE, **PAID}}
 
 
 def judged_evaluation(questions: int = 20, *, dataset: str = "own", **fields: Any) -> Evaluation:
@@ -94,6 +95,9 @@ def test_the_page_has_the_prompt_and_a_sample_of_the_grades() -> None:
     page = html(done, plots_={})
     assert "You compare answers with reference answers." in page
     assert "0.50 <" not in page
+    paid = "That took 20 calls with 12,345 input and 99 output tokens, for $0.0125."
+    assert paid in page
+    assert any(paid in note for note in table(done, "main").notes)
     sample = table(done, "judged_sample")
     assert (len(sample.rows), sample.columns[-1]) == (24, "grade")
     assert sample.rows == table(judged_evaluation(40), "judged_sample").rows
@@ -197,8 +201,9 @@ def test_rows_of_other_models_are_left_out(tmp_path: Path) -> None:
     assert [each.grade for each in load_grades(path, model="openai:claude")] == [0.0]
     with pytest.raises(InputError, match="holds no grade for openai:other, only for claude, gpt-4o-mini"):
         load_grades(path, model="openai:other")
-    with pytest.raises(InputError, match="was graded before"):
+    with pytest.raises(InputError, match="was graded before; grade it once, or say which model's"):
         load_grades(path)
+    assert [each.grade for each in judged_evaluation().with_grades(path, model="claude").other_grades] == [0.0]
 
 
 @pytest.mark.parametrize(

@@ -141,5 +141,32 @@ def test_an_option_that_says_that_the_text_does_not_tell_is_an_answer() -> None:
     assert grade_by_rule(question, a_result(answerable=False)) == 0
 
 
-def test_a_reference_that_declines_is_not_shown_as_an_answer() -> None:
-    assert read(Sheet.of(a_question(answers=("seven", "unanswerable")), ["eight"]).prompt).references == ["seven"]
+@pytest.mark.parametrize(
+    ("references", "shown"),
+    [
+        (("seven", "unanswerable"), ["seven"]),
+        (("seven", " "), ["seven"]),
+        (("It is not revealed how.", "by ear"), ["It is not revealed how.", "by ear"]),  # an answer may agree with it
+    ],
+)
+def test_a_reference_is_shown_unless_it_is_a_bare_refusal(references: tuple[str, ...], shown: list[str]) -> None:
+    assert read(Sheet.of(a_question(answers=references), ["eight"]).prompt).references == shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "grade"),
+    [
+        ("Sales rose to 5 million. The text does not state those of 2023.", ["5 million"], None),
+        ("Sales rose to 5 million. The text does not state those of 2023.", [], 1.0),
+        ("Sales rose to 5 million. The text does not state those of 2023.", ["5 million", "unanswerable"], 1.0),
+        ("The text does not state it. Sales rose in 2023.", ["5 million"], 0.0),
+        ("unanswerable", ["5 million"], 0.0),
+        ("NO IDEA", ["5 million"], 0.0),  # the refusal word of the pipeline
+        ("", ["5 million"], 0.0),
+    ],
+)
+def test_only_a_reply_that_opens_with_its_decline_is_graded_by_rule_where_there_is_an_answer(
+    answer: str, references: list[str], grade: float | None
+) -> None:
+    question = a_question(answers=tuple(references))
+    assert grade_by_rule(question, a_result(answer=answer, answerable=False)) == grade

@@ -167,6 +167,10 @@ def test_the_reason_is_read_out_of_whatever_the_model_writes(reply: str, letter:
     [
         ("f1", ["seven"], "unanswerable", 0.0),
         ("f1", ["unanswerable"], "unanswerable", 1.0),  # as Qasper has it
+        ("f1", [], "unanswerable", 1.0),
+        ("f1", [], "unanswerable is a word", 0.0),
+        ("rouge_l", [], "unanswerable", 1.0),
+        ("choice", [], "B", 0.0),
         ("squad_f1", [], "unanswerable", 1.0),
         ("squad_em", [], "seven", 0.0),
         ("squad_f1", ["seven"], "unanswerable", 0.0),

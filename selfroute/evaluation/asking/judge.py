@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from typing import Any
 
-from selfroute.errors import ReplyError
+from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.evaluation.asking.replies import Replies, Reply
-from selfroute.evaluation.judging import JUDGE, Sheet, candidate_of, grade_by_rule
+from selfroute.evaluation.judging import JUDGE, Sheet, answers_of, candidate_of, grade_by_rule
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Result
-from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tally import Tally
 from selfroute.usage.tokens import count_tokens
@@ -59,12 +59,28 @@ class ModelJudge:
         self._configured, self._priced_as = configured, priced_as
         self._identity = [identity, astuple(configured)]
         self._name = name or configured.name or "a model without a name"
-        replies.budget.check(lambda output: self.price(StepUsage(1, output)))
+        self._used: list[Reply] = []
+        try:
+            replies.budget.check(lambda output: self.price(StepUsage(1, output)))
+        except ConfigurationError as error:
+            msg = f"{error}. For the judge that is judge_priced_as='provider:name' (--judge-priced-as)"
+            raise ConfigurationError(msg) from error
 
     @property
-    def settings(self) -> dict[str, str]:
-        """The model's name and the prompt, for the report."""
-        return {"model": self._name, "prompt": JUDGE}
+    def settings(self) -> dict[str, Any]:
+        """The model's name, the prompt and what its replies cost, for the report.
+
+        Kept replies count as if they were asked for again.
+        """
+        used = sum((reply.usage() for reply in self._used), StepUsage(0, 0, cost=FREE))
+        return {
+            "model": self._name,
+            "prompt": JUDGE,
+            "calls": len(self._used),
+            "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
+            "cost": used.cost.as_text(),
+        }
 
     def grade(self, question: Question, results: Sequence[Result]) -> list[Result]:
         """Return the results with their grades; the model is asked once for all that no rule decides.
@@ -75,11 +91,16 @@ class ModelJudge:
         """
         ruled = [grade_by_rule(question, each) for each in results]
         open_ = [each.answer for each, grade in zip(results, ruled, strict=True) if grade is None]
+        if answers_of(question):
+            open_ += [text for each in results for text in each.replies.values()]
         grades = self._ask(Sheet.of(question, open_)) if open_ else {}
         return [
-            replace(each, judged=grades[candidate_of(each.answer)], judged_by="model")
-            if grade is None
-            else replace(each, judged=grade, judged_by="rule")
+            replace(
+                each,
+                judged=grades[candidate_of(each.answer)] if grade is None else grade,
+                judged_by="model" if grade is None else "rule",
+                replies_judged={step: grades.get(candidate_of(text), 0.0) for step, text in each.replies.items()},
+            )
             for each, grade in zip(results, ruled, strict=True)
         ]
 
@@ -115,6 +136,8 @@ class ModelJudge:
             step=STEP,
             price=lambda output: self.price(StepUsage(tokens, output)),
         )
+        reply = reply.priced(self._priced_as)
+        self._used.append(reply)
         return reply, bool(new)
 
     def price(self, counts: StepUsage) -> Cost:

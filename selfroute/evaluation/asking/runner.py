@@ -56,6 +56,7 @@ class TaskOutcome:
     passages: Sequence[Passage] = ()
     cut: bool = False
     seconds: float = 0.0
+    replies: Mapping[str, str] = field(default_factory=dict)
 
 
 class Pipeline(Protocol):
@@ -72,7 +73,11 @@ class Judge(Protocol):
     """Somebody who says whether answers are right; called from several threads at once."""
 
     def grade(self, question: Question, results: Sequence[Result]) -> list[Result]:
-        """Return all results of a question with `judged` and `judged_by` filled in."""
+        """Return all results of a question with `judged`, `judged_by` and `replies_judged` filled in."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Who it is, what it was asked and what that took so far, as plain JSON."""
 
 
 def with_choices(question: Question) -> str:
@@ -160,6 +165,8 @@ def measure(  # noqa: PLR0913 - what there is to choose
 
     done = _run(questions, steps=steps, concurrency=concurrency, on_progress=on_progress)
     about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
+    if judge:
+        about["judge"] = judge.settings
     return Record(questions, done.results, done.failures, done.reasons, about, done.stopped)
 
 
@@ -257,13 +264,19 @@ def _hopeless(progress: Sequence[_Progress]) -> str | None:
 
 
 def scored(task: Task, outcome: TaskOutcome) -> Result:
-    """Score an answer by the question's own metric, and by those of Li et al. (2025)."""
+    """Score an answer by the question's own metric, and by those of Li et al. (2025).
+
+    Where the text has no answer, a decline scores 1 and all else 0, as SQuAD's own metrics have it.
+    """
     question, answer = task.question, outcome.answer
     prediction = answer
     if not outcome.answerable:  # whatever it says besides; in SQuAD an empty answer says that there is none
         prediction = "" if question.metric.startswith("squad") else "unanswerable"
-    score = METRICS[question.metric](prediction, question.answers)
-    exact, set_f1 = _LOOSE.get(question.metric, ("exact_loose", "set_f1"))
+    names = (question.metric, *_LOOSE.get(question.metric, ("exact_loose", "set_f1")))
+    if question.answers or question.metric.startswith("squad"):
+        score, exact, set_f1 = (METRICS[name](prediction, question.answers) for name in names)
+    else:
+        score = exact = set_f1 = float(not outcome.answerable)
     return Result(
         dataset=question.dataset,
         id=question.id,
@@ -280,6 +293,7 @@ def scored(task: Task, outcome: TaskOutcome) -> Result:
         cut=outcome.cut,
         seconds=outcome.seconds,
         score=score,
-        exact=METRICS[exact](prediction, question.answers),
-        set_f1=METRICS[set_f1](prediction, question.answers),
+        exact=exact,
+        set_f1=set_f1,
+        replies=outcome.replies,
     )

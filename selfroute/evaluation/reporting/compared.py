@@ -181,8 +181,13 @@ class ComparedResults:
 
 
 def measure_of(record: Record) -> Measure:
-    """Return by which scores a record is to be judged: those of its judge, if it has one that graded anything."""
-    return "judged" if any(each.judged is not None for each in strategy_results(record)) else "score"
+    """Return by which scores a record is to be judged: those of its judge, if it has one that works.
+
+    Where the model failed throughout, only what a rule decides has a grade, and that is no fair sample.
+    """
+    by = {each.judged_by for each in strategy_results(record)}
+    failed = any(each.strategy == "judge" for each in record.failures)
+    return "judged" if "model" in by or ("rule" in by and not failed) else "score"
 
 
 def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from selfroute.errors import InputError
 from selfroute.evaluation.grades import Agreement
-from selfroute.evaluation.records import STRATEGIES, OtherGrade, Record, Result
+from selfroute.evaluation.records import OtherGrade, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.table import Cell, Table
 
@@ -48,7 +48,7 @@ def judge_agreement(compared: ComparedResults) -> Table | None:
         note = "The file grades no answer that the judge graded, too: its ids and strategies must be those of this run."
         return Table("judge_agreement", _AGREEMENT, ("", "answers"), (("all", 0),), (note,))
     parts = {"all": pairs, "without those by rule": [each for each in pairs if each[0].judged_by == "model"]}
-    for strategy in STRATEGIES:
+    for strategy in dict.fromkeys(each.strategy for each, _ in pairs):
         parts[strategy] = [each for each in pairs if each[0].strategy == strategy]
     rows: list[tuple[Cell, ...]] = []
     for name, part in parts.items():

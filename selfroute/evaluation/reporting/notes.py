@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
 
 from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.records import Record, Result
@@ -82,9 +84,16 @@ def _about_judge(compared: ComparedResults) -> Iterator[str]:
     by = Counter(each.judged_by for results in compared.by_variant.values() for each in results.values())
     yield (
         f"Judged correctness: {about['model']} says whether an answer says what the references say (1, 0.5 or 0), "
-        f"without knowing the strategy ({by['model']:,} grades); declines, and answers to questions without one, are "
-        f"graded by rule ({by['rule']:,})."
+        f"without knowing the strategy ({by['model']:,} answers); declines, and answers to questions without one, are "
+        f"graded by rule ({by['rule']:,}). {judge_cost(about)}"
     )
+
+
+def judge_cost(judge: Mapping[str, Any]) -> str:
+    """Return what the judge's replies took, in a sentence: the judge is in no strategy's figures."""
+    dollars = "at a cost that is not known" if judge["cost"] is None else f"for ${Decimal(judge['cost']):.4f}"
+    tokens = f"{judge['input_tokens']:,} input and {judge['output_tokens']:,} output tokens"
+    return f"That took {judge['calls']:,} calls with {tokens}, {dollars}."
 
 
 def about_intervals(compared: ComparedResults) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
 from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults, Measure
+from selfroute.evaluation.reporting.notes import judge_cost
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
@@ -106,10 +107,12 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
     environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
     images = (plots(record) if plots_ is None else plots_).items()
     style, script = _part("report.css"), _part("report.js")
+    judge = record.settings.get("judge")
     return environment.from_string(_part("report.html.jinja")).render(
         record=record,
         settings={name: value for name, value in record.settings.items() if name != "judge"},
-        judge=record.settings.get("judge"),
+        judge=judge,
+        judge_cost=judge and judge_cost(judge),
         version=__version__,
         summary=summary(record),
         tables=tables(record) if tables_ is None else tables_,

@@ -84,7 +84,8 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
     none = f"{failed} finished none of them" if failed else ""
     if compared.left_out:
         found = f"{len(compared.keys):,} of {len(compared.documents):,} questions"
-        yield f"This rests on {found}, those that the strategies finished{none and f'; {none}'}."
+        judged = " and the judge graded" if compared.measure == "judged" else ""
+        yield f"This rests on {found}, those that the strategies finished{judged}{none and f'; {none}'}."
     elif none:
         yield f"This rests on all {len(compared.documents):,} questions; {none}."
 
@@ -92,7 +93,9 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
 def _measured(compared: ComparedResults) -> Iterator[str]:
     """Yield how the strategies score by words beside a judge; without one, what such scores cannot see."""
     if compared.measure == "score":
-        if (words := about_words(compared.record)) and compared.record.settings.get("language_model", True):
+        if compared.record.settings.get("judge"):
+            yield f"The judge graded no answer, so these are scores by {' and '.join(metric_names(compared.record))}."
+        elif (words := about_words(compared.record)) and compared.record.settings.get("language_model", True):
             yield words
         return
     own = ComparedResults.of(compared.record, "score")
