@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -44,31 +45,31 @@ class Escalating(Fitting[Document]):
     _granted: list[tuple[Case, Step]] | None = None
 
     @property
+    @abstractmethod
     def question(self) -> str:
         """The question."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _inputs(self) -> Mapping[str, Any]:
         """All inputs of the call, for policies."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _draft(self) -> str:
         """The latest reply, as far as it was read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
         """Return what says how long the documents are, None if nothing does."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _priced(self, step: Route) -> PricedModel:
         """Return the model as which a step is priced."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
         """Return the estimated tokens of a prompt with documents of such sizes."""
-        raise NotImplementedError
 
     def _documents(self) -> Sequence[Document]:
         """Read the whole documents."""
