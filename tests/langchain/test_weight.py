@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable, RunnablePick
 from langchain_core.tracers.schemas import Run
 
 from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask, chunks
+from langchain_selfroute.light import recorded
 from scenarios import DOCUMENT_TEXTS, FOUND
 
 MARK = "The lamp was lit at nine."
