@@ -43,7 +43,7 @@ class Output:
         route: The step that produced it.
         answerable: Whether the question was answered.
         decision: Why it took that route.
-        usage: The tokens and the cost of both steps, and those of the long context alone.
+        usage: The tokens and the cost of all steps, and those of the long context alone.
         retrieved: The ids of the passages that were retrieved, nearest first.
         read: The documents that were read on the long-context route, best first.
     """

@@ -15,6 +15,7 @@ from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.spans import Trace
 
 _logger = logging.getLogger(__name__)
 _NO_SPAN = nullcontext()
@@ -52,7 +53,7 @@ class Account:
         self._first: float | None = None
         self._open = True
         self._retrieves, self._parent_span = retrieves, parent_span
-        self._trace: telemetry.Trace | None = None
+        self._trace: Trace | None = None
         self._started = perf_counter()
 
     def performing(self, effect: Effect) -> AbstractContextManager[object]:

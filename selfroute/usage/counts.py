@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import reduce
+from operator import add
 from typing import Any, get_args
 
 from selfroute.flow import Route
@@ -173,7 +175,7 @@ class Usage:
 
     @property
     def _total(self) -> StepUsage:
-        return sum(self.steps.values(), start=NOTHING)
+        return reduce(add, self.steps.values()) if self.steps else NOTHING
 
     @property
     def input_tokens(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -38,6 +39,9 @@ from langchain_parts import (
 )
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND
+from selfroute.answerability.verdict import Verdict
+from selfroute.policies.case import Ruling
+from selfroute.usage import Usage
 
 BETA = "ignore:This API is in beta:langchain_core._api.beta_decorator.LangChainBetaWarning"
 
@@ -271,6 +275,15 @@ def test_the_schemas_name_what_goes_in_and_out() -> None:
         "usage",
     ]
     assert returned["properties"]["route"]["enum"] == ["rag", "wider", "long_context"]
+
+
+def test_the_types_have_the_keys_of_what_they_type() -> None:
+    types = a_chain().get_output_jsonschema()["$defs"]
+    plain = Verdict(declined=True, signal="sentinel")
+    assert list(types["Usage"]["properties"]) == list(Usage().as_dict())
+    assert types["Decision"]["required"] == list(plain.as_dict())
+    assert list(types["Decision"]["properties"]) == list(replace(plain, prospect=5, confidence=90).as_dict())
+    assert list(types["Ruling"]["properties"]) == list(Ruling(go=True).as_dict())
 
 
 @pytest.mark.parametrize("name", COMPOSED)

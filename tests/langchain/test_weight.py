@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable, RunnablePick
 from langchain_core.tracers.schemas import Run
 
 from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask, chunks
+from langchain_selfroute import light
 from scenarios import DOCUMENT_TEXTS, FOUND
 
 MARK = "The lamp was lit at nine."
@@ -65,6 +66,11 @@ async def test_the_result_is_whole_whatever_is_recorded(mode: str) -> None:
     assert {**told, "context": None} == {**result, "context": None}
     assert [(one.id, one.metadata) for one in told["context"]] == [(one.id, one.metadata) for one in HEAVY]
     assert f"{len(HEAVY[0].page_content):,} characters" in told["context"][0].page_content
+
+
+@pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("wider", 1), ("long_context", 0)])
+def test_what_a_step_read_is_recorded_unless_it_is_whole_documents(route: str, kept: int) -> None:
+    assert copies(light.recorded({"route": route, "context": HEAVY})) == kept
 
 
 @every_mode

@@ -408,3 +408,23 @@ def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         Ledger().to_dataframe()
+
+
+WIDER = Usage(KNOWN.rag, StepUsage(300, 5), None, 1000)
+HAPPENED = {
+    "nothing": ({}, []),
+    "stopped": ({"stopped": True, "answerable": False}, ["stopped"]),
+    "declined by every step": ({"answerable": False}, ["unanswerable"]),
+    "in doubt": ({"doubted": True, "route": "long_context"}, ["doubted"]),
+    "left": ({"outcome": "left", "answerable": None}, ["left"]),
+    "failed": ({"outcome": "failed", "error": "TimeoutError"}, ["failed attempts", "errors:"]),
+    "wider": ({"usage": WIDER, "route": "wider"}, [" wider "]),
+    "stopped after a wider look": ({"usage": WIDER, "stopped": True}, [" wider ", "stopped"]),
+}
+LINES = {line for _, lines in HAPPENED.values() for line in lines}
+
+
+@pytest.mark.parametrize(("fields", "lines"), HAPPENED.values(), ids=HAPPENED)
+def test_the_table_tells_what_happened_and_nothing_else(fields: dict[str, Any], lines: list[str]) -> None:
+    told = str(added([an_entry(), an_entry(**fields)])).replace("not compared: 1 left", "").replace("1 failed", "")
+    assert {line for line in LINES if line in told} == set(lines)

@@ -27,7 +27,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute import StoredDocuments as StoredNodes
 from scenarios import FINAL
 from selfroute.documents.sizes import Size, Sizes
-from selfroute.usage import StepUsage, Usage
+from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
@@ -119,6 +119,42 @@ def test_what_is_not_known_is_none_and_not_a_guess() -> None:
     usage = answered(LongContextEstimate(), None)
     assert (usage.long_context_only, usage.token_ratio) == (None, None)
     assert usage.as_dict()["cost_long_context_only"] is None
+
+
+# A latest prompt of 400 characters counts 100 tokens, 25 of them around its passages; without one, nothing is around.
+STOPPED: dict[str, tuple[Usage, PromptSize, int]] = {
+    "after the draft": (Usage(StepUsage(100, 5)), FIRST, 125),
+    "after a wider look": (Usage(StepUsage(40, 1), StepUsage(100, 5)), FIRST, 125),
+    "without a draft": (Usage(), PromptSize(0, 0), 100),
+}
+
+
+@pytest.mark.parametrize("known", ["at once", "later", "never"])
+@pytest.mark.parametrize(("used", "prompt", "only"), STOPPED.values(), ids=STOPPED)
+def test_what_was_used_stays_whatever_reading_would_have_taken(
+    used: Usage, prompt: PromptSize, only: int, known: str
+) -> None:
+    account, lengths = Account(), {"at once": sizes_of([400])}
+    account.usage = used
+    source = None if known == "never" else lambda: lengths.get("at once" if known == "at once" else "now")
+    LongContextEstimate().answered(account, source, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    assert account.usage.steps == used.steps
+    assert account.usage.long_context_only == (only if known == "at once" else None)
+    assert (account.complete_later is not None) is (known == "later")
+    if account.complete_later:
+        assert account.usage.as_dict()["cost_unknown"]
+        lengths["now"] = sizes_of([400])
+        later = account.complete_later()
+        assert later is not None
+        assert (later.steps, later.long_context_only) == (used.steps, only)
+
+
+@pytest.mark.parametrize(("used", "prompt"), [(Usage(), PromptSize(0, 0)), (Usage(StepUsage(0, 0)), PromptSize(0, 0))])
+def test_where_nothing_would_have_been_read_that_is_free(used: Usage, prompt: PromptSize) -> None:
+    account = Account()
+    account.usage = used
+    LongContextEstimate().answered(account, list, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    assert (account.usage.long_context_only, account.usage.cost_long_context_only) == (0, FREE)
 
 
 def test_what_is_known_later_completes_the_account_later() -> None:

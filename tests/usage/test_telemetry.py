@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from itertools import chain as chained
 from typing import Any
@@ -29,8 +31,11 @@ import langchain_parts
 import llamaindex_parts
 from langchain_parts import ListRetriever, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
-from selfroute.flow import Retrieve
-from selfroute.usage import telemetry
+from selfroute.answerability.verdict import Verdict
+from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
+from selfroute.usage import StepUsage, telemetry
+from selfroute.usage.account import Account
+from selfroute.usage.prices import PricedModel
 
 every_mode = pytest.mark.parametrize("mode", langchain_parts.MODES)
 every_stream = pytest.mark.parametrize("mode", langchain_parts.STREAMS)
@@ -557,3 +562,103 @@ def test_a_provider_may_come_later() -> None:
         "a_chain().invoke(QUESTION)\n"
         "assert len(exporter.get_finished_spans()) == 5, exporter.get_finished_spans()\n"
     )
+
+
+def a_verdict(**fields: Any) -> Verdict:
+    return Verdict(**{"declined": True, "signal": "sentinel", "evidence": "unanswerable", **fields})
+
+
+DOUBT = a_verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
+NO = {"go": False, "by": "budget", "reason": f"{QUESTION} costs too much"}
+STEPWISE: dict[str, tuple[list[Any], list[str]]] = {
+    "wider": (
+        [Retrieve(QUESTION), "rag", "counted", Retrieve(QUESTION), Decided("wider", a_verdict()), "wider", "counted"],
+        ["retrieve", "rag", "retrieve", "wider"],
+    ),
+    "too long for a wider look": (
+        ["rag", "counted", Decided("wider", DOUBT), "wider", "refused", ReadDocuments([], step="wider"), "wider"],
+        ["rag", "wider", "wider"],
+    ),
+    "a doubted draft is the answer after all": (
+        ["rag", Retrieve(QUESTION), Decided("rag", replace(DOUBT, ruling=NO)), "rag", "counted"],
+        ["rag", "retrieve"],
+    ),
+    "a doubted draft that had come to its end is": (
+        ["rag", "counted", Retrieve(QUESTION), Decided("rag", replace(DOUBT, ruling=NO)), "rag"],
+        ["rag", "retrieve"],
+    ),
+    "a doubted draft is counted where it is closed": (
+        ["rag", Retrieve(QUESTION), "counted", Decided("wider", DOUBT), "wider"],
+        ["rag", "retrieve", "wider"],
+    ),
+    "all three": (
+        ["rag", Decided("wider", DOUBT), "wider", Decided("long_context", DOUBT), ReadDocuments([]), "long_context"],
+        ["rag", "wider", "read_documents", "long_context"],
+    ),
+}
+
+
+def take(account: Account, steps: list[Any]) -> None:
+    """Do to an account as the drivers and the adapters do."""
+    step: Any = None
+    for one in steps:
+        if isinstance(one, Decided):
+            account.decided(one)
+        elif one == "counted":
+            account.add_call(step, StepUsage(100, 5), PricedModel("one"))
+        elif one == "refused":
+            with suppress(ContextOverflowError), account.performing(Generate(step, [])):
+                raise ContextOverflowError(MESSAGE)
+        else:
+            step = one if isinstance(one, str) else step
+            with account.performing(Generate(one, []) if isinstance(one, str) else one):
+                pass
+
+
+@pytest.mark.parametrize(("steps", "names"), STEPWISE.values(), ids=STEPWISE)
+def test_every_reply_has_one_span_however_the_question_goes_on(seen: Seen, steps: list[Any], names: list[str]) -> None:
+    with Account() as account:
+        take(account, steps)
+        assert seen.named(NAME) == []
+    assert seen.below(None) == [{NAME: names}]
+    counted = [span for span in seen.spans if "gen_ai.usage.input_tokens" in (span.attributes or {})]
+    assert len(counted) == steps.count("counted")
+    assert {span.name for span in counted} <= {"rag", "wider"}
+
+
+RULED = {
+    "stopped": (a_verdict(ruling=NO), "rag", {"ruling.go": False, "ruling.by": "budget", "stopped": True}),
+    "allowed": (a_verdict(ruling={**NO, "go": True}), "wider", {"ruling.go": True, "ruling.by": "budget"}),
+    "doubted": (DOUBT, "wider", {"signal": "doubt", "prospect": 80, "confidence": 42, "doubted": True}),
+    "neither": (a_verdict(), "long_context", {"signal": "sentinel"}),
+}
+
+
+@pytest.mark.parametrize(("verdict", "route", "told"), RULED.values(), ids=RULED)
+def test_a_question_says_who_ruled_but_not_why(seen: Seen, verdict: Verdict, route: Any, told: dict[str, Any]) -> None:
+    with Account() as account:
+        take(account, ["rag", "counted", Decided(route, verdict)])
+    names = {"signal", "ruling.go", "ruling.by", "prospect", "confidence", "doubted", "stopped"}
+    found = {name: seen.one(NAME).attributes.get(f"selfroute.{name}") for name in names}
+    assert found == {**dict.fromkeys(names), "signal": "sentinel", **told}
+    (took,) = seen.points()["gen_ai.workflow.duration"]
+    assert took.attributes.keys() == {"gen_ai.workflow.name", "selfroute.route", "selfroute.outcome"}
+    assert _recorded(seen, QUESTION) == []
+
+
+def test_a_synthesizer_retrieves_only_what_is_wider(seen: Seen) -> None:
+    with Account(retrieves=False) as account:
+        take(
+            account, [Retrieve(QUESTION), "rag", "counted", Retrieve(QUESTION), Decided("wider", a_verdict()), "wider"]
+        )
+    assert seen.below(None) == [{NAME: ["rag", "retrieve", "wider"]}]
+
+
+@pytest.mark.parametrize("effect", [Retrieve(QUESTION), ReadDocuments([])], ids=["retrieve", "read_documents"])
+def test_an_error_of_another_step_is_not_that_of_a_reply_still_open(seen: Seen, effect: Any) -> None:
+    with suppress(ConnectionError), Account() as account:
+        take(account, ["rag"])
+        with account.performing(effect):
+            raise ConnectionError(MESSAGE)
+    failed = {span.name for span in seen.spans if span.status.status_code is StatusCode.ERROR}
+    assert failed == {NAME, "retrieve" if isinstance(effect, Retrieve) else "read_documents"}

@@ -1,0 +1,118 @@
+"""What the command says of an answer and of many, whatever way they took."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
+from selfroute.command.framework import Output, Read
+from selfroute.command.run import DemoAnswer, Models, totals
+from selfroute.command.screen import open_console, show_demo_answer, show_reasons, show_totals
+from selfroute.demo.corpus import DemoQuestion
+from selfroute.usage import Entry, Ledger, StepUsage, Usage
+
+DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
+DOUBT = Verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
+NO = {"go": False, "by": "budget", "reason": "nothing is left of $5"}
+DRAFT = Usage(StepUsage(100, 5), long_context_only=1000)
+LOOKED = replace(DRAFT, wider=StepUsage(300, 5))
+READ = replace(DRAFT, long_context=StepUsage(1000, 5))
+ALL = replace(LOOKED, long_context=StepUsage(1000, 5))
+QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
+MODELS = Models(None, None, "gpt-4o-mini")
+
+# The verdict on the draft, what was used, whether it was answered, and why.
+REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
+    "answered": (ANSWERED, DRAFT, True, "the retrieved passages answered it, so no whole document was read"),
+    "declined": (
+        DECLINED,
+        READ,
+        True,
+        "declined to answer from the passages (“unanswerable”), so it read the whole of a",
+    ),
+    "twice": (DECLINED, READ, False, "so it read the whole of a, which did not answer it either"),
+    "empty": (EMPTY, READ, True, "the reply to the passages was empty, so it read the whole of a"),
+    "no passages": (NO_PASSAGES, Usage(), False, "no passage was found, and there was no document to read"),
+    "wider": (DECLINED, LOOKED, True, "so it read more passages"),
+    "wider and documents": (DECLINED, ALL, True, "so it read more passages, then the whole of a"),
+    "in doubt": (DOUBT, READ, True, "the model was in doubt of its answer from the passages (“80 42”), so it read the"),
+    "from the start": (
+        STARTED,
+        replace(READ, rag=None),
+        True,
+        "goes to the documents at once, so it read the whole of a",
+    ),
+    "stopped": (
+        replace(DECLINED, ruling=NO),
+        DRAFT,
+        False,
+        "(“unanswerable”); it went no further: nothing is left of $5",
+    ),
+    "stopped after a wider look": (
+        replace(DECLINED, ruling=NO),
+        LOOKED,
+        False,
+        "read more passages; it went no further:",
+    ),
+    "stopped without a word": (replace(DOUBT, ruling={**NO, "reason": ""}), DRAFT, True, "it went no further: budget"),
+    "allowed": (replace(DECLINED, ruling={**NO, "go": True}), READ, True, "so it read the whole of a"),
+}
+
+
+def route_of(usage: Usage) -> Any:
+    return list(usage.steps)[-1] if usage.steps else "rag"
+
+
+@pytest.mark.parametrize(("verdict", "usage", "answerable", "told"), REASONS.values(), ids=REASONS)
+def test_a_reason_says_what_was_read_and_what_was_not(
+    verdict: Verdict, usage: Usage, told: str, *, answerable: bool
+) -> None:
+    read = [Read("a.md", trimmed=False)] if usage.long_context else []
+    output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
+    stream = StringIO()
+    show_reasons(open_console(stream), output, models=MODELS, names={"a.md": "a"}, passages=None)
+    why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
+    assert told in why
+    assert why.endswith(told) or told not in {"so it read more passages", REASONS["answered"][-1]}
+    for step in ("rag", "wider", "long context"):
+        assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "rag": {"usage": DRAFT},
+    "wider": {"usage": LOOKED, "declined": True},
+    "long_context": {"usage": READ, "declined": True},
+    "stopped": {"usage": DRAFT, "declined": True, "stopped": True, "answerable": False},
+}
+
+
+@pytest.mark.parametrize("ways", [["rag", "long_context"], list(WAYS)], ids=["plain", "all"])
+def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[str]) -> None:
+    ledger, answers, stream = Ledger(), list[DemoAnswer](), StringIO()
+    for way in ways:
+        route = route_of(WAYS[way]["usage"])
+        entry = Entry(**{"outcome": "answered", "seconds": 2.0, "route": route, "answerable": True, **WAYS[way]})
+        ledger.add(entry)
+        answers.append(DemoAnswer(QUESTION, route, bool(entry.answerable), "!", True, entry.usage.as_dict()))
+    more = int("wider" in ways)
+    counted = totals(answers, ledger.to_dict())
+    assert counted == {
+        "questions": len(ways),
+        "answered_by_rag": 1,
+        "answered_by_wider": more,
+        "escalated": 1,
+        "stopped": more,
+        "unanswerable": 0,
+        "matches": len(ways),
+        "tokens": ledger.to_dict()["tokens"]["total_tokens"],
+    }
+    console = open_console(stream)
+    for answer in answers:
+        show_demo_answer(console, answer)
+    show_totals(console, counted, ledger, models=MODELS, seconds={})
+    shown = [line.partition("  ")[0] for line in stream.getvalue().splitlines()]
+    assert [line for line in shown if line in {"by a wider look", "stopped"}] == ["by a wider look", "stopped"] * more
