@@ -1,4 +1,4 @@
-"""Lead a recorded question through the real chain: recorded replies as its models, recorded passages as its retriever."""
+"""Lead a recorded question through the real chain, with the recorded replies as its models."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class Escalating(Fitting[Document]):
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""
-        decided = self._decided(effect)
-        if decided is None:
+        decided = Decided(effect.route, effect.decision)
+        if self._is_asked(effect):
             from selfroute.policies.policy import ask  # noqa: PLC0415 - most chains have no policy
 
             case = self._case(effect, read=self._read_once)
@@ -114,8 +114,8 @@ class Escalating(Fitting[Document]):
 
     async def adecide(self, effect: Decide) -> Decided:
         """Do as `decide` does, asynchronously."""
-        decided = self._decided(effect)
-        if decided is None:
+        decided = Decided(effect.route, effect.decision)
+        if self._is_asked(effect):
             from selfroute.policies.policy import aask  # noqa: PLC0415
 
             case = self._case(effect, aread=self._aread_once, loop=asyncio.get_running_loop())
@@ -123,17 +123,9 @@ class Escalating(Fitting[Document]):
         await self._aannounce(decided)
         return decided
 
-    def _decided(self, effect: Decide) -> Decided | None:
-        """Return what is decided without a policy; None if one has to be asked."""
-        latest, bounds = effect.latest, self.settings.bounds
-        if not latest.escalates:
-            return Decided(effect.route, effect.decision)
-        prospect = latest.prospect if latest.declined and bounds else None
-        if prospect is not None and bounds and prospect < bounds.stop_below:
-            reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bounds.stop_below}"
-            ruling = {"go": False, "by": "prospect", "reason": reason}
-            return Decided(effect.since, replace(effect.decision, ruling=ruling))
-        return Decided(effect.route, effect.decision) if self.settings.escalation is None else None
+    def _is_asked(self, effect: Decide) -> bool:
+        """Return whether a policy is asked: there is one, and the question should go on."""
+        return self.settings.escalation is not None and effect.latest.escalates
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
         if ruling.go:
@@ -185,10 +177,15 @@ class Escalating(Fitting[Document]):
 
     def _sizes(self) -> Sequence[Size] | None:
         """Return the sizes of the documents behind the passages, None if they are not known."""
-        if self._was_read:
-            return [Size(None, sum(len(self._text_of(document)) for document in self.read))]
-        lengths = self._lengths(self.passages)
+        lengths = self._known_lengths()
         return lengths() if lengths else None
+
+    def _known_lengths(self) -> Lengths | None:
+        """Return what says how long the documents are; they may have been read for a policy."""
+        if not self._was_read:
+            return self._lengths(self.passages)
+        size = Size(None, sum(len(self._text_of(document)) for document in self.read))
+        return lambda: [size]
 
     def _fit_wider(self, found: Sequence[Document]) -> Sequence[Document]:
         """Return the passages of a wider look, as far as they fit; none if it would not be worth its tokens.

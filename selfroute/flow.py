@@ -194,7 +194,10 @@ def self_route(
         if not context:
             return Answer(refusal, route, False, decision, passages, context)
         reply, context = yield from _ask(step, passages, context)
-    return Answer(reply.text or refusal, route, not reply.verdict.escalates, decision, passages, context)
+        if reply.verdict.ruling:
+            decision = replace(decision, ruling=reply.verdict.ruling)
+            yield Decide(step, decision, reply.verdict, since=step)
+    return Answer(reply.text or refusal, route, reply.verdict.signal == "answered", decision, passages, context)
 
 
 def _ask(

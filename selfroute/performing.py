@@ -111,13 +111,15 @@ class BaseSteps(Escalating[Document]):
         """Add what the long context alone would have cost to the usage."""
         if not self.settings.measure_savings:
             return
-        lengths, model = self._lengths(answer.passages), self._priced("long_context")
+        model = self._priced("long_context")
         if answer.route != "long_context":
+            lengths = self._known_lengths()
             window = self._room()
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
             self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)
         else:
+            lengths = self._lengths(answer.passages)
             whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)

@@ -6,7 +6,9 @@ taken: `resume` judges the rest of it as text.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from selfroute.answerability.ending import Kind
 from selfroute.answerability.gate import Gate
@@ -39,7 +41,7 @@ class GradedGate:
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             doubt_below: An answer with a lower confidence is in doubt.
-            stop_below: A prospect from which a decline goes on to the documents.
+            stop_below: A decline with a lower prospect ends the question; its verdict says so in `ruling`.
         """
         self.verdict: Verdict | None = None
         self._doubt_below, self._stop_below = doubt_below, stop_below
@@ -102,7 +104,9 @@ class GradedGate:
             self._held.append(text)
             return ""
         else:
-            self.verdict = replace(verdict, prospect=numbers.prospect, confidence=numbers.confidence)
+            self.verdict = replace(
+                verdict, prospect=numbers.prospect, confidence=numbers.confidence, ruling=self._ruling(verdict, numbers)
+            )
         return text
 
     def _is_doubted(self, numbers: Numbers) -> bool:
@@ -111,6 +115,14 @@ class GradedGate:
     def _may_end(self, numbers: Numbers) -> bool:
         """Return whether the draft has to be read on: a decline with these numbers would end there, or is likely."""
         return numbers.prospect < self._stop_below or not numbers.confidence
+
+    def _ruling(self, verdict: Verdict, numbers: Numbers) -> Mapping[str, Any] | None:
+        """Return that a decline ends the question, if the whole text is unlikely to hold an answer."""
+        prospect, bound = numbers.prospect, self._stop_below
+        if not verdict or prospect >= bound:
+            return None
+        reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bound}"
+        return {"go": False, "by": "prospect", "reason": reason}
 
     @staticmethod
     def _doubt(numbers: Numbers) -> Verdict:

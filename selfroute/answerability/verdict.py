@@ -22,7 +22,8 @@ class Verdict:
         evidence: The words of the reply that decided it; empty for an answer.
         prospect: How likely the whole text holds an answer, from 0 to 100, as a graded draft says; None if it does not.
         confidence: How likely the answer would stay the same if all of the text were read, likewise.
-        ruling: What a policy said, as plain JSON; None if none was asked.
+        ruling: What was ruled on going on, as plain JSON: by a policy, or by a prospect that is too low; None if
+            nothing was.
     """
 
     declined: bool
@@ -38,8 +39,8 @@ class Verdict:
 
     @property
     def escalates(self) -> bool:
-        """Whether the question goes on to the next step, as far as the model is concerned."""
-        return self.declined or self.signal in ("doubt", "start")
+        """Whether the question should go on to the next step, as far as the model is concerned."""
+        return self.signal != "answered" and self.ruling is None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain JSON; with both numbers, if there are any."""
