@@ -279,7 +279,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         models = (self.llm, self.long_context_llm)
-        parts = (self.retriever, *models, self.documents, self.rag_prompt, self.long_context_prompt)
+        supplied = (self.documents, self.widen, self.start)
+        parts = (self.retriever, *models, *supplied, self.rag_prompt, self.long_context_prompt)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
         )
