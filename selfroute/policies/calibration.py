@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from selfroute.errors import ConfigurationError
-from selfroute.policies.choosing import FEWEST_QUESTIONS, Evidence, choose, cross_validated
+from selfroute.policies.choosing import choose, cross_validated
+from selfroute.policies.evidence import FEWEST_QUESTIONS, Evidence
 from selfroute.policies.figures import Figures, Gain, figures_of, gain_of
 from selfroute.policies.rows import GRADED, WIDTH, Row, Rule
 from selfroute.policies.sampling import FEWEST_DOCUMENTS
@@ -132,7 +133,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
     evidence = Evidence(rows, price_of_wrong=price_of_wrong)
     rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)
     trial, chosen = cross_validated(evidence, token_share=token_share)
-    gains = {each.strategy: gain_of(evidence, trial, evidence.trial(each)) for each in evidence.plain}
+    gains: dict[str, Gain] = {each.strategy: gain_of(evidence, trial, evidence.trial(each)) for each in evidence.plain}
     graded = rule.strategy in GRADED
     return Calibration(
         escalate="never" if rule.strategy == "rag" else "graded" if graded else "declined",
@@ -166,9 +167,7 @@ def hash_of(*prompts: str) -> str:
     return hashlib.sha256(joined).hexdigest()
 
 
-def _notes(
-    evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Mapping[str, Gain]
-) -> Iterable[str]:
+def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Mapping[str, Gain]) -> Iterable[str]:
     """Yield what limits a calibration."""
     if evidence.few_questions:
         yield (

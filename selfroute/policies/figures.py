@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from selfroute.policies.choosing import Evidence, Trial
+from selfroute.policies.evidence import Evidence, Trial
 from selfroute.policies.rows import Rule
 
 
@@ -102,7 +102,9 @@ def gain_of(evidence: Evidence, trial: Trial, over: Trial) -> Gain:
 
 def frontier_of(evidence: Evidence, *, width: int) -> list[Point]:
     """Return every rule that was tried with its figures, the cheapest first."""
-    found = {rule: figures_of(evidence, evidence.trial(rule)) for rule in dict.fromkeys([*evidence.plain, *evidence.rules])}
+    found = {
+        rule: figures_of(evidence, evidence.trial(rule)) for rule in dict.fromkeys([*evidence.plain, *evidence.rules])
+    }
     priced = all(figures.dollars is not None for figures in found.values())
     costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}
     ordered = sorted(found, key=lambda rule: (costs[rule], -found[rule].quality))

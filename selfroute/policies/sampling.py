@@ -8,7 +8,7 @@ resampled, each with all its questions, one less than there are, and the percent
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import repeat
 from math import sqrt
@@ -48,8 +48,9 @@ class Units:
         return self._sums(list(repeat(1.0, len(self._unit_of))))
 
     @cached_property
-    def _draws(self) -> list[itemgetter[int]]:
+    def _draws(self) -> list[Callable[[Sequence[float]], Sequence[float]]]:
         among = range(self._count)
+        # two at least, for then an itemgetter returns a tuple
         return [itemgetter(0, *self._order.choices(among, k=self._count - 1)) for _ in range(_DRAWS)]
 
     @cached_property
@@ -72,9 +73,7 @@ class Units:
         if self._count < 2 or len(set(values)) < 2:  # noqa: PLR2004
             return None
         sums, middle = self._sums(values), self.mean(values)
-        drawn = sorted(
-            sum(draw(sums)[1:]) / size for draw, size in zip(self._draws, self._drawn_sizes, strict=True)
-        )
+        drawn = sorted(sum(draw(sums)[1:]) / size for draw, size in zip(self._draws, self._drawn_sizes, strict=True))
         tail = NormalDist().cdf(-_t_quantile(self._count - 1))
         low, high = (drawn[min(_DRAWS - 1, max(0, round(share * (_DRAWS - 1))))] for share in (tail, 1 - tail))
         return min(low, middle), max(high, middle)
