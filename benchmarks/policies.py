@@ -41,6 +41,7 @@ from selfroute.usage.prices import PricedModel, cost_of
 Json = dict[str, Any]
 TOKENS_OF_PASSAGES = 3_000  # five of 600, as the filings' questions were asked
 K = 5
+ANY = "*"
 STRATEGIES: tuple[Name, ...] = tuple(name for name in NAMES if name != "calibrated_for_quality")
 PROVIDERS = ("openai", "anthropic", "google", "mistral", "deepseek", "cohere")
 
@@ -57,11 +58,13 @@ class Recorded:
         self._folder, self._model = folder, model
         self.questions = self._rows("questions.jsonl")
         self.replies = self._rows(f"replies/{model}.jsonl")
-        self.grades = self._rows("grades.jsonl") or self._rows("grades_sample.jsonl")
         self._passages = self._rows("passages.jsonl")
-        self._graded = self._rows("graded.jsonl")
-        self._wider = self._rows("wider.jsonl")
-        self._wider_graded = self._rows("wider_graded.jsonl")
+        # a row that names no model is of the only one there is
+        of = model if models_of(folder) == [model] else None
+        self.grades = self._rows("grades.jsonl", of) or self._rows("grades_sample.jsonl", of)
+        self._graded = self._rows("graded.jsonl", of)
+        self._wider = self._rows("wider.jsonl", of)
+        self._wider_graded = self._rows("wider_graded.jsonl", of)
         self._lengths: dict[str, float] = {}
 
     def rows(self) -> Iterator[Row]:
@@ -90,7 +93,7 @@ class Recorded:
         )
 
     def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> Look | None:
-        if found is None:
+        if found is None or (self.grades and step not in self.grades[key]):
             return None
         tokens = found.get("prompt_characters", 4 * tokens) / 4
         look = self._reply(step, key, found.get("reply", found.get(step)), tokens=tokens)
@@ -113,14 +116,14 @@ class Recorded:
             self._lengths[document] = len(text) / 4
         return self._lengths[document]
 
-    def _rows(self, name: str) -> dict[str, Json]:
-        """Return the rows of a file by the id of their question; none if it is missing or of other models."""
+    def _rows(self, name: str, of: str | None = ANY) -> dict[str, Json]:
+        """Return the rows of a file by the id of their question, if they are of this model; none if it is missing."""
         path = self._folder / name
         if not path.exists():
             return {}
         with path.open(encoding="utf-8") as lines:
             found = [json.loads(line) for line in lines if line.strip()]
-        return {row["id"]: row for row in found if row.get("model", self._model) == self._model}
+        return {row["id"]: row for row in found if row.get("model", of) in (self._model, ANY)}
 
 
 def rows_of(folder: Path, model: str) -> list[Row]:
