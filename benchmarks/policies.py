@@ -29,12 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.answerability import declines
+from selfroute.evaluation.calibrating.evidence import Evidence
+from selfroute.evaluation.calibrating.figures import figures_of
+from selfroute.evaluation.calibrating.recommendation import NAMES, Name, Recommendation, recommend
+from selfroute.evaluation.calibrating.rows import WIDTH, Look, Row, Rule
+from selfroute.evaluation.calibrating.wording import code_of, words_of
 from selfroute.evaluation.metrics import f1
-from selfroute.policies.evidence import Evidence
-from selfroute.policies.figures import Figures, figures_of
-from selfroute.policies.recommendation import NAMES, Name, Recommendation, recommend
-from selfroute.policies.rows import WIDTH, Look, Row, Rule
-from selfroute.policies.wording import code_of, words_of
+from selfroute.policies.calibration import Figures
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 

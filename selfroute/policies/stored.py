@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfroute.errors import ConfigurationError
-from selfroute.policies.calibration import Calibration, Counts
-from selfroute.policies.figures import Figures, Gain
-from selfroute.policies.rows import STRATEGIES
+from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain
 
 VERSION = 1
 _LARGEST = 1e15  # also keeps out infinity, and what is not a number

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from policies_parts import made_up
+from calibrating_parts import made_up
 from selfroute.errors import ConfigurationError
-from selfroute.policies.calibration import calibrate
+from selfroute.evaluation.calibrating.calibrate import calibrate
 from selfroute.policies.stored import from_json, load, save, to_json
 
 FOUND = calibrate(made_up(100, 20))

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.records import Result
 from selfroute.evaluation.reporting.compared import ComparedResults, named, strategy_results, variant_of
-from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
+from selfroute.evaluation.reporting.statistics import with_few_documents
+from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 
 _FEW = 0.01  # the share of questions that can be left out without doubt about the rest
 _MANY = 0.1  # the share from which the first note says so

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from selfroute.errors import ConfigurationError
-from selfroute.policies.rows import DOUBT_BELOW, GRADED, STOP_BELOW, STRATEGIES, Row, Rule, Strategy, value_of
-from selfroute.policies.sampling import FEWEST_DOCUMENTS, Units
+from selfroute.evaluation.calibrating.rows import DOUBT_BELOW, GRADED, STOP_BELOW, Row, Rule, value_of
+from selfroute.evaluation.sampling import FEWEST_DOCUMENTS, Floats, Units
+from selfroute.policies.calibration import STRATEGIES, Strategy
 
 FEWEST_QUESTIONS = 50
 
@@ -17,7 +20,7 @@ _STOPS = (0, 10, 20, 30)
 PUBLISHED = Rule("self_route")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trial:
     """What one rule brought, question by question.
 
@@ -27,9 +30,9 @@ class Trial:
         dollars: What they cost; None if a price is not known.
     """
 
-    values: Sequence[float]
-    tokens: Sequence[float]
-    dollars: Sequence[float] | None
+    values: Floats
+    tokens: Floats
+    dollars: Floats | None
 
 
 class Evidence:
@@ -37,7 +40,7 @@ class Evidence:
 
     Args:
         rows: The questions.
-        price_of_wrong: What a wrong answer costs; see `selfroute.policies.rows.value_of`.
+        price_of_wrong: What a wrong answer costs; see `selfroute.evaluation.calibrating.rows.value_of`.
 
     Raises:
         ConfigurationError: There are no questions, the documents have no tokens, or the price is below 0.
@@ -114,18 +117,20 @@ class Evidence:
             dollars = [outcome.dollars for outcome in outcomes]
             known = [each for each in dollars if each is not None]
             self._trials[rule] = Trial(
-                [
-                    value_of(outcome.shown, row.answerable, self.price_of_wrong)
-                    for outcome, row in zip(outcomes, self.rows, strict=True)
-                ],
-                [outcome.tokens for outcome in outcomes],
-                known if len(known) == len(dollars) else None,
+                np.array(
+                    [
+                        value_of(outcome.shown, row.answerable, self.price_of_wrong)
+                        for outcome, row in zip(outcomes, self.rows, strict=True)
+                    ]
+                ),
+                np.array([outcome.tokens for outcome in outcomes]),
+                np.array(known) if len(known) == len(dollars) else None,
             )
         return self._trials[rule]
 
     def share(self, trial: Trial) -> float:
         """Return the tokens of a trial as a share of the long context's."""
-        return sum(trial.tokens) / self.whole_tokens
+        return float(trial.tokens.sum()) / self.whole_tokens
 
 
 def _default(strategy: Strategy) -> Rule:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from policies_parts import made_up
+from calibrating_parts import made_up
 from selfroute.errors import ConfigurationError
-from selfroute.policies.calibration import calibrate, hash_of
-from selfroute.policies.choosing import cross_validated
-from selfroute.policies.evidence import Evidence
-from selfroute.policies.rows import Look, Row, Rule
+from selfroute.evaluation.calibrating.calibrate import calibrate, rule_of
+from selfroute.evaluation.calibrating.choosing import cross_validated
+from selfroute.evaluation.calibrating.evidence import Evidence
+from selfroute.evaluation.calibrating.rows import Look, Row, Rule
 from selfroute.policies.stored import from_json, to_json
 
 WORLDS = {
@@ -98,7 +98,7 @@ def test_too_few_questions_leave_the_published_rule(questions: int, documents: i
 
 def test_few_documents_leave_the_bounds_and_say_so() -> None:
     found = calibrate(made_up(120, 6), token_share=1.0)
-    assert found.rule in (Rule("graded", 50, 20), Rule("graded_wider", 50, 20))
+    assert rule_of(found) in (Rule("graded", 50, 20), Rule("graded_wider", 50, 20))
     assert any("these documents" in note for note in found.notes)
 
 
@@ -156,15 +156,27 @@ def test_no_questions_are_refused() -> None:
         calibrate([])
 
 
-def test_another_prompt_is_refused() -> None:
-    found = calibrate(made_up(60, 20), prompts=hash_of("rag {input}", "long {input}"))
-    found.check_prompts("rag {input}", "long {input}")
-    with pytest.raises(ConfigurationError, match="other prompts"):
-        found.check_prompts("rag {input}long ", "{input}")
+PROMPTS = {"rag": "rag {input}", "graded": "two numbers {input}", "long_context": "long {input}"}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_prompts_of_other_steps_than_its_own_are_refused(world: str) -> None:
+    rows, (escalate, _) = WORLDS[world]
+    found = calibrate(rows, prompts=PROMPTS)
+    own, other = ("graded", "rag") if escalate == "graded" else ("rag", "graded")
+    found.check_prompts(PROMPTS[own], PROMPTS["long_context"])
+    for wrong in ((PROMPTS[other], PROMPTS["long_context"]), (PROMPTS[own] + "long ", "{input}"), (PROMPTS[own],)):
+        with pytest.raises(ConfigurationError, match="other prompts"):
+            found.check_prompts(*wrong)
+
+
+@pytest.mark.parametrize("prompts", [None, {}, {"rag": "a", "graded": "b"}], ids=["none", "no names", "one missing"])
+def test_prompts_that_are_not_known_are_not_checked(prompts: dict[str, str] | None) -> None:
+    calibrate(made_up(60, 20), prompts=prompts).check_prompts("any", "thing")
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_json_brings_back_the_same_calibration(world: str) -> None:
-    found = calibrate(WORLDS[world][0], model="m", prompts=hash_of("a"), token_share=0.6)
+    found = calibrate(WORLDS[world][0], model="m", prompts=PROMPTS, token_share=0.6)
     assert from_json(to_json(found)) == found
     assert len(to_json(found)) < 4_000

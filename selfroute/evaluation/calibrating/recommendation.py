@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from selfroute.errors import ConfigurationError
-from selfroute.policies.calibration import Calibration, Counts, calibrate, counts_of
-from selfroute.policies.choosing import cross_validated
-from selfroute.policies.evidence import Evidence, Trial
-from selfroute.policies.figures import Figures, Gain, Point, figures_of, frontier_of, gain_of
-from selfroute.policies.rows import GRADED, STRATEGIES, WIDTH, Row, Rule, Strategy, value_of
+from selfroute.evaluation.calibrating.calibrate import calibrate, counts_of, rule_of
+from selfroute.evaluation.calibrating.choosing import cross_validated
+from selfroute.evaluation.calibrating.evidence import Evidence, Trial
+from selfroute.evaluation.calibrating.figures import Point, figures_of, frontier_of, gain_of
+from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Row, Rule, value_of
+from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain, Strategy
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
 _MOST_BEHIND = 0.03
@@ -93,17 +95,17 @@ def recommend(  # noqa: PLR0913 - each says something else
     width: int = WIDTH,
     among: Collection[Name] = NAMES,
     model: str | None = None,
-    prompts: str | None = None,
+    prompts: Mapping[str, str] | None = None,
 ) -> Recommendation:
     """Recommend the cheapest strategy that is level with the best.
 
     Args:
         rows: The questions, judged.
-        price_of_wrong: What a wrong answer costs; see `selfroute.policies.rows.value_of`.
+        price_of_wrong: What a wrong answer costs; see `selfroute.evaluation.calibrating.rows.value_of`.
         width: The passages of the wider look in these rows.
         among: The strategies to consider; those that were not tried are left out.
         model: The model that answered, to be kept with the calibrations.
-        prompts: The hash of the prompts, likewise.
+        prompts: The prompts, as in `calibrate`.
 
     Raises:
         ConfigurationError: There are no questions, or none of the strategies was tried on them.
@@ -123,7 +125,7 @@ def recommend(  # noqa: PLR0913 - each says something else
             prompts=prompts,
         )
         trials[name], _ = cross_validated(evidence, token_share=share)
-        rules[name] = calibrations[name].rule
+        rules[name] = rule_of(calibrations[name])
     considered = [name for name in NAMES if name in among and name in trials]
     if not considered:
         msg = f"none of these strategies was tried on the questions: {', '.join(sorted(among))}"
@@ -155,7 +157,7 @@ def _cheapest_level(
     level = []
     for name in considered:
         behind = gain_of(evidence, trials[name], trials[best])
-        differences = [a - b for a, b in zip(trials[best].values, trials[name].values, strict=True)]
+        differences = trials[best].values - trials[name].values
         near = behind.gain >= -min(_MOST_BEHIND, _MOST_ERRORS * evidence.units.standard_error(differences)) - 1e-9
         if not behind.is_distinguishable and (near or (name == "self_route" and evidence.few_questions)):
             level.append(name)
@@ -178,7 +180,7 @@ def _break_even(evidence: Evidence) -> BreakEven:
             gains[row.answerable].append(after - before)
     if not all(gains.values()):
         return BreakEven(share=None, own=own)
-    with_answer, without = (evidence.units.mean(gains[answerable]) for answerable in (True, False))
+    with_answer, without = (fmean(gains[answerable]) for answerable in (True, False))
     if with_answer <= 0:
         return BreakEven(share=0.0, own=own)
     return BreakEven(share=with_answer / (with_answer - min(without, 0.0)), own=own)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from selfroute.policies.sampling import Units
+from selfroute.evaluation.sampling import Units
 
 
 def chances(count: int) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from selfroute.errors import ConfigurationError
-from selfroute.policies.rows import Look, Row, Rule, value_of
+from selfroute.evaluation.calibrating.rows import Look, Row, Rule, value_of
 
 WHOLE = Look(1.0, 1000, dollars=0.1)
 ANSWERED, DECLINED = Look(0.5, 100, dollars=0.01), Look(0.0, 100, declined=True, dollars=0.01)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from selfroute.policies.evidence import PUBLISHED, Evidence, Trial
-from selfroute.policies.rows import Rule
-from selfroute.policies.sampling import Units
+import numpy as np
+
+from selfroute.evaluation.calibrating.evidence import PUBLISHED, Evidence, Trial
+from selfroute.evaluation.calibrating.rows import Rule
+from selfroute.evaluation.sampling import Floats, Units
 
 WORTH_OF_A_DOCUMENT = 0.05
 """Reading a document of mean length must raise the quality of that question by so much (5 points of 100) to pay."""
@@ -50,40 +52,40 @@ class _Compared:
     """The rules on the questions to choose by."""
 
     def __init__(self, evidence: Evidence, among: Sequence[int], token_share: float | None) -> None:
-        self._evidence, self._among = evidence, among
+        self._evidence, self._among = evidence, np.array(among, dtype=np.intp)
         self._units = Units([evidence.rows[number].document for number in among])
-        self._whole = sum(evidence.rows[number].long_context.tokens for number in among) or 1.0
-        self._nets: dict[Rule, list[float]] = {}
+        whole = np.array([evidence.rows[number].long_context.tokens for number in among])
+        self._whole = float(whole.sum()) or 1.0
+        self._nets: dict[Rule, Floats] = {}
         self._worth = WORTH_OF_A_DOCUMENT if token_share is None else 0.0
-        whole = [evidence.rows[number].long_context.tokens for number in among]
-        published = [evidence.trial(PUBLISHED).tokens[number] for number in among]
-        self._budget = published if token_share is None else [token_share * each for each in whole]
+        self._budget = self._tokens(PUBLISHED) if token_share is None else token_share * whole
 
     def share(self, rule: Rule) -> float:
-        tokens = self._evidence.trial(rule).tokens
-        return sum(tokens[number] for number in self._among) / self._whole
+        return float(self._tokens(rule).sum()) / self._whole
 
     def fits(self, rule: Rule, *, to_spare: float = 0.0) -> bool:
         """Return whether a rule fits the budget, with some standard errors to spare."""
-        tokens = self._evidence.trial(rule).tokens
-        over = [tokens[number] - most for number, most in zip(self._among, self._budget, strict=True)]
+        over = self._tokens(rule) - self._budget
         spare = to_spare * self._units.standard_error(over) if to_spare else 0.0
-        return self._units.mean(over) + spare <= _ROUNDING * self._whole
+        return float(over.mean()) + spare <= _ROUNDING * self._whole
 
     def best(self, rules: Sequence[Rule]) -> Rule:
         """Return the best rule; of those that tie, the one with fewer tokens, then the first."""
-        return max(rules, key=lambda rule: (round(self._units.mean(self._net(rule)), 9), -self.share(rule)))
+        return max(rules, key=lambda rule: (round(float(self._net(rule).mean()), 9), -self.share(rule)))
 
     def is_better(self, first: Rule, second: Rule, *, by: float) -> bool:
-        gains = [a - b for a, b in zip(self._net(first), self._net(second), strict=True)]
-        gain = self._units.mean(gains)
+        gains = self._net(first) - self._net(second)
+        gain = float(gains.mean())
         return gain > _ROUNDING and gain >= by * self._units.standard_error(gains)
 
-    def _net(self, rule: Rule) -> list[float]:
+    def _tokens(self, rule: Rule) -> Floats:
+        return self._evidence.trial(rule).tokens[self._among]
+
+    def _net(self, rule: Rule) -> Floats:
         """Return the value of each answer less the worth of what was read for it."""
         if rule not in self._nets:
-            trial, rate = self._evidence.trial(rule), self._worth * len(self._among) / self._whole
-            self._nets[rule] = [trial.values[number] - rate * trial.tokens[number] for number in self._among]
+            rate = self._worth * len(self._among) / self._whole
+            self._nets[rule] = self._evidence.trial(rule).values[self._among] - rate * self._tokens(rule)
         return self._nets[rule]
 
 
@@ -95,7 +97,7 @@ def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> 
     Returns:
         The trial, and how many folds chose each rule.
     """
-    values, tokens, dollars = ([0.0] * len(evidence.rows) for _ in range(3))
+    values, tokens, dollars = (np.zeros(len(evidence.rows)) for _ in range(3))
     chosen: dict[Rule, int] = {}
     priced = True
     for tested in _folds(evidence.by_document):
@@ -104,10 +106,11 @@ def cross_validated(evidence: Evidence, *, token_share: float | None = None) -> 
         rule = choose(evidence, rest or tested, token_share=token_share)
         chosen[rule] = chosen.get(rule, 0) + 1
         trial = evidence.trial(rule)
-        priced = priced and trial.dollars is not None
-        for number in tested:
-            values[number], tokens[number] = trial.values[number], trial.tokens[number]
-            dollars[number] = trial.dollars[number] if trial.dollars else 0.0
+        values[tested], tokens[tested] = trial.values[tested], trial.tokens[tested]
+        if trial.dollars is None:
+            priced = False
+        else:
+            dollars[tested] = trial.dollars[tested]
     return Trial(values, tokens, dollars if priced else None), chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from selfroute.policies.rows import Look, Row
+from selfroute.evaluation.calibrating.rows import Look, Row
 
 WHOLE, DRAFT, MORE = 1000.0, 90.0, 290.0
 

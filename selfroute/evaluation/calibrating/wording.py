@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from selfroute.policies.evidence import FEWEST_QUESTIONS
-from selfroute.policies.recommendation import Name, Recommendation
-from selfroute.policies.rows import GRADED
-from selfroute.policies.sampling import FEWEST_DOCUMENTS
+from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS
+from selfroute.evaluation.calibrating.recommendation import Name, Recommendation
+from selfroute.evaluation.calibrating.rows import GRADED
+from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 
 _IN_WORDS: dict[Name, str] = {
     "rag": "stay with RAG, and let it decline",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
 
 from selfroute.errors import ConfigurationError
+from selfroute.policies.calibration import Strategy
 
-Strategy = Literal["rag", "self_route", "wider", "graded", "graded_wider", "long_context"]
-STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "wider", "graded", "graded_wider", "long_context")
 GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
 DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
 """The bounds and the width that were measured, and that hold unless one's own questions show better ones."""

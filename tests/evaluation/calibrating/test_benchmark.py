@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numpy")
 SPEC = importlib.util.spec_from_file_location(
-    "benchmarks_policies", Path(__file__).resolve().parents[2] / "benchmarks" / "policies.py"
+    "benchmarks_policies", Path(__file__).resolve().parents[3] / "benchmarks" / "policies.py"
 )
 assert SPEC
 assert SPEC.loader

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from policies_parts import made_up
+from calibrating_parts import made_up
 from selfroute.errors import ConfigurationError
-from selfroute.policies.recommendation import recommend
-from selfroute.policies.rows import Look, Row
-from selfroute.policies.wording import code_of, words_of
+from selfroute.evaluation.calibrating.recommendation import recommend
+from selfroute.evaluation.calibrating.rows import Look, Row
+from selfroute.evaluation.calibrating.wording import code_of, words_of
 
 RICH = made_up(200, 20)
 HOPELESS = made_up(200, 20, unanswerable=0.5, missed=0.01, incomplete=0, invents=0.5, graded=False)
