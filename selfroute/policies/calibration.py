@@ -16,7 +16,7 @@ STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "wider", "graded", "gra
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a strategy brings.
+    """The figures of a strategy.
 
     Attributes:
         quality: The mean value of its answers; with wrong answers at a price of 1, their mean quality, from 0 to 1.
@@ -84,11 +84,20 @@ class Counts:
     declined: int
     unanswerable: int
 
+    @property
+    def basis(self) -> str:
+        """The questions and documents, in words."""
+        questions, documents = (
+            f"{count:,} {name}{'' if count == 1 else 's'}"
+            for count, name in ((self.questions, "question"), (self.documents, "document"))
+        )
+        return f"{questions} on {documents}"
+
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return all of it in words."""
         return (
-            f"{self.questions:,} questions on {self.documents:,} documents; "
-            f"{self.declined:,} drafts declined, {self.unanswerable:,} questions are known to have no answer"
+            f"{self.basis}; {self.declined:,} drafts declined, {self.unanswerable:,} questions are known to have no "
+            "answer"
         )
 
 

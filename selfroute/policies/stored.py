@@ -12,6 +12,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain
 
 VERSION = 1
+_NO_CALIBRATION = "this is not a calibration, {}: make one with `selfroute calibrate FOLDER`"
 _LARGEST = 1e15  # also keeps out infinity, and what is not a number
 
 Json = Mapping[str, Any]
@@ -31,7 +32,7 @@ def from_json(text: str) -> Calibration:
     """
     try:
         found = json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         _refuse("it is no JSON", error)
     if not isinstance(found, dict) or "version" not in found:
         _refuse("it has no version")
@@ -54,31 +55,39 @@ def from_json(text: str) -> Calibration:
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
-    """Write a calibration to a file."""
-    Path(path).write_text(to_json(calibration), encoding="utf-8")
+    """Write a calibration to a file.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    try:
+        Path(path).write_text(to_json(calibration), encoding="utf-8")
+    except OSError as error:
+        msg = f"{path} cannot be written ({error.strerror}): name a file in a folder that exists"
+        raise ConfigurationError(msg) from error
 
 
 def load(path: str | Path) -> Calibration:
     """Read a calibration from a file.
 
     Raises:
-        ConfigurationError: The file is not a calibration of this version.
-        OSError: The file cannot be read.
+        ConfigurationError: The file cannot be read, or is not a calibration of this version.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return from_json(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}): make it with `selfroute calibrate FOLDER --out {path}`"
+        raise ConfigurationError(msg) from error
     except UnicodeDecodeError as error:
-        _refuse("it is no JSON", error)
-    try:
-        return from_json(text)
+        msg = f"{path}: {_NO_CALIBRATION.format('it is no JSON')}"
+        raise ConfigurationError(msg) from error
     except ConfigurationError as error:
         msg = f"{path}: {error}"
         raise ConfigurationError(msg) from error
 
 
 def _refuse(why: str, cause: Exception | None = None) -> NoReturn:
-    msg = f"this is not a calibration, {why}: make one with `selfroute calibrate`"
-    raise ConfigurationError(msg) from cause
+    raise ConfigurationError(_NO_CALIBRATION.format(why)) from cause
 
 
 def _checked(found: Any, checks: Mapping[str, Check], where: str) -> dict[str, Any]:

@@ -67,5 +67,7 @@ def test_a_file_is_read_back_and_named_in_errors(tmp_path: Path) -> None:
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"policy\.json"):
         load(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ConfigurationError, match=r"missing\.json cannot be read .*selfroute calibrate FOLDER --out"):
         load(tmp_path / "missing.json")
+    with pytest.raises(ConfigurationError, match=r"cannot be written .*a folder that exists"):
+        save(FOUND, tmp_path / "nowhere" / "policy.json")

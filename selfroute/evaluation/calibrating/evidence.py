@@ -22,7 +22,7 @@ PUBLISHED = Rule("self_route")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What one rule brought, question by question.
+    """The results of one rule, question by question.
 
     Attributes:
         values: The value of each answer; with wrong answers at a price of 1, its quality.

@@ -10,7 +10,7 @@ from selfroute.policies.calibration import Strategy
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
 DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
-"""The bounds and the width that were measured, and that hold unless one's own questions show better ones."""
+"""The bounds and the width that were measured, and that hold unless an evaluation shows better ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Outcome:
 
     @property
     def dollars(self) -> float | None:
-        """What all steps that ran cost; None if a price is not known."""
+        """The cost of all steps that ran; None if a price is not known."""
         total = 0.0
         for look in (*self.before, self.shown):
             if look.dollars is None:
