@@ -41,10 +41,12 @@ class Policy:
     Attributes:
         name: What rulings and ledgers call it.
         needs_price: Whether it can decide only where the price of the model is known.
+        options: The options of a chain or engine that it sets; None if it sets none.
     """
 
     name = "policy"
     needs_price = False
+    options: Mapping[str, Any] | None = None
 
     def __call__(self, case: Case) -> Ruling:
         """Return whether the step may be paid for."""
@@ -56,6 +58,16 @@ class Policy:
 
     def settle(self, case: Case, spent: Spent) -> None:
         """Note what the step took, for which this policy said yes; called once it is over, however it ended."""
+
+    def check_prompts(self, *prompts: str) -> None:
+        """Refuse prompts that it was not made for.
+
+        Args:
+            prompts: The draft's prompt and that of the long context, as templates.
+
+        Raises:
+            ConfigurationError: It was made for other prompts.
+        """
 
     def parts(self) -> Sequence[Any]:
         """Return this policy, or the policies that it combines."""
@@ -103,6 +115,7 @@ class _Combined(Policy):
         self._operator, self._parts = operator, parts
         self.name = f" {operator} ".join(map(name_of, parts))
         self.needs_price = any(getattr(part, "needs_price", False) for part in parts)
+        options_of(self)  # an error here is one where the policies are combined
 
     def __call__(self, case: Case) -> Ruling:
         """Ask the parts in order."""
@@ -151,6 +164,12 @@ class _Combined(Policy):
         """Tell each part what the step took."""
         for part in self._parts:
             settle(part, case, spent)
+
+    def check_prompts(self, *prompts: str) -> None:
+        """Let each part refuse prompts that it was not made for."""
+        for part in self._parts:
+            if isinstance(part, Policy):
+                part.check_prompts(*prompts)
 
     def parts(self) -> Sequence[Any]:
         """Return the policies that it combines, down to the last."""
@@ -204,6 +223,24 @@ def policy_of(value: Any) -> Escalation | None:
         return cast("Escalation | None", value)
     msg = f"escalation must be a policy, or a callable that takes a Case and returns a bool or a Ruling, not {value!r}"
     raise ConfigurationError(msg)
+
+
+def options_of(policy: Any) -> dict[str, Any]:
+    """Return the options of a chain or engine that a policy, or one of those that it combines, sets.
+
+    Raises:
+        ConfigurationError: Two of them set different ones.
+    """
+    parts = policy.parts() if isinstance(policy, Policy) else ()
+    setting = [(part, part.options) for part in parts if isinstance(part, Policy) and part.options is not None]
+    for other, options in setting[1:]:
+        if options != setting[0][1]:
+            msg = (
+                f"{setting[0][0]!r} and {other!r} set different options: a chain or engine has one set of bounds, so "
+                "combine calibrations only if they agree, or take one of them"
+            )
+            raise ConfigurationError(msg)
+    return dict(setting[0][1]) if setting else {}
 
 
 def name_of(policy: Any) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.records import Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults, named, strategy_results, variant_of
-from selfroute.evaluation.reporting.statistics import FEWEST_DOCUMENTS, with_few_documents
+from selfroute.evaluation.reporting.statistics import with_few_documents
+from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 
 _WORDS = ("F1", "ROUGE-L", "SQuAD's F1", "SQuAD's exact match", "loose exact match", "F1 over sets of words")
 _METRICS = {

@@ -1,9 +1,4 @@
-"""Bootstrap intervals and paired comparisons; the same data always give the same figures.
-
-Questions on one document are not independent, so documents are resampled, each with all its questions (the cluster
-bootstrap); resampling questions would claim too much. A handful of documents says nothing about others: below
-`FEWEST_DOCUMENTS` the questions are resampled, and the interval holds for other questions on these documents only.
-"""
+"""Averages over data sets, their intervals, and paired comparisons; the same data always give the same figures."""
 
 from __future__ import annotations
 
@@ -14,17 +9,15 @@ from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from selfroute.evaluation.sampling import CONFIDENCE, FEWEST_DOCUMENTS, Interval, Units, interval_of
 
 Key = tuple[str, str]  # the data set and the question's name within it, as in `Question.key`
-Floats = NDArray[np.float64]
 Value = TypeVar("Value")
 
-FEWEST_DOCUMENTS = 10
-CONFIDENCE = 0.95
 SAME = "no difference shown"
 
-_DRAWS, _BATCH = 5_000, 500  # in batches, for the memory that they take
+_SWAPS, _BATCH = 5_000, 500  # in batches, for the memory that they take
 _SEED = 240716833
 
 
@@ -45,7 +38,7 @@ class Comparison:
 
     questions: int
     difference: float
-    interval: tuple[float, float] | None
+    interval: Interval | None
     p: float
     better: int
     equal: int
@@ -71,11 +64,8 @@ def average(scores: Mapping[Key, float]) -> float:
 
 def interval(
     scores: Mapping[Key, float], documents: Mapping[Key, str] | None = None, *, confidence: float = CONFIDENCE
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """Return a bootstrap interval of the average over data sets of the mean score.
-
-    Each data set is resampled separately. One unit less is drawn than there are (Rao and Wu, 1988), and the percentiles
-    are those of Student's t (Hesterberg, 2015); otherwise intervals of few questions would be too narrow.
 
     Args:
         scores: The score of each question.
@@ -85,19 +75,7 @@ def interval(
     Returns:
         The interval, from low to high; None if a data set has fewer than two questions, or all scores are equal.
     """
-    from scipy.stats import norm, t  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    units = list(_units(scores, documents).values())
-    if not units or any(len(sums) < 2 for sums, _ in units):  # noqa: PLR2004
-        return None
-    rng = np.random.default_rng(_SEED)
-    drawn = np.mean([_means(sums, sizes, rng) for sums, sizes in units], axis=0)
-    middle = average(scores)
-    if np.allclose(drawn, middle, rtol=0, atol=1e-12):
-        return None
-    tail = norm.cdf(t.ppf((1 - confidence) / 2, sum(len(sums) - 1 for sums, _ in units)))
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return min(float(low), middle), max(float(high), middle)
+    return interval_of(_units(scores, documents), confidence=confidence)
 
 
 def compare(
@@ -139,37 +117,31 @@ def _by_dataset(values: Mapping[Key, Value]) -> dict[str, list[Value]]:
     return found
 
 
-def _units(scores: Mapping[Key, float], documents: Mapping[Key, str] | None) -> dict[str, tuple[Floats, Floats]]:
-    """Return what is resampled, by data set: the sum of the scores and the number of questions of each unit."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for key, score in scores.items():
-        found[key[0]][documents[key] if documents else key[1]].append(score)
-    units = {}
-    for name, by_document in found.items():
-        alone = len(by_document) < FEWEST_DOCUMENTS
-        parts = [[score] for part in by_document.values() for score in part] if alone else list(by_document.values())
-        units[name] = np.array([sum(part) for part in parts]), np.array([float(len(part)) for part in parts])
-    return units
-
-
-def _means(sums: Floats, sizes: Floats, rng: np.random.Generator) -> Floats:
-    """Return the mean scores of samples of one data set."""
-    drawn = []
-    for _ in range(_DRAWS // _BATCH):
-        chosen = rng.integers(len(sums), size=(_BATCH, len(sums) - 1))
-        drawn.append(sums[chosen].sum(axis=1) / sizes[chosen].sum(axis=1))
-    return np.concatenate(drawn)
+def _units(scores: Mapping[Key, float], documents: Mapping[Key, str] | None) -> list[tuple[Units, list[float]]]:
+    """Return what is resampled of each data set, with the score of each question."""
+    found: dict[str, list[Key]] = defaultdict(list)
+    for key in scores:
+        found[key[0]].append(key)
+    return [
+        (Units([documents[key] if documents else key[1] for key in keys]), [scores[key] for key in keys])
+        for keys in found.values()
+    ]
 
 
 def _p(differences: Mapping[Key, float], documents: Mapping[Key, str] | None) -> float:
-    from scipy.stats import permutation_test  # noqa: PLC0415
+    from scipy.stats import permutation_test  # type: ignore[import-untyped]  # noqa: PLC0415
 
-    units = _units(differences, documents).values()
-    shares = np.concatenate([sums / sizes.sum() for sums, sizes in units])
+    shares = np.concatenate([units.sums(each) / len(each) for units, each in _units(differences, documents)])
     shares = shares[shares != 0]  # where swapping changes nothing
     if len(shares) < 2:  # noqa: PLR2004 - swapped or not, one is as far apart
         return 1.0
     tested = permutation_test(
-        (shares,), np.sum, permutation_type="samples", vectorized=True, n_resamples=_DRAWS, batch=_BATCH, rng=_SEED
+        (shares,),
+        np.sum,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=_SWAPS,
+        batch=_BATCH,
+        rng=_SEED,
     )
     return float(tested.pvalue)

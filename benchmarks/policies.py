@@ -1,0 +1,234 @@
+"""Compare strategies of escalation on recorded replies: quality, tokens and dollars, and which one is recommended.
+
+    python benchmarks/policies.py FOLDER... [--json] [--model NAME]
+
+A folder holds `questions.jsonl` (`id`, `document`, `question`, `answerable`, and `answers` or `reference`),
+`documents/`, and `replies/MODEL.jsonl` (`id`, `rag`, `long_context`). Optional are `passages.jsonl` (of each draft),
+`graded.jsonl`, `wider.jsonl` and `wider_graded.jsonl` (replies that were recorded for the other strategies; a row may
+name its `model`), and grades from 0 to 1 in `grades.jsonl` or `grades_sample.jsonl`. Where a model has grades, only the
+questions with grades count; else quality is the F1 over all references, and an answer to a question that the document
+does not answer scores 0, its decline 1.
+
+Quality is from 0 to 100, with a 95 % interval over documents; `token_share` is the share of the long context's tokens;
+dollars are per question, at today's prices, null where there is no price. A token is four characters of text: of the
+documents, the passages and the reply; the prompts' own words, the same for all strategies, are left out. Where no
+passages are recorded, a draft reads 3,000 tokens. `calibrated` is cross-validated by document. The recommendation is
+one of the strategies of the table; without --json it is also given in words, where other bounds may be better.
+
+The recordings are not part of this project: if a folder is missing, the script says so and leaves it out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from selfroute.answerability import declines
+from selfroute.evaluation.calibrating.evidence import Evidence
+from selfroute.evaluation.calibrating.figures import figures_of
+from selfroute.evaluation.calibrating.recommendation import NAMES, Name, Recommendation, recommend
+from selfroute.evaluation.calibrating.rows import WIDTH, Look, Row, Rule
+from selfroute.evaluation.calibrating.wording import code_of, words_of
+from selfroute.evaluation.metrics import f1
+from selfroute.policies.calibration import Figures
+from selfroute.usage.counts import StepUsage
+from selfroute.usage.prices import PricedModel, cost_of
+
+Json = dict[str, Any]
+TOKENS_OF_PASSAGES = 3_000  # five of 600, as the filings' questions were asked
+K = 5
+ANY = "*"
+STRATEGIES: tuple[Name, ...] = tuple(name for name in NAMES if name != "calibrated_for_quality")
+PROVIDERS = ("openai", "anthropic", "google", "mistral", "deepseek", "cohere")
+
+
+class Recorded:
+    """The recordings of one folder for one model.
+
+    Args:
+        folder: The folder.
+        model: The model, as its file of replies is named.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self._folder, self._model = folder, model
+        self.questions = self._rows("questions.jsonl")
+        self.replies = self._rows(f"replies/{model}.jsonl")
+        self._passages = self._rows("passages.jsonl")
+        # a row that names no model is of the only one there is
+        of = model if models_of(folder) == [model] else None
+        self.grades = self._rows("grades.jsonl", of) or self._rows("grades_sample.jsonl", of)
+        self._graded = self._rows("graded.jsonl", of)
+        self._wider = self._rows("wider.jsonl", of)
+        self._wider_graded = self._rows("wider_graded.jsonl", of)
+        self._lengths: dict[str, float] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the questions that have a draft and a reply over the document, and a grade if any has."""
+        for key, question in self.questions.items():
+            replies = self.replies.get(key, {})
+            graded = key in self.grades if self.grades else True
+            if graded and {"rag", "long_context"} <= replies.keys():
+                yield self._row(key, question, replies)
+
+    def _row(self, key: str, question: Json, replies: Json) -> Row:
+        whole = self._length(question["document"])
+        passages = self._passages.get(key)
+        read = sum(map(len, passages["passages"])) / 4 if passages else min(TOKENS_OF_PASSAGES, whole)
+        more = min(read * WIDTH / K, whole)
+        wider = self._look("wider", key, self._wider.get(key), tokens=more)
+        second = self._wider_graded.get(key)
+        return Row(
+            document=question["document"],
+            rag=self._reply("rag", key, replies["rag"], tokens=read),
+            long_context=self._reply("long_context", key, replies["long_context"], tokens=whole),
+            wider=wider,
+            graded=self._look("graded", key, self._graded.get(key), tokens=read),
+            graded_wider=self._look("wider_graded", key, second, tokens=more) or wider,
+            answerable=question["answerable"],
+        )
+
+    def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> Look | None:
+        if found is None or (self.grades and step not in self.grades[key]):
+            return None
+        tokens = found.get("prompt_characters", 4 * tokens) / 4
+        look = self._reply(step, key, found.get("reply", found.get(step)), tokens=tokens)
+        return replace(look, prospect=found.get("prospect"), confidence=found.get("confidence"))
+
+    def _reply(self, step: str, key: str, text: str, *, tokens: float) -> Look:
+        question, declined = self.questions[key], bool(declines(text))
+        if self.grades:
+            quality = self.grades[key][step]
+        elif question["answerable"]:
+            quality = 0.0 if declined else f1(text, question.get("answers") or [question["reference"]])
+        else:
+            quality = float(declined)
+        counts = StepUsage(round(tokens), round(len(text) / 4))
+        return Look(float(quality), tokens, declined, dollars=dollars_of(self._model, counts))
+
+    def _length(self, document: str) -> float:
+        if document not in self._lengths:
+            text = (self._folder / "documents" / document).read_text(encoding="utf-8")
+            self._lengths[document] = len(text) / 4
+        return self._lengths[document]
+
+    def _rows(self, name: str, of: str | None = ANY) -> dict[str, Json]:
+        """Return the rows of a file by the id of their question, if they are of this model; none if it is missing."""
+        path = self._folder / name
+        if not path.exists():
+            return {}
+        with path.open(encoding="utf-8") as lines:
+            found = [json.loads(line) for line in lines if line.strip()]
+        return {row["id"]: row for row in found if row.get("model", of) in (self._model, ANY)}
+
+
+def rows_of(folder: Path, model: str) -> list[Row]:
+    """Return the questions of a folder with the replies of a model."""
+    return list(Recorded(folder, model).rows())
+
+
+def models_of(folder: Path) -> list[str]:
+    """Return the models whose replies a folder holds."""
+    return sorted(path.name.removesuffix(".jsonl") for path in (folder / "replies").glob("*.jsonl"))
+
+
+def dollars_of(model: str, counts: StepUsage) -> float | None:
+    """Return what a step costs at today's prices, None if no provider lists the model."""
+    provider = provider_of(model)
+    cost = cost_of(PricedModel(model, provider), counts) if provider else None
+    return None if cost is None or cost.dollars is None else float(cost.dollars)
+
+
+def provider_of(model: str, known: dict[str, str | None] = {}) -> str | None:  # noqa: B006 - it is a cache
+    """Return the provider that lists a model by this very name."""
+    if model not in known:
+        priced = (each for each in PROVIDERS if cost_of(PricedModel(model, each), StepUsage(1, 1)).dollars is not None)
+        known[model] = next(priced, None)
+    return known[model]
+
+
+def figures(found: Recommendation) -> Json:
+    """Return the figures of each strategy, and the name of the recommended one."""
+    table: Json = {name: shown(found.figures[name]) for name in STRATEGIES if name in found.figures}
+    return {**table, "recommended": found.strategy}
+
+
+def shown(found: Figures) -> Json:
+    """Return figures as they are printed: quality in points of 100."""
+    low, high = (found.quality if end is None else end for end in (found.low, found.high))
+    return {
+        "quality": round(100 * found.quality, 4),
+        "low": round(100 * low, 4),
+        "high": round(100 * high, 4),
+        "token_share": round(found.token_share, 6),
+        "dollars": found.dollars,
+    }
+
+
+def bounds_table(rows: list[Row]) -> Mapping[str, Figures]:
+    """Return the figures of other bounds; the wider look goes on below 50 here, whatever bound the draft has."""
+    sure = [replace(row, graded_wider=_sure_from_50(row.graded_wider)) for row in rows]
+    evidence = Evidence(sure)
+    if "graded" not in evidence.strategies:
+        return {}
+    rules = {
+        "graded, no doubt": Rule("graded", 0, 20),
+        "graded, doubt below 70": Rule("graded", 70, 20),
+        "the same, wider": Rule("graded_wider", 70, 20),
+    }
+    return {name: figures_of(evidence, evidence.trial(rule)) for name, rule in rules.items()}
+
+
+def _sure_from_50(look: Look | None) -> Look | None:
+    if look is None or look.confidence is None or look.confidence < 50:
+        return look
+    return replace(look, confidence=None)
+
+
+def report(folder: Path, model: str, rows: list[Row]) -> None:
+    """Print the table of one model, and the recommendation in words."""
+    found = recommend(rows, model=model)
+    print(f"\n{folder.name}, {model}: {found.counts}.\n")
+    print(f"{'':24}{'quality':>8}{'95 % interval':>16}{'tokens':>8}{'dollars':>11}")
+    table = {name: found.figures[name] for name in NAMES if name in found.figures} | dict(bounds_table(rows))
+    for name, each in table.items():
+        row = shown(each)
+        interval = f"{row['low']:.1f} to {row['high']:.1f}"
+        dollars = "" if row["dollars"] is None else f"{row['dollars']:.6f}"
+        print(f"{name:24}{row['quality']:8.1f}{interval:>16}{100 * row['token_share']:7.1f}%{dollars:>11}")
+    print("\n" + words_of(found) + "\n\n    " + code_of(found).replace("\n", "\n    "))
+    for note in found.calibrations["calibrated"].notes:
+        print(f"Calibrated: {note}")
+
+
+def main() -> int:
+    """Print the tables, or JSON; the exit code is 1 if no folder was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    parser.add_argument("--model", action="append", help="only this model (may be repeated)")
+    options = parser.parse_args()
+    result: dict[str, Json] = {}
+    for folder in options.folders:
+        if not (folder / "questions.jsonl").exists():
+            print(f"Skipped: no recordings at {folder}.", file=sys.stderr)
+            continue
+        result[str(folder)] = {}
+        for model in models_of(folder):
+            rows = rows_of(folder, model) if not options.model or model in options.model else []
+            if rows and options.json:
+                result[str(folder)][model] = figures(recommend(rows, among=STRATEGIES))
+            elif rows:
+                report(folder, model, rows)
+    if options.json:
+        print(json.dumps(result, indent=2))
+    return 0 if result else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

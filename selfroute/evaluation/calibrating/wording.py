@@ -1,0 +1,103 @@
+"""A recommendation in words, and in the lines of code to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS
+from selfroute.evaluation.calibrating.recommendation import Name, Recommendation
+from selfroute.evaluation.calibrating.rows import GRADED
+from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
+
+_IN_WORDS: dict[Name, str] = {
+    "rag": "stay with RAG, and let it decline",
+    "self_route": "take Self-Route as it is",
+    "wider": "take Self-Route with a wider look",
+    "graded": "take graded answerability",
+    "graded_wider": "take graded answerability with a wider look",
+    "calibrated": "take the calibrated rule",
+    "calibrated_for_quality": "take the rule that was calibrated for quality",
+    "long_context": "read the whole documents at once",
+}
+_SHORT: dict[Name, str] = {
+    "rag": "RAG",
+    "self_route": "Self-Route",
+    "wider": "Self-Route with a wider look",
+    "graded": "graded answerability",
+    "graded_wider": "graded answerability with a wider look",
+    "calibrated": "the calibrated rule",
+    "calibrated_for_quality": "the rule calibrated for quality",
+    "long_context": "the long context",
+}
+
+
+def code_of(recommendation: Recommendation) -> str:
+    """Return the arguments to paste into the constructor of the chain or engine, with the import that they need."""
+    strategy = recommendation.rule.strategy
+    if strategy == "rag":
+        return "from selfroute.policies import Never\n\nescalation=Never(),"
+    if strategy == "long_context":
+        return 'start="long_context",'
+    arguments = []
+    if strategy in GRADED:
+        rule = recommendation.rule
+        arguments = ['answerability="graded"', f"doubt_below={rule.doubt_below}", f"stop_below={rule.stop_below}"]
+    if recommendation.width:
+        arguments.append(f"widen={recommendation.width}")
+    return ", ".join(arguments) + "," if arguments else "# no argument: this is the default"
+
+
+def words_of(recommendation: Recommendation) -> str:
+    """Return the recommendation in words: what to take, why, and what that rests on."""
+    return "\n".join(_sentences(recommendation))
+
+
+def _sentences(found: Recommendation) -> Iterator[str]:
+    where = "On these documents, " if found.few_documents else ""
+    advice = _IN_WORDS[found.strategy]
+    yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {_quality(found, found.strategy)}."
+    if found.counts.questions < FEWEST_QUESTIONS:
+        yield f"Fewer than {FEWEST_QUESTIONS} questions are too few to tell strategies apart."
+    if found.strategy == found.best:
+        yield "It has the highest quality, and nothing cheaper is level with it."
+    else:
+        yield (
+            f"The highest quality has {_SHORT[found.best]}, {_quality(found, found.best)}; from there it is "
+            f"{found.behind[found.strategy]}, which is not distinguishable from 0."
+        )
+    if found.strategy != "self_route":
+        yield f"Self-Route as published has {_quality(found, 'self_route')}."
+    taken, cheaper, behind = found.figures[found.strategy], found.figures["calibrated"], found.behind["calibrated"]
+    if behind.is_distinguishable and cheaper.token_share < taken.token_share:
+        yield (
+            f"If that is too dear: the calibrated rule, within Self-Route's tokens, has "
+            f"{_quality(found, 'calibrated')}, {behind} from the best."
+        )
+    yield f"This rests on {found.counts}."
+    if "calibrated" in found.strategy:
+        yield "The figures of a calibrated rule are those on documents that it was not chosen by."
+    if found.few_documents:
+        yield f"With fewer than {FEWEST_DOCUMENTS} documents this says nothing about others."
+    yield _break_even_text(found)
+
+
+def _quality(found: Recommendation, name: Name) -> str:
+    figures = found.figures[name]
+    text = str(figures)
+    if figures.low is None or figures.high is None:
+        return text
+    return text.replace(" for ", f" [{100 * figures.low:.1f}, {100 * figures.high:.1f}] for ", 1)
+
+
+def _break_even_text(found: Recommendation) -> str:
+    share, own = found.break_even.share, found.break_even.own
+    yours = "" if own is None else f"; here {100 * own:.0f} % are"
+    if share is None:
+        return (
+            f"Which share of unanswerable questions Self-Route can bear takes questions of both kinds to tell{yours}."
+        )
+    if share <= 0:
+        return f"Self-Route is not better than RAG, however few questions are unanswerable{yours}."
+    if share >= 1:
+        return f"Self-Route is better than RAG, however many questions are unanswerable{yours}."
+    return f"Self-Route is better than RAG if fewer than {100 * share:.0f} % of the questions are unanswerable{yours}."

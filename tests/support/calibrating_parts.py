@@ -1,0 +1,57 @@
+"""Questions made up for choosing rules: which step answers them, and what each is worth, is known."""
+
+from __future__ import annotations
+
+import random
+
+from selfroute.evaluation.calibrating.rows import Look, Row
+
+WHOLE, DRAFT, MORE = 1000.0, 90.0, 290.0
+
+
+def made_up(  # noqa: PLR0913 - a world has many sides
+    questions: int,
+    documents: int,
+    *,
+    unanswerable: float = 0.2,
+    incomplete: float = 0.2,
+    missed: float = 0.2,
+    invents: float = 0.0,
+    graded: bool = True,
+    seed: int = 0,
+) -> list[Row]:
+    """Return questions in a world where the long context answers all that can be answered.
+
+    Args:
+        questions: How many.
+        documents: On how many documents.
+        unanswerable: The share that the documents do not answer: every draft declines, and its prospect is 5.
+        incomplete: The share whose draft is worth 0.5, with a confidence of 30; that of good drafts is 95.
+        missed: The share whose draft declines although the document answers, with a prospect of 80.
+        invents: How often the long context answers what cannot be answered.
+        graded: Whether there are graded drafts and wider looks.
+        seed: Decides which questions are which.
+    """
+    chance = random.Random(seed)  # noqa: S311
+    rows = []
+    for number in range(questions):
+        kind, invented = chance.random(), chance.random() < invents
+        without = kind < unanswerable
+        declined = kind < unanswerable + missed
+        half = not declined and kind < unanswerable + missed + incomplete
+        quality = float(without) if declined else 0.5 if half else 1.0
+        prospect, confidence = (5.0 if without else 80.0), None if declined else 30.0 if half else 95.0
+        whole = Look(float(not (without and invented)), WHOLE, without and not invented)
+        wider = Look(1.0, MORE, without)
+        rows.append(
+            Row(
+                document=f"d{number % documents}",
+                rag=Look(quality, DRAFT, declined),
+                long_context=whole,
+                wider=wider if graded and declined else None,
+                graded=Look(quality, DRAFT, declined, prospect, confidence) if graded else None,
+                graded_wider=wider if graded and (declined or half) else None,
+                answerable=not without,
+            )
+        )
+    return rows
