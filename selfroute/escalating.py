@@ -62,6 +62,10 @@ class Escalating(Fitting[Document]):
         """Return what says how long the documents are, None if nothing does."""
         raise NotImplementedError
 
+    def _so_far(self) -> Usage:
+        """Return what the question has used so far, with a reply in doubt, which is still open."""
+        raise NotImplementedError
+
     def _priced(self, step: Route) -> PricedModel:
         """Return the model as which a step is priced."""
         raise NotImplementedError
@@ -104,10 +108,11 @@ class Escalating(Fitting[Document]):
         """Ask the policy, if the question should go on; announce the route and return it."""
         decided = self._decided(effect)
         if decided is None:
-            from selfroute.policies.policy import ask  # noqa: PLC0415 - most chains have no policy
+            from selfroute.policies.policy import ask, holding  # noqa: PLC0415 - most chains have no policy
 
-            case = self._case(effect, read=self._read_once)
-            decided = self._ruled(effect, case, ask(self.settings.escalation, case))
+            policy, case = self.settings.escalation, self._case(effect, read=self._read_once)
+            with holding(policy, case):
+                decided = self._ruled(effect, case, ask(policy, case))
         self._announce(decided)
         return decided
 
@@ -115,10 +120,12 @@ class Escalating(Fitting[Document]):
         """Do as `decide` does, asynchronously."""
         decided = self._decided(effect)
         if decided is None:
-            from selfroute.policies.policy import aask  # noqa: PLC0415
+            from selfroute.policies.policy import aask, holding  # noqa: PLC0415
 
-            case = self._case(effect, aread=self._aread_once, loop=asyncio.get_running_loop())
-            decided = self._ruled(effect, case, await aask(self.settings.escalation, case))
+            loop = asyncio.get_running_loop()
+            policy, case = self.settings.escalation, self._case(effect, aread=self._aread_once, loop=loop)
+            with holding(policy, case):
+                decided = self._ruled(effect, case, await aask(policy, case))
         await self._aannounce(decided)
         return decided
 
@@ -135,11 +142,15 @@ class Escalating(Fitting[Document]):
         return Decided(effect.route, effect.decision) if self.settings.escalation is None else None
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
+        from selfroute.policies.policy import NOTHING, settle  # noqa: PLC0415
+
         if ruling.go:
             if self._granted is None:
                 self._granted = []
                 self.account.on_close(self._settle)
             self._granted.append((case, case.step))
+        else:
+            settle(self.settings.escalation, case, NOTHING)
         decision = replace(effect.decision, ruling=ruling.as_dict())
         return Decided(effect.route if ruling.go else effect.since, decision)
 
@@ -162,7 +173,7 @@ class Escalating(Fitting[Document]):
             decision=effect.latest.as_dict(),
             draft=self._draft,
             passages=self.passages,
-            usage=self.account.usage.as_dict(),
+            usage=self._so_far().as_dict(),
             step=step,
             estimated=partial(self._estimated, step, effect.context),
             **reading,
@@ -213,7 +224,7 @@ class Escalating(Fitting[Document]):
     async def _aread_once(self) -> Sequence[Document]:
         """Do as `_read_once` does, asynchronously; also if a policy asks twice at the same time."""
         if not self._was_read:
-            if self._being_read is None:
+            if self._being_read is None or self._being_read.cancelled():  # by a policy that did not wait for it
                 self._being_read = asyncio.ensure_future(self._adocuments())
             self.read, self._was_read = await self._being_read, True
         return self.read

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from decimal import Decimal
@@ -141,8 +142,8 @@ class _Combined(Policy):
         finally:
             if not agreed:
                 for part, ruling in zip(self._parts, rulings, strict=False):
-                    if ruling.go:
-                        settle(part, case, NOTHING)
+                    if ruling.go and isinstance(part, Policy):
+                        part.settle(case, NOTHING)
         telling = [ruling for ruling in rulings if ruling.go is agreed]
         by = f" {self._operator} ".join(ruling.by for ruling in telling)
         return Ruling(agreed, by, "; ".join(ruling.reason for ruling in telling if ruling.reason))
@@ -150,7 +151,8 @@ class _Combined(Policy):
     def settle(self, case: Case, spent: Spent) -> None:
         """Tell each part what the step took."""
         for part in self._parts:
-            settle(part, case, spent)
+            if isinstance(part, Policy):
+                part.settle(case, spent)
 
     def parts(self) -> Sequence[Any]:
         """Return the policies that it combines, down to the last."""
@@ -189,9 +191,21 @@ async def aask(policy: Escalation, case: Case) -> Ruling:
 
 
 def settle(policy: Escalation, case: Case, spent: Spent) -> None:
-    """Tell a policy what a step took for which it said yes."""
+    """Tell a policy what a step took for which it said yes; also those that a function of the user's has asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
+    for held in tuple(case.held):
+        held.settle(case, spent)
+
+
+@contextmanager
+def holding(policy: Escalation, case: Case) -> Iterator[None]:
+    """Have what was set aside for a step given back if the policy that is asked within fails or is cancelled."""
+    try:
+        yield
+    except BaseException:
+        settle(policy, case, NOTHING)
+        raise
 
 
 def policy_of(value: Any) -> Escalation | None:
