@@ -33,6 +33,7 @@ from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.performing import check_question
 from selfroute.settings import SETTINGS, MeasureSavings, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
@@ -347,6 +348,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
 
     def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
         bundle = QueryBundle(query) if isinstance(query, str) else query
+        check_question(bundle.query_str)
         return Steps(self.parts(), bundle, nodes=nodes, words=words)
 
 

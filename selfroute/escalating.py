@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from selfroute.usage.account import Account
 
 Document = TypeVar("Document")
-_REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 _WORTH = 4  # a wider look may take such a part of the documents' tokens
 
 
@@ -72,6 +71,14 @@ class Escalating(Fitting[Document]):
 
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
         """Return the estimated tokens of a prompt with documents of such sizes."""
+        raise NotImplementedError
+
+    def _tokens_with(self, passages: Sequence[Document]) -> int:
+        """Return the estimated tokens of a prompt like the latest one, with other passages."""
+        raise NotImplementedError
+
+    def _reply_of(self, step: Route) -> int:
+        """Return the estimated tokens of a step's reply."""
         raise NotImplementedError
 
     def _documents(self) -> Sequence[Document]:
@@ -184,14 +191,15 @@ class Escalating(Fitting[Document]):
         from selfroute.policies.case import Estimate  # noqa: PLC0415
 
         if step == "wider":
-            tokens = self._count(step)(self._text_with(step, context))
+            tokens = self._tokens_with(context)
         else:
             sizes = self._sizes()
             if sizes is None:
                 return None
             tokens = self._tokens_of(sizes)
-        cost = prices.cost_of(self._priced(step), StepUsage(tokens, _REPLY))
-        return Estimate(tokens + _REPLY, cost.dollars, cost.unknown or "")
+        counts = StepUsage(tokens, self._reply_of(step))
+        cost = prices.cost_of(self._priced(step), counts)
+        return Estimate(counts.total_tokens, cost.dollars, cost.unknown or "")
 
     def _sizes(self) -> Sequence[Size] | None:
         """Return the sizes of the documents behind the passages, None if they are not known."""

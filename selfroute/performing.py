@@ -88,12 +88,8 @@ class BaseSteps(Escalating[Document]):
         """Return a fresh flow for the question, from a first step on.
 
         Raises:
-            InputError: The question is blank.
             ConfigurationError: There is no such first step.
         """
-        if not self.question.strip():
-            msg = "the question is blank: no model was asked"
-            raise InputError(msg)
         wider = self.settings.widen is not None
         return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
 
@@ -130,15 +126,36 @@ class BaseSteps(Escalating[Document]):
         return Window(self.settings.document_budget(self._window_of("long_context")))
 
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
-        size, usage = self._prompt_size, self._so_far()
+        size, model = self._prompt_size, self._priced("long_context")
+        return self._estimate.tokens(sizes, self._rate(), prompt=size, window=self._room(), model=model)
+
+    def _tokens_with(self, passages: Sequence[Document]) -> int:
+        """Return the estimated tokens of a prompt like the latest one, with other passages."""
+        size, before, after = self._prompt_size, self._length(self.context), self._length(passages)
+        context = size.context * after / before if before else after
+        return round((size.characters - size.context + context) * self._rate())
+
+    def _rate(self) -> float:
+        """Return the tokens per character of the latest prompt; if there is none, those of the passages."""
+        usage, characters = self._so_far(), self._prompt_size.characters
         latest = usage.wider or usage.rag
-        if latest and size.characters:
-            rate = latest.input_tokens / size.characters
-        else:
-            count, texts = self._count("long_context"), [self._text_of(passage) for passage in self.passages]
-            rate = sum(map(count, texts)) / max(sum(map(len, texts)), 1)
-        model = self._priced("long_context")
-        return self._estimate.tokens(sizes, rate or RATE, prompt=size, window=self._room(), model=model)
+        if latest and characters:
+            return latest.input_tokens / characters
+        count = self._count("long_context")
+        tokens = sum(count(self._text_of(passage)) for passage in self.passages)
+        return tokens / max(self._length(self.passages), 1) or RATE
+
+    def _length(self, documents: Sequence[Document]) -> int:
+        return sum(len(self._text_of(document)) for document in documents)
+
+    def _reply_of(self, step: Route) -> int:
+        """Return the estimated tokens of a step's reply: as many as of the last ones, or of this question's draft.
+
+        A model that thinks long over the draft does so again.
+        """
+        usage, shared = self._so_far(), step == "wider" or self._one_model
+        draft = usage.wider or usage.rag or NOTHING
+        return max(self._estimate.reply(self._priced(step)), draft.output_tokens if shared else 0)
 
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
         """Note the size of a prompt, if savings are measured or a policy may want to know what a step costs.
@@ -187,6 +204,8 @@ class BaseSteps(Escalating[Document]):
             return
         self._answered_by = self._priced(step, tally)
         self.account.add_call(step, counts, self._answered_by)
+        if step != "rag":
+            self._estimate.replied(self._priced(step), counts.output_tokens)
         if not counts.estimated:
             self._compare(step, prompt, counted=counts.input_tokens)
         elif tally.whole and not tally.left:
@@ -217,6 +236,17 @@ class BaseSteps(Escalating[Document]):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
+
+
+def check_question(question: str) -> None:
+    """Check a question before anything is asked.
+
+    Raises:
+        InputError: It is blank.
+    """
+    if not question.strip():
+        msg = "the question is blank: no model was asked"
+        raise InputError(msg)
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:
