@@ -69,6 +69,10 @@ class Escalating(Fitting[Document]):
         """Return the model as which a step is priced."""
         raise NotImplementedError
 
+    def _to_answer(self, step: Route) -> PricedModel:
+        """Return the model as which a step is priced that is still to come."""
+        raise NotImplementedError
+
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
         """Return the estimated tokens of a prompt with documents of such sizes."""
         raise NotImplementedError
@@ -198,7 +202,7 @@ class Escalating(Fitting[Document]):
                 return None
             tokens = self._tokens_of(sizes)
         counts = StepUsage(tokens, self._reply_of(step))
-        cost = prices.cost_of(self._priced(step), counts)
+        cost = prices.cost_of(self._to_answer(step), counts)
         return Estimate(counts.total_tokens, cost.dollars, cost.unknown or "")
 
     def _sizes(self) -> Sequence[Size] | None:

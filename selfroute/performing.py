@@ -148,6 +148,10 @@ class BaseSteps(Escalating[Document]):
     def _length(self, documents: Sequence[Document]) -> int:
         return sum(len(self._text_of(document)) for document in documents)
 
+    def _to_answer(self, step: Route) -> PricedModel:
+        """Return the model as which a step is priced that is still to come: a draft's reply may have named it."""
+        return self._priced(step, self._tally if step == "wider" or self._one_model else None)
+
     def _reply_of(self, step: Route) -> int:
         """Return the estimated tokens of a step's reply: as many as of the last ones, or of this question's draft.
 

@@ -80,7 +80,7 @@ class Budget(Policy):
         self._over: deque[tuple[_Step, Spent]] = deque()  # to be settled by who holds the lock next
         self._used, self._flying = _Sum(), _Sum()
         self._errors: deque[tuple[Decimal, Decimal]] = deque(maxlen=_LEARNED)  # what was taken, over its estimate
-        self.needs_price = usd is not None
+        self.needs_price, self.counts_draft = usd is not None, self._window is None
         if spent is not None:
             if self._window is None:
                 msg = "a Budget per question cannot be given what was spent before"

@@ -42,10 +42,12 @@ class Policy:
     Attributes:
         name: What rulings and ledgers call it.
         needs_price: Whether it can decide only where the price of the model is known.
+        counts_draft: Whether it counts what the draft takes, too.
     """
 
     name = "policy"
     needs_price = False
+    counts_draft = False
 
     def __call__(self, case: Case) -> Ruling:
         """Return whether the step may be paid for."""
@@ -103,7 +105,9 @@ class _Combined(Policy):
             policy_of(part)
         self._operator, self._parts = operator, parts
         self.name = f" {operator} ".join(map(name_of, parts))
-        self.needs_price = any(getattr(part, "needs_price", False) for part in parts)
+        self.needs_price, self.counts_draft = (
+            any(getattr(part, name, False) for part in parts) for name in ("needs_price", "counts_draft")
+        )
 
     def __call__(self, case: Case) -> Ruling:
         """Ask the parts in order."""
