@@ -29,7 +29,7 @@ from typing_extensions import Self, Unpack, override
 from langchain_selfroute import prompting, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
-from langchain_selfroute.models import name_of
+from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
@@ -216,8 +216,12 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return self
 
     @model_validator(mode="after")
-    def _load_prices(self) -> Self:
+    def _check_prices(self) -> Self:
         prices.load_price_lists()
+        models = self._models
+        self._settings().check_prices(
+            lambda step: certain_name_of(models[step]), shared=models["rag"] is models["long_context"]
+        )
         return self
 
     @model_validator(mode="after")

@@ -158,6 +158,11 @@ def name_of(
     return replace(first, fallbacks=tuple(others)) if others else first
 
 
+def certain_name_of(model: Runnable[Any, Any]) -> PricedModel:
+    """Return the name by which a model is priced, as far as no call can choose another model."""
+    return PricedModel() if model.config_specs else name_of(model)
+
+
 def _reported(model: Any, options: Mapping[str, Any]) -> PricedModel:
     params = tracing_params(model, options)
     if not params:

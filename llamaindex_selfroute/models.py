@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
-from llama_index.core.llms import LLM, ChatResponse, CompletionResponse
+from llama_index.core.llms import LLM, ChatResponse, CompletionResponse, LLMMetadata
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
@@ -28,6 +28,7 @@ _ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini pac
 _LATEST = 4  # the last piece of a text, the end, and the counts may come apart
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
+_NAMELESS: str = LLMMetadata.model_fields["model_name"].default
 _logger = logging.getLogger(__name__)
 
 
@@ -142,6 +143,7 @@ def name_of(llm: LLM) -> PricedModel:
         name: Any = llm.metadata.model_name
     except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
         name = getattr(llm, "model", None)
+    name = None if name == _NAMELESS else name
     return PricedModel.from_reported(name, _package(type(llm)), address_of(llm))
 
 

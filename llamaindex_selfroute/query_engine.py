@@ -26,6 +26,7 @@ from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.performing import check_question
 from selfroute.settings import Settings
 
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
@@ -180,11 +181,13 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
     @override
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        check_question(query_bundle.query_str)  # before the retriever is asked, too
         with self._scoped():
             return super()._query(query_bundle)
 
     @override
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        check_question(query_bundle.query_str)
         with self._scoped():
             return await super()._aquery(query_bundle)
 

@@ -33,6 +33,8 @@ from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.flow import Route
+from selfroute.performing import check_question
 from selfroute.settings import SETTINGS, MeasureSavings, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
@@ -202,7 +204,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
-        self._settings()
+        self._settings().check_prices(
+            lambda step: models.name_of(self._models[step]), shared=self.long_context_llm in (None, self.llm)
+        )
 
     @contextmanager
     def behind(
@@ -226,7 +230,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         settings = self._settings()
         prompt = self._first_prompt(settings)
         return Parts(
-            models={"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm},
+            models=self._models,
             prompts={"rag": prompt, "wider": prompt, "long_context": self.long_context_prompt},
             documents=self._source(),
             document_prompt=self.document_prompt,
@@ -236,6 +240,10 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             names=self.names,
             estimate=self.estimate,
         )
+
+    @property
+    def _models(self) -> dict[Route, LLM]:
+        return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
@@ -347,6 +355,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
 
     def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
         bundle = QueryBundle(query) if isinstance(query, str) else query
+        check_question(bundle.query_str)
         return Steps(self.parts(), bundle, nodes=nodes, words=words)
 
 

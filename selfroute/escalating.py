@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from selfroute.usage.account import Account
 
 Document = TypeVar("Document")
-_REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 _WORTH = 4  # a wider look may take such a part of the documents' tokens
 
 
@@ -64,12 +63,28 @@ class Escalating(Fitting[Document]):
         """Return what says how long the documents are, None if nothing does."""
 
     @abstractmethod
+    def _so_far(self) -> Usage:
+        """Return what the question has used so far, with a reply in doubt, which is still open."""
+
+    @abstractmethod
     def _priced(self, step: Route) -> PricedModel:
         """Return the model as which a step is priced."""
 
     @abstractmethod
+    def _to_answer(self, step: Route) -> PricedModel:
+        """Return the model as which a step is priced that is still to come."""
+
+    @abstractmethod
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
         """Return the estimated tokens of a prompt with documents of such sizes."""
+
+    @abstractmethod
+    def _tokens_with(self, passages: Sequence[Document]) -> int:
+        """Return the estimated tokens of a prompt like the latest one, with other passages."""
+
+    @abstractmethod
+    def _reply_of(self, step: Route) -> int:
+        """Return the estimated tokens of a step's reply."""
 
     def _documents(self) -> Sequence[Document]:
         """Read the whole documents."""
@@ -105,10 +120,11 @@ class Escalating(Fitting[Document]):
         """Ask the policy, if the question should go on; announce the route and return it."""
         decided = Decided(effect.route, effect.decision)
         if self._is_asked(effect):
-            from selfroute.policies.policy import ask  # noqa: PLC0415 - most chains have no policy
+            from selfroute.policies.policy import ask, holding  # noqa: PLC0415 - most chains have no policy
 
-            case = self._case(effect, read=self._read_once)
-            decided = self._ruled(effect, case, ask(self.settings.escalation, case))
+            policy, case = self.settings.escalation, self._case(effect, read=self._read_once)
+            with holding(policy, case):
+                decided = self._ruled(effect, case, ask(policy, case))
         self._announce(decided)
         return decided
 
@@ -116,10 +132,12 @@ class Escalating(Fitting[Document]):
         """Do as `decide` does, asynchronously."""
         decided = Decided(effect.route, effect.decision)
         if self._is_asked(effect):
-            from selfroute.policies.policy import aask  # noqa: PLC0415
+            from selfroute.policies.policy import aask, holding  # noqa: PLC0415
 
-            case = self._case(effect, aread=self._aread_once, loop=asyncio.get_running_loop())
-            decided = self._ruled(effect, case, await aask(self.settings.escalation, case))
+            loop = asyncio.get_running_loop()
+            policy, case = self.settings.escalation, self._case(effect, aread=self._aread_once, loop=loop)
+            with holding(policy, case):
+                decided = self._ruled(effect, case, await aask(policy, case))
         await self._aannounce(decided)
         return decided
 
@@ -128,11 +146,15 @@ class Escalating(Fitting[Document]):
         return self.settings.escalation is not None and effect.latest.escalates
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
+        from selfroute.policies.policy import NOTHING, settle  # noqa: PLC0415
+
         if ruling.go:
             if self._granted is None:
                 self._granted = []
                 self.account.on_close(self._settle)
             self._granted.append((case, case.step))
+        else:
+            settle(self.settings.escalation, case, NOTHING)
         decision = replace(effect.decision, ruling=ruling.as_dict())
         return Decided(effect.route if ruling.go else effect.since, decision)
 
@@ -155,7 +177,7 @@ class Escalating(Fitting[Document]):
             decision=effect.latest.as_dict(),
             draft=self._draft,
             passages=self.passages,
-            usage=self.account.usage.as_dict(),
+            usage=self._so_far().as_dict(),
             step=step,
             estimated=partial(self._estimated, step, effect.context),
             **reading,
@@ -166,14 +188,15 @@ class Escalating(Fitting[Document]):
         from selfroute.policies.case import Estimate  # noqa: PLC0415
 
         if step == "wider":
-            tokens = self._count(step)(self._text_with(step, context))
+            tokens = self._tokens_with(context)
         else:
             sizes = self._sizes()
             if sizes is None:
                 return None
             tokens = self._tokens_of(sizes)
-        cost = prices.cost_of(self._priced(step), StepUsage(tokens, _REPLY))
-        return Estimate(tokens + _REPLY, cost.dollars, cost.unknown or "")
+        counts = StepUsage(tokens, self._reply_of(step))
+        cost = prices.cost_of(self._to_answer(step), counts)
+        return Estimate(counts.total_tokens, cost.dollars, cost.unknown or "")
 
     def _sizes(self) -> Sequence[Size] | None:
         """Return the sizes of the documents behind the passages, None if they are not known."""
@@ -211,7 +234,7 @@ class Escalating(Fitting[Document]):
     async def _aread_once(self) -> Sequence[Document]:
         """Do as `_read_once` does, asynchronously; also if a policy asks twice at the same time."""
         if not self._was_read:
-            if self._being_read is None:
+            if self._being_read is None or self._being_read.cancelled():  # by a policy that did not wait for it
                 self._being_read = asyncio.ensure_future(self._adocuments())
             self.read, self._was_read = await self._being_read, True
         return self.read

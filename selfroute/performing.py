@@ -22,7 +22,9 @@ from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.flow import Answer, Decided, Route, self_route
 from selfroute.settings import Settings, start_of
+from selfroute.usage import prices
 from selfroute.usage.account import Account
+from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window
@@ -68,6 +70,7 @@ class BaseSteps(Escalating[Document]):
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
         self._tally: Tally | None = None  # of the latest reply
+        self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 
     @property
     @abstractmethod
@@ -85,12 +88,8 @@ class BaseSteps(Escalating[Document]):
         """Return a fresh flow for the question, from a first step on.
 
         Raises:
-            InputError: The question is blank.
             ConfigurationError: There is no such first step.
         """
-        if not self.question.strip():
-            msg = "the question is blank: no model was asked"
-            raise InputError(msg)
         wider = self.settings.widen is not None
         return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
 
@@ -129,15 +128,40 @@ class BaseSteps(Escalating[Document]):
         return Window(self.settings.document_budget(self._window_of("long_context")))
 
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
-        size, usage = self._prompt_size, self.account.usage
+        size, model = self._prompt_size, self._priced("long_context")
+        return self._estimate.tokens(sizes, self._rate(), prompt=size, window=self._room(), model=model)
+
+    def _tokens_with(self, passages: Sequence[Document]) -> int:
+        """Return the estimated tokens of a prompt like the latest one, with other passages."""
+        size, before, after = self._prompt_size, self._length(self.context), self._length(passages)
+        context = size.context * after / before if before else after
+        return round((size.characters - size.context + context) * self._rate())
+
+    def _rate(self) -> float:
+        """Return the tokens per character of the latest prompt; if there is none, those of the passages."""
+        usage, characters = self._so_far(), self._prompt_size.characters
         latest = usage.wider or usage.rag
-        if latest and size.characters:
-            rate = latest.input_tokens / size.characters
-        else:
-            count, texts = self._count("long_context"), [self._text_of(passage) for passage in self.passages]
-            rate = sum(map(count, texts)) / max(sum(map(len, texts)), 1)
-        model = self._priced("long_context")
-        return self._estimate.tokens(sizes, rate or RATE, prompt=size, window=self._room(), model=model)
+        if latest and characters:
+            return latest.input_tokens / characters
+        count = self._count("long_context")
+        tokens = sum(count(self._text_of(passage)) for passage in self.passages)
+        return tokens / max(self._length(self.passages), 1) or RATE
+
+    def _length(self, documents: Sequence[Document]) -> int:
+        return sum(len(self._text_of(document)) for document in documents)
+
+    def _to_answer(self, step: Route) -> PricedModel:
+        """Return the model as which a step is priced that is still to come: a draft's reply may have named it."""
+        return self._priced(step, self._tally if step == "wider" or self._one_model else None)
+
+    def _reply_of(self, step: Route) -> int:
+        """Return the estimated tokens of a step's reply: as many as of the last ones, or of this question's draft.
+
+        A model that thinks long over the draft does so again.
+        """
+        usage, shared = self._so_far(), step == "wider" or self._one_model
+        draft = usage.wider or usage.rag or NOTHING
+        return max(self._estimate.reply(self._priced(step)), draft.output_tokens if shared else 0)
 
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
         """Note the size of a prompt, if savings are measured or a policy may want to know what a step costs.
@@ -158,7 +182,7 @@ class BaseSteps(Escalating[Document]):
             tally: The text and the counts that were received.
             prompt: Returns the text of the prompt.
         """
-        self._tally = tally
+        self._tally, self._open = tally, (step, tally, prompt)
         try:
             yield
             tally.whole = True
@@ -171,12 +195,23 @@ class BaseSteps(Escalating[Document]):
         finally:
             self._add_call(step, tally, prompt)
 
+    def _so_far(self) -> Usage:
+        """Return what the question has used so far, with a reply in doubt, which is still open."""
+        if self._open is None:
+            return self.account.usage
+        step, tally, prompt = self._open
+        counts = tally.usage(prompt, count=self.settings.count_tokens) or NOTHING
+        return self.account.usage + Usage.of(step, counts.with_cost(prices.cost_of(self._priced(step, tally), counts)))
+
     def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
+        self._open = None
         counts = tally.usage(prompt, count=self.settings.count_tokens)
         if counts is None:
             return
         self._answered_by = self._priced(step, tally)
         self.account.add_call(step, counts, self._answered_by)
+        if step != "rag":
+            self._estimate.replied(self._priced(step), counts.output_tokens)
         if not counts.estimated:
             self._compare(step, prompt, counted=counts.input_tokens)
         elif tally.whole and not tally.left:
@@ -207,6 +242,17 @@ class BaseSteps(Escalating[Document]):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
+
+
+def check_question(question: str) -> None:
+    """Check a question before anything is asked.
+
+    Raises:
+        InputError: It is blank.
+    """
+    if not question.strip():
+        msg = "the question is blank: no model was asked"
+        raise InputError(msg)
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:

@@ -103,6 +103,24 @@ class Settings:
         """Whether the model fills in a report instead of writing text."""
         return self.answerability == "structured"
 
+    def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
+        """Check that the models may have a price, if the policy needs one.
+
+        Args:
+            name_of: Returns the name by which the model of a step is priced.
+            shared: Whether one model performs all steps.
+
+        Raises:
+            ConfigurationError: A model says its name, and has no price.
+        """
+        if self.escalation is not None:
+            from selfroute.policies.pricing import check_prices  # noqa: PLC0415 - most chains have no policy
+
+            def priced_as(step: Route) -> PricedModel:
+                return self.declared_model(step, shared=shared) or name_of(step)
+
+            check_prices(self.escalation, priced_as, shared=shared, widens=self.widen is not None)
+
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text: counted by `token_counter`, or estimated."""
         return self.token_counter(text) if self.token_counter else count_tokens(text)

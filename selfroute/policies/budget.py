@@ -5,38 +5,38 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_UP, Decimal
 from math import ceil
 from threading import Lock
-from typing import Any, Literal
-from weakref import WeakKeyDictionary
+from typing import Any
+from weakref import ref
 
 from selfroute.errors import ConfigurationError
 from selfroute.policies.case import Case, Estimate, Ruling
+from selfroute.policies.limits import Per, count_of, dollars_of, seconds_of
 from selfroute.policies.policy import Policy, Spent
 
-Per = Literal["question", "hour", "day"] | timedelta
-_SECONDS = {"hour": 3600.0, "day": 86400.0}
-_ZERO = Decimal(0)
+_ZERO, _ONE, _HUNDREDTH = Decimal(0), Decimal(1), Decimal("0.01")
+_LEARNED = 100  # steps
 
 
-@dataclass(slots=True)
-class _Amount:
-    """What a step took, or what is set aside for it until it is over."""
+@dataclass(slots=True, eq=False)
+class _Step:
+    """What a step took, or, while it is in flight, what it is estimated to take."""
 
     at: float
     tokens: int
     usd: Decimal
-    counted: bool = False  # in the sums of the budget
+    of: ref[Case] | None = None  # while it is in flight
 
 
 class Budget(Policy):
     """Limits what the steps after the draft may cost, in dollars, in tokens, or in both.
 
-    What is in flight is set aside, so threads and tasks can share one budget. A step is refused if its estimate does
-    not fit in what is left. Estimates are raised by the factor by which the worst of the last hundred was too low.
+    A step is refused if its estimate does not fit in what is left. What is in flight is set aside, so threads and tasks
+    can share one budget: as estimated, times the factor by which the worst estimate of the last hundred was too low.
     `"hour"` and `"day"` are the last 60 minutes and the last 24 hours, not those of a calendar. With `"question"` the
     draft counts, too. A budget counts in its own process.
 
@@ -72,21 +72,25 @@ class Budget(Policy):
         if usd is None and tokens is None:
             msg = "a Budget needs a limit: usd=, tokens=, or both"
             raise ConfigurationError(msg)
-        self._usd = None if usd is None else _dollars("usd", usd)
-        self._tokens = None if tokens is None else _count("tokens", tokens)
-        self._window = _window(per)
+        self._usd = None if usd is None else dollars_of("usd", usd)
+        self._tokens = None if tokens is None else count_of("tokens", tokens)
+        self._window = seconds_of(per)
         self._clock, self._lock = clock, Lock()
-        self._amounts: deque[_Amount] = deque()  # in the order of time
-        self._reserved: WeakKeyDictionary[Case, tuple[_Amount, Estimate]] = WeakKeyDictionary()
-        self._used_tokens, self._used_usd = 0, _ZERO
-        self._factors: deque[float] = deque(maxlen=100)  # by which estimates were too low
-        self.needs_price = usd is not None
+        self._steps: deque[_Step] = deque()  # in the window, in the order of time
+        self._over: deque[tuple[_Step, Spent]] = deque()  # to be settled by who holds the lock next
+        self._used, self._flying = _Sum(), _Sum()
+        self._errors: deque[tuple[Decimal, Decimal]] = deque(maxlen=_LEARNED)  # what was taken, over its estimate
+        self.needs_price, self.counts_draft = usd is not None, self._window is None
         if spent is not None:
             if self._window is None:
                 msg = "a Budget per question cannot be given what was spent before"
                 raise ConfigurationError(msg)
-            tokens, usd = _count("spent", spent.get("tokens", 0)), _dollars("spent", spent.get("usd", 0))
-            self._add(_Amount(clock(), tokens, usd))
+            if not isinstance(spent, Mapping):
+                msg = f"spent must be the `spent` of a Budget: a dict with 'usd' and 'tokens'; it is {spent!r}"
+                raise ConfigurationError(msg)
+            tokens, dollars = count_of("spent", spent.get("tokens", 0)), dollars_of("spent", spent.get("usd", 0))
+            self._steps.append(_Step(clock(), tokens, dollars))
+            self._used.add(tokens, dollars)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
         """Return the budget itself: a copy of a chain does not get a budget of its own."""
@@ -102,116 +106,118 @@ class Budget(Policy):
     @property
     def spent(self) -> dict[str, Any]:
         """What was spent in the window, with what is set aside: `usd` (a decimal string) and `tokens`."""
-        with self._lock:
-            self._expire()
-            return {"usd": str(self._used_usd), "tokens": self._used_tokens}
+        tokens, usd = self._in_window()
+        return {"usd": str(usd), "tokens": tokens}
 
     @property
     def left(self) -> dict[str, Any]:
         """What is left of each limit: `usd` (a Decimal) and `tokens`; None where there is no limit."""
-        with self._lock:
-            self._expire()
-            return {
-                "usd": None if self._usd is None else self._usd - self._used_usd,
-                "tokens": None if self._tokens is None else self._tokens - self._used_tokens,
-            }
+        tokens, usd = self._in_window()
+        return {
+            "usd": None if self._usd is None else self._usd - usd,
+            "tokens": None if self._tokens is None else self._tokens - tokens,
+        }
 
     def __call__(self, case: Case) -> Ruling:
         """Set aside what the step is estimated to take, if it fits."""
-        return self._rule(case, case.estimate())
+        return self._at_once(case) or self._rule(case, case.estimate())
 
     async def acall(self, case: Case) -> Ruling:
         """Do as `__call__` does, asynchronously."""
-        return self._rule(case, await case.aestimate())
+        return self._at_once(case) or self._rule(case, await case.aestimate())
 
     def settle(self, case: Case, spent: Spent) -> None:
         """Replace what was set aside by what the step took."""
-        with self._lock:
-            reserved = self._reserved.pop(case, None)
-            if reserved is None:
-                return
-            amount, estimate = reserved
-            usd = amount.usd if spent.cost is None else spent.cost  # what cannot be priced costs what was estimated
-            if amount.counted:
-                self._used_tokens += spent.tokens - amount.tokens
-                self._used_usd += usd - amount.usd
-            amount.tokens, amount.usd = spent.tokens, usd
-            if spent.tokens and estimate.tokens:
-                dollars = float(usd / estimate.cost) if estimate.cost else 0.0
-                self._factors.append(max(spent.tokens / estimate.tokens, dollars))
+        # The garbage collector may close a stream here while this very thread holds the lock.
+        step = case.held.pop(self, None)
+        if step is not None:
+            self._over.append((step, spent))
+
+    def _at_once(self, case: Case) -> Ruling | None:
+        """Return what is known without an estimate, for which documents may have to be read; None if nothing is."""
+        if self in case.held:  # a policy that holds this budget twice asks it twice
+            return Ruling(go=True, by=self.name)
+        tokens, usd = self._in_window() if self._window is not None else _of_question(case)
+        if self._tokens is not None and tokens >= self._tokens:
+            return self._no(f"the {self._tokens:,} tokens are used up")
+        if self._usd is not None and usd is not None and usd >= self._usd:
+            return self._no(f"the ${self._usd} are used up")
+        return None
 
     def _rule(self, case: Case, estimate: Estimate) -> Ruling:
         if self._usd is not None and estimate.cost is None:
             return self._no(f"the price is not known: {estimate.cost_unknown or 'the model has no known price'}")
         with self._lock:
-            self._expire()
-            factor = max([1.0, *self._factors])
-            cost = (estimate.cost or _ZERO) * Decimal(factor)
-            asked = _Amount(self._clock(), ceil(estimate.tokens * factor), cost)
-            used_tokens, used_usd = self._used_tokens, self._used_usd
-            if self._window is None:
-                used_tokens, usd = case.usage.get("total_tokens") or 0, case.usage.get("cost")
-                if self._usd is not None and usd is None:
-                    return self._no(f"the price of the draft is not known: {case.usage.get('cost_unknown')}")
-                used_usd = Decimal(usd or 0)
-            if self._tokens is not None and used_tokens + asked.tokens > self._tokens:
-                return self._no(f"{asked.tokens:,} tokens do not fit in what is left of {self._tokens:,}")
-            if self._usd is not None and used_usd + asked.usd > self._usd:
-                return self._no(f"${asked.usd:.4f} does not fit in what is left of ${self._usd}")
-            self._reserved[case] = (asked, estimate)
+            tokens, usd = self._catch_up() if self._window is not None else _of_question(case)
+            cost = estimate.cost or _ZERO
+            if self._usd is not None and usd is None:
+                return self._no(f"the price of the draft is not known: {case.usage.get('cost_unknown')}")
+            if self._tokens is not None and tokens + estimate.tokens > self._tokens:
+                return self._no(f"{estimate.tokens:,} tokens do not fit in what is left of {self._tokens:,}")
+            if self._usd is not None and usd is not None and usd + cost > self._usd:
+                return self._no(f"${cost:.4f} does not fit in what is left of ${self._usd}")
             if self._window is not None:
-                self._add(asked)
+                step = _Step(self._clock(), estimate.tokens, cost, ref(case))
+                self._steps.append(step)
+                self._flying.add(step.tokens, step.usd)
+                case.held[self] = step
         return Ruling(go=True, by=self.name)
 
     def _no(self, reason: str) -> Ruling:
         return Ruling(go=False, by=self.name, reason=reason)
 
-    def _add(self, amount: _Amount) -> None:
-        amount.counted = True
-        self._amounts.append(amount)
-        self._used_tokens += amount.tokens
-        self._used_usd += amount.usd
+    def _in_window(self) -> tuple[int, Decimal]:
+        with self._lock:
+            return self._catch_up()
 
-    def _expire(self) -> None:
-        """Forget what was spent before the window."""
-        if self._window is None:
-            return
-        before = self._clock() - self._window
-        while self._amounts and self._amounts[0].at < before:
-            gone = self._amounts.popleft()
-            gone.counted = False
-            self._used_tokens -= gone.tokens
-            self._used_usd -= gone.usd
+    def _catch_up(self) -> tuple[int, Decimal]:
+        """Settle what is over, forget what was spent before the window, and return what is spent and set aside."""
+        with suppress(IndexError):
+            while True:
+                self._settle(*self._over.popleft())
+        before = self._clock() - (self._window or 0)
+        while self._steps and self._steps[0].at < before:
+            step = self._steps.popleft()
+            if step.of and step.of():  # it counts until it is over
+                step.at = self._clock()
+                self._steps.append(step)
+            else:
+                (self._flying if step.of else self._used).add(-step.tokens, -step.usd)
+                step.tokens, step.usd = 0, _ZERO
+        tokens, usd = self._used.tokens, self._used.usd
+        if self._flying.tokens:
+            factors = [max([_ONE, *errors]) for errors in zip(*self._errors, strict=True)] or [_ONE, _ONE]
+            tokens += ceil(self._flying.tokens * factors[0])
+            usd += self._flying.usd * factors[1].quantize(_HUNDREDTH, ROUND_UP)
+        return tokens, usd
+
+    def _settle(self, step: _Step, spent: Spent) -> None:
+        self._flying.add(-step.tokens, -step.usd)
+        usd = step.usd if spent.cost is None else spent.cost  # what cannot be priced costs what was estimated
+        if spent.tokens and step.tokens:
+            self._errors.append((Decimal(spent.tokens) / step.tokens, usd / step.usd if step.usd else _ONE))
+        step.tokens, step.usd, step.of = spent.tokens, usd, None
+        self._used.add(step.tokens, step.usd)
+
+
+@dataclass(slots=True)
+class _Sum:
+    """A sum of tokens and dollars."""
+
+    tokens: int = 0
+    usd: Decimal = _ZERO
+
+    def add(self, tokens: int, usd: Decimal) -> None:
+        """Add to both."""
+        self.tokens += tokens
+        self.usd += usd
+
+
+def _of_question(case: Case) -> tuple[int, Decimal | None]:
+    """Return what a question has taken so far; None for a price that is not known."""
+    usd = case.usage.get("cost")
+    return case.usage.get("total_tokens") or 0, None if usd is None else Decimal(usd)
 
 
 def _question_budget(usd: Decimal | None, tokens: int | None) -> Budget:
     return Budget(usd=usd, tokens=tokens)
-
-
-def _window(per: Any) -> float | None:
-    if isinstance(per, timedelta) and per > timedelta(0):
-        return per.total_seconds()
-    if per == "question":
-        return None
-    if isinstance(per, str) and per in _SECONDS:
-        return _SECONDS[per]
-    msg = f"per must be 'question', 'hour', 'day' or a positive timedelta, not {per!r}"
-    raise ConfigurationError(msg)
-
-
-def _dollars(name: str, value: Any) -> Decimal:
-    try:
-        dollars = Decimal(str(value))
-    except InvalidOperation:
-        dollars = Decimal("NaN")
-    if isinstance(value, bool) or not dollars.is_finite() or dollars < 0:
-        msg = f"{name} must be a number of dollars, 0 or more; it is {value!r}"
-        raise ConfigurationError(msg)
-    return dollars
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        msg = f"{name} must be a number of tokens, 0 or more; it is {value!r}"
-        raise ConfigurationError(msg)
-    return value

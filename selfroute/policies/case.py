@@ -67,6 +67,7 @@ class Case:
         read: Reads the whole documents; called at most once.
         aread: Does so asynchronously, if the question is answered asynchronously.
         loop: The event loop that `aread` runs in.
+        held: The policies that have set something aside for the step, each with what it is.
     """
 
     question: str
@@ -80,6 +81,7 @@ class Case:
     read: Callable[[], Sequence[Any]] | None = field(default=None, repr=False)
     aread: Callable[[], Awaitable[Sequence[Any]]] | None = field(default=None, repr=False)
     loop: asyncio.AbstractEventLoop | None = field(default=None, repr=False)
+    held: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def tokens(self) -> int:

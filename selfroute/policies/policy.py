@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from decimal import Decimal
@@ -42,11 +43,13 @@ class Policy:
         name: What rulings and ledgers call it.
         needs_price: Whether it can decide only where the price of the model is known.
         options: The options of a chain or engine that it sets; None if it sets none.
+        counts_draft: Whether it counts what the draft takes, too.
     """
 
     name = "policy"
     needs_price = False
     options: Mapping[str, Any] | None = None
+    counts_draft = False
 
     def __call__(self, case: Case) -> Ruling:
         """Return whether the step may be paid for."""
@@ -114,7 +117,9 @@ class _Combined(Policy):
             policy_of(part)
         self._operator, self._parts = operator, parts
         self.name = f" {operator} ".join(map(name_of, parts))
-        self.needs_price = any(getattr(part, "needs_price", False) for part in parts)
+        self.needs_price, self.counts_draft = (
+            any(getattr(part, name, False) for part in parts) for name in ("needs_price", "counts_draft")
+        )
         options_of(self)  # an error here is one where the policies are combined
 
     def __call__(self, case: Case) -> Ruling:
@@ -154,8 +159,8 @@ class _Combined(Policy):
         finally:
             if not agreed:
                 for part, ruling in zip(self._parts, rulings, strict=False):
-                    if ruling.go:
-                        settle(part, case, NOTHING)
+                    if ruling.go and isinstance(part, Policy):
+                        part.settle(case, NOTHING)
         telling = [ruling for ruling in rulings if ruling.go is agreed]
         by = f" {self._operator} ".join(ruling.by for ruling in telling)
         return Ruling(agreed, by, "; ".join(ruling.reason for ruling in telling if ruling.reason))
@@ -163,7 +168,8 @@ class _Combined(Policy):
     def settle(self, case: Case, spent: Spent) -> None:
         """Tell each part what the step took."""
         for part in self._parts:
-            settle(part, case, spent)
+            if isinstance(part, Policy):
+                part.settle(case, spent)
 
     def check_prompts(self, *prompts: str) -> None:
         """Let each part refuse prompts that it was not made for."""
@@ -208,9 +214,21 @@ async def aask(policy: Escalation, case: Case) -> Ruling:
 
 
 def settle(policy: Escalation, case: Case, spent: Spent) -> None:
-    """Tell a policy what a step took for which it said yes."""
+    """Tell a policy what a step took for which it said yes; also those that a function of the user's has asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
+    for held in tuple(case.held):
+        held.settle(case, spent)
+
+
+@contextmanager
+def holding(policy: Escalation, case: Case) -> Iterator[None]:
+    """Have what was set aside for a step given back if the policy that is asked within fails or is cancelled."""
+    try:
+        yield
+    except BaseException:
+        settle(policy, case, NOTHING)
+        raise
 
 
 def policy_of(value: Any) -> Escalation | None:
@@ -264,11 +282,3 @@ def _ruling(value: Any, policy: Any) -> Ruling:
 def _threads() -> ThreadPoolExecutor:
     """Return the threads for plain functions: their own, since they may wait for documents read in the loop's."""
     return ThreadPoolExecutor(32, thread_name_prefix="selfroute-policy")
-
-
-def options_of(policy: Any) -> Mapping[str, Any]:
-    """Return the options that calibrated policies set."""
-    found: dict[str, Any] = {}
-    for part in policy.parts() if isinstance(policy, Policy) else (policy,):
-        found |= getattr(part, "options", {})
-    return found

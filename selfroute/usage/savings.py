@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 
 from selfroute.copying import Remade
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
@@ -16,6 +16,7 @@ from selfroute.usage.tokens import Calibration
 
 _UNMEASURED = Cost(None, "it is not known how long the documents are")
 RATE = 0.25  # tokens per character, where nothing was counted
+_REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,15 @@ class LongContextEstimate(Remade):
         """
         self.calibration = Calibration(learns=calibrates)
         self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
+        self._replies: Recent[float] = Recent(MOST)  # tokens, by model
+
+    def reply(self, model: PricedModel) -> int:
+        """Estimate the tokens of a model's reply, with those that it thinks."""
+        return max(_REPLY, ceil(self._replies.get(model) or 0))
+
+    def replied(self, model: PricedModel, tokens: int) -> None:
+        """Learn from the tokens of a reply: at once from a long one, by halves from a short one."""
+        self._replies.put(model, max(tokens, (tokens + (self._replies.get(model) or 0)) / 2))
 
     def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
         """Add what the long context alone costs to the usage of a question whose documents were read.
