@@ -88,9 +88,7 @@ class BaseSteps(Escalating[Document]):
             InputError: The question is blank.
             ConfigurationError: There is no such first step.
         """
-        if not self.question.strip():
-            msg = "the question is blank: no model was asked"
-            raise InputError(msg)
+        check_question(self.question)
         wider = self.settings.widen is not None
         return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
 
@@ -205,6 +203,17 @@ class BaseSteps(Escalating[Document]):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
+
+
+def check_question(question: str) -> None:
+    """Check that there is something to see in a question, before anything is retrieved or asked for it.
+
+    Raises:
+        InputError: There is nothing.
+    """
+    if not any(character.isprintable() and not character.isspace() for character in question):
+        msg = "the question is blank: nothing was retrieved and no model was asked"
+        raise InputError(msg)
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:
