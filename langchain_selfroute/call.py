@@ -31,7 +31,7 @@ from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.widening import widened
 from selfroute.documents.chunks import Place
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
-from selfroute.performing import BaseSteps
+from selfroute.performing import BaseSteps, check_question
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
@@ -69,6 +69,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _begin(self) -> Any:
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
+        check_question(self.question)
         return self.settings.start
 
     @property

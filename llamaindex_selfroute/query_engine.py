@@ -26,6 +26,7 @@ from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.performing import check_question
 from selfroute.settings import Settings
 
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
@@ -100,8 +101,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
-        with self._scoped():
-            synthesizer.check_wider()
+        self._check_wider()
 
     @classmethod
     @override
@@ -156,6 +156,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         """Return the same engine over another retriever."""
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
+        engine._check_wider()  # noqa: SLF001
         return engine
 
     @override
@@ -180,13 +181,19 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
     @override
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        check_question(query_bundle.query_str)
         with self._scoped():
             return super()._query(query_bundle)
 
     @override
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        check_question(query_bundle.query_str)
         with self._scoped():
             return await super()._aquery(query_bundle)
+
+    def _check_wider(self) -> None:
+        with self._scoped():
+            host.parts_of(self)[0].check_wider()
 
     def _scoped(self) -> AbstractContextManager[None]:
         """Tell the synthesizer on whose behalf it answers; a subclass that selects nodes itself may hide some."""

@@ -33,6 +33,7 @@ from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.performing import check_question
 from selfroute.settings import SETTINGS, MeasureSavings, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
@@ -202,7 +203,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
-        self._settings()
+        self._first_prompt(self._settings())
 
     @contextmanager
     def behind(
@@ -240,14 +241,15 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     def _settings(self) -> Settings:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
-    def _first_prompt(self, settings: Settings) -> BasePromptTemplate:
+    def _first_prompt(self, settings: Settings, prompt: BasePromptTemplate | None = None) -> BasePromptTemplate:
         """Return the prompt of the steps that answer from nodes: by default, one that asks for what is judged."""
+        prompt = prompt or self.rag_prompt
         if settings.answerability != "graded":
-            return self.rag_prompt
-        if self.rag_prompt == _RAG_PROMPT:
+            return prompt
+        if prompt == _RAG_PROMPT:
             return _GRADED_PROMPT
-        check_numbers("rag_prompt", self.rag_prompt)
-        return self.rag_prompt
+        check_numbers("rag_prompt", prompt)
+        return prompt
 
     def check_wider(self) -> None:
         """Check that a wider look is possible where this is called: behind an engine.
@@ -284,7 +286,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         if unknown:
             msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(PROMPTS)}"
             raise ConfigurationError(msg)
-        for name, prompt in [(name, checked_prompt(name, prompt)) for name, prompt in own.items()]:
+        checked = {name: checked_prompt(name, prompt) for name, prompt in own.items()}
+        self._first_prompt(self._settings(), checked.get("rag_prompt"))
+        for name, prompt in checked.items():
             setattr(self, name, prompt)
 
     @override
@@ -347,6 +351,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
 
     def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
         bundle = QueryBundle(query) if isinstance(query, str) else query
+        check_question(bundle.query_str)
         return Steps(self.parts(), bundle, nodes=nodes, words=words)
 
 

@@ -85,10 +85,8 @@ class BaseSteps(Escalating[Document]):
         """Return a fresh flow for the question, from a first step on.
 
         Raises:
-            InputError: The question is blank.
             ConfigurationError: There is no such first step.
         """
-        check_question(self.question)
         wider = self.settings.widen is not None
         return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
 

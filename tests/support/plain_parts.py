@@ -9,7 +9,7 @@ from scenarios import QUESTION, Pieces
 from selfroute.documents.chunks import Place
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
-from selfroute.performing import BaseSteps
+from selfroute.performing import BaseSteps, check_question
 from selfroute.settings import Settings
 from selfroute.usage.entry import Entry
 from selfroute.usage.savings import LongContextEstimate
@@ -38,6 +38,7 @@ class PlainAdapter(BaseSteps[str]):
         self.readings = 0
 
     def flow(self) -> Flow:
+        check_question(self.asked)
         start = self.settings.start
         return self._flow(start(self.inputs) if callable(start) else start)
 
