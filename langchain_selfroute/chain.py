@@ -293,13 +293,15 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
         start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        steps: dict[str, Runnable[Any, Any]] = {
-            "retrieve": self.retriever,
-            "rag": self._models["rag"],
-            "read_documents": source,
-            "long_context": self._models["long_context"],
-        }
-        return graph_of(steps, start=start, end=end)
+        drafts = self.start != "long_context"
+        steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
+        if drafts:
+            steps["rag"] = self._models["rag"]
+        if drafts and self.widen is not None:
+            steps["retrieve_wider"] = widened(self.retriever, self.widen, config or {})
+            steps["wider"] = self._models["wider"]
+        steps |= {"read_documents": source, "long_context": self._models["long_context"]}
+        return graph_of(steps, start=start, end=end, chooses=self.start not in ("rag", "long_context"))
 
     @override
     def as_tool(

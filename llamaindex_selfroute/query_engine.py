@@ -101,8 +101,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
-        with self._scoped():
-            synthesizer.check_wider()
+        self._check_wider()
 
     @classmethod
     @override
@@ -157,6 +156,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         """Return the same engine over another retriever."""
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
+        engine._check_wider()  # noqa: SLF001
         return engine
 
     @override
@@ -190,6 +190,10 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         check_question(query_bundle.query_str)
         with self._scoped():
             return await super()._aquery(query_bundle)
+
+    def _check_wider(self) -> None:
+        with self._scoped():
+            host.parts_of(self)[0].check_wider()
 
     def _scoped(self) -> AbstractContextManager[None]:
         """Tell the synthesizer on whose behalf it answers; a subclass that selects nodes itself may hide some."""

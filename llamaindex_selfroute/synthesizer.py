@@ -204,6 +204,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
+        self._first_prompt(self._settings())
         self._settings().check_prices(
             lambda step: models.name_of(self._models[step]), shared=self.long_context_llm in (None, self.llm)
         )
@@ -248,14 +249,15 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     def _settings(self) -> Settings:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
-    def _first_prompt(self, settings: Settings) -> BasePromptTemplate:
+    def _first_prompt(self, settings: Settings, prompt: BasePromptTemplate | None = None) -> BasePromptTemplate:
         """Return the prompt of the steps that answer from nodes: by default, one that asks for what is judged."""
+        prompt = prompt or self.rag_prompt
         if settings.answerability != "graded":
-            return self.rag_prompt
-        if self.rag_prompt == _RAG_PROMPT:
+            return prompt
+        if prompt == _RAG_PROMPT:
             return _GRADED_PROMPT
-        check_numbers("rag_prompt", self.rag_prompt)
-        return self.rag_prompt
+        check_numbers("rag_prompt", prompt)
+        return prompt
 
     def check_wider(self) -> None:
         """Check that a wider look is possible where this is called: behind an engine.
@@ -292,7 +294,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         if unknown:
             msg = f"there is no prompt {', '.join(unknown)}; use {', '.join(PROMPTS)}"
             raise ConfigurationError(msg)
-        for name, prompt in [(name, checked_prompt(name, prompt)) for name, prompt in own.items()]:
+        checked = {name: checked_prompt(name, prompt) for name, prompt in own.items()}
+        self._first_prompt(self._settings(), checked.get("rag_prompt"))
+        for name, prompt in checked.items():
             setattr(self, name, prompt)
 
     @override

@@ -193,6 +193,7 @@ class BaseSteps(Escalating[Document]):
             if not tally.ends_with(error):
                 raise
         finally:
+            self._open = None
             self._add_call(step, tally, prompt)
 
     def _so_far(self) -> Usage:
@@ -245,13 +246,13 @@ class BaseSteps(Escalating[Document]):
 
 
 def check_question(question: str) -> None:
-    """Check a question before anything is asked.
+    """Check that there is something to see in a question, before anything is retrieved or asked for it.
 
     Raises:
-        InputError: It is blank.
+        InputError: There is nothing.
     """
-    if not question.strip():
-        msg = "the question is blank: no model was asked"
+    if not any(character.isprintable() and not character.isspace() for character in question):
+        msg = "the question is blank: nothing was retrieved and no model was asked"
         raise InputError(msg)
 
 

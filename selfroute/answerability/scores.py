@@ -44,24 +44,46 @@ class NumbersReader:
         numbers: The numbers; None if the first line is something else, or is not complete yet.
     """
 
-    __slots__ = ("_text", "done", "numbers")
+    __slots__ = ("_fence", "_over", "_text", "done", "numbers")
 
     def __init__(self) -> None:
         """Start before the first piece."""
         self.done = False
         self.numbers: Numbers | None = None
         self._text = ""
+        self._fence = ""  # what opens above the numbers
+        self._over = False  # whether the text has begun
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that follows the numbers, or all text if there are none."""
-        if self.done:
+        if self._over:
             return piece
         self._text += piece
-        return self._read(final=False)
+        return self._next(final=False)
 
     def end(self) -> str:
         """Finish, now that the reply is complete; return the text that was still held back."""
-        return "" if self.done else self._read(final=True)
+        return "" if self._over else self._next(final=True)
+
+    def _next(self, *, final: bool) -> str:
+        if not self.done:
+            self._text = self._read(final=final)
+            self._over = self.done and self.numbers is None
+        if self.numbers is not None:
+            self._skip(final=final)
+        if not self._over:
+            return ""
+        text, self._text = self._text, ""
+        return text
+
+    def _skip(self, *, final: bool) -> None:
+        """Pass over empty lines between the numbers and the text, and over the end of a fence around the numbers."""
+        while (end := self._text.find("\n")) >= 0 and self._text[:end].strip() in ("", self._fence):
+            self._text = self._text[end + 1 :]
+        rest = self._text.strip()
+        if final and rest in ("", self._fence):
+            self._text = ""
+        self._over = final or not self._fence.startswith(rest)
 
     def _read(self, *, final: bool) -> str:
         text, at = self._text, 0
@@ -70,9 +92,9 @@ class NumbersReader:
         line = text[at:] if end < 0 else text[at:end]
         complete = end >= 0 or final
         if not complete and _may_be_numbers(line):
-            return ""
-        self.done, self._text = True, ""
-        self.numbers = _numbers_in(line) if complete else None
+            return text
+        self.done = True
+        self.numbers, self._fence = _numbers_in(line) if complete else None, text[:at].strip()
         if self.numbers is None:
             return text
         return text[end + 1 :] if end >= 0 else ""

@@ -34,11 +34,17 @@ from scenarios import (
     text_of,
 )
 from selfroute.flow import Route
+from steering import LONG_TEXTS, PLACES, WIDE, WIDE_TEXTS, Steered
 
 PASSAGES = [Document(text, metadata={"n": n}) for n, text in enumerate(PASSAGE_TEXTS, 1)]
 DOCUMENTS = [
     Document(text, metadata={"source": source}) for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
+WIDE_PASSAGES = [
+    Document(text, metadata={"n": n, "source": "May", "start_index": place})
+    for n, (text, place) in enumerate(zip(WIDE_TEXTS, PLACES, strict=True), 1)
+]
+LONG_DOCUMENTS = [Document(text) for text in LONG_TEXTS]
 MODES = ("invoke", "ainvoke", "stream", "astream")
 STREAMS = ("stream", "astream")
 FAR_APART = ("invoke", "astream")  # for what happens before a mode matters
@@ -60,6 +66,7 @@ class ScriptedModel(BaseChatModel):
     """Writes `draft` where the prompt holds passages, `final` where it holds whole documents."""
 
     draft: Any = None  # pieces, a function of the prompt that returns pieces, or None: must not be asked
+    wider: Any = None  # where the prompt holds the passages of a wider look
     final: Any = None
     ends: Any = Field(default_factory=dict)  # step -> how its reply ends, in the provider's word
     refusals: Any = Field(default_factory=dict)  # step -> the text by which the model refuses
@@ -91,16 +98,19 @@ class ScriptedModel(BaseChatModel):
 
     def _begin(self, messages: list[BaseMessage], options: dict[str, Any]) -> tuple[Call, Pieces]:
         prompt = "\n".join(str(message.text) for message in messages)
-        call = Call("long_context" if self.marker in prompt else "rag", prompt, messages, options)
+        call = Call(self._step(prompt), prompt, messages, options)
         self.calls.append(call)
         failures = self.failures.get(call.step, [])
         error = failures[self.steps.count(call.step) - 1] if self.steps.count(call.step) <= len(failures) else None
         if error:
             call.ended = "failed"
             raise error
-        script = self.draft if call.step == "rag" else self.final
+        script = {"rag": self.draft, "wider": self.wider, "long_context": self.final}[call.step]
         assert script is not None, f"the {call.step} step must not be asked"
         return call, script(prompt) if callable(script) else script
+
+    def _step(self, prompt: str) -> Route:
+        return "long_context" if self.marker in prompt else "wider" if WIDE in prompt else "rag"
 
     def _counts(self, call: Call, pieces: Pieces) -> Any:
         if not self.usage:
@@ -282,6 +292,18 @@ def chain_for(scenario: Scenario, **fields: Any) -> SelfRouteChain:
         "refusal": scenario.refusal,
     }
     return a_chain(**{**told, **fields})
+
+
+def steered_chain(scenario: Steered, **fields: Any) -> SelfRouteChain:
+    """The chain of a scenario with options."""
+    retriever = ListRetriever(passages=WIDE_PASSAGES if scenario.finds else [], k=len(PASSAGES))
+    steered = {
+        "wider": scenario.wider,
+        "retriever": retriever,
+        "documents": LONG_DOCUMENTS,
+        "widen": len(WIDE_PASSAGES) if scenario.widens else None,
+    }
+    return chain_for(scenario, **{**steered, **scenario.options, **fields})
 
 
 async def chunks(

@@ -23,7 +23,14 @@ from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.llms import LLM, ChatMessage, ChatResponse, CompletionResponse, LLMMetadata
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import (
+    Document,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 from pydantic import BaseModel, Field
 
 from llamaindex_selfroute import SelfRouteQueryEngine
@@ -38,6 +45,7 @@ from scenarios import (
     text_of,
 )
 from selfroute.flow import Route
+from steering import LONG_TEXTS, PLACES, WIDE, WIDE_TEXTS, Steered
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.
 PASSAGES = [
@@ -51,6 +59,20 @@ DOCUMENTS = [
     Document(text=text, id_=source, metadata={"source": source}, excluded_llm_metadata_keys=["source"])
     for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
+WIDE_PASSAGES = [
+    NodeWithScore(
+        node=TextNode(
+            text=text,
+            id_=f"wide-{n}",
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="May")},
+            start_char_idx=place,
+            end_char_idx=place + len(text),
+        ),
+        score=1 - n / 10,
+    )
+    for n, (text, place) in enumerate(zip(WIDE_TEXTS, PLACES, strict=True), 1)
+]
+LONG_DOCUMENTS = [Document(text=text) for text in LONG_TEXTS]
 KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 MODES = ("query", "aquery", "stream", "astream")
 STREAMS = ("stream", "astream")
@@ -104,6 +126,7 @@ class ScriptedLLM(LLM):
     draft: Any = Field(
         None, exclude=True
     )  # pieces, a function of the prompt that returns them, None: must not be asked
+    wider: Any = Field(None, exclude=True)  # where the prompt holds the nodes of a wider look
     final: Any = Field(None, exclude=True)
     ends: Any = Field(default_factory=dict, exclude=True)  # step -> how its reply ends, in the provider's word
     refusals: Any = Field(default_factory=dict, exclude=True)  # step -> the text by which the model refuses
@@ -146,16 +169,19 @@ class ScriptedLLM(LLM):
     def _begin(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> tuple[Call, Pieces]:
         messages = None if isinstance(asked, str) else list(asked)
         prompt = asked if isinstance(asked, str) else "\n".join(message.content or "" for message in asked)
-        call = Call("long_context" if self.marker in prompt else "rag", prompt, messages, options)
+        call = Call(self._step(prompt), prompt, messages, options)
         self.calls.append(call)
         failures = self.failures.get(call.step, [])
         error = failures[self.steps.count(call.step) - 1] if self.steps.count(call.step) <= len(failures) else None
         if error:
             call.ended = "failed"
             raise error
-        script = self.draft if call.step == "rag" else self.final
+        script = {"rag": self.draft, "wider": self.wider, "long_context": self.final}[call.step]
         assert script is not None, f"the {call.step} step must not be asked"
         return call, script(prompt) if callable(script) else script
+
+    def _step(self, prompt: str) -> Route:
+        return "long_context" if self.marker in prompt else "wider" if WIDE in prompt else "rag"
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
         ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
@@ -290,14 +316,14 @@ class ListRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
-        self.passages, self.failures, self.k = list(passages), failures, k
+        self.passages, self.failures, self.similarity_top_k = list(passages), failures, k
         self.queries: list[QueryBundle] = []
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         self.queries.append(query_bundle)
         if len(self.queries) <= len(self.failures) and (error := self.failures[len(self.queries) - 1]):
             raise error
-        return self.passages[: self.k]
+        return self.passages[: self.similarity_top_k]
 
 
 class EventRecorder(BaseEventHandler):
@@ -520,6 +546,17 @@ def engine_for(scenario: Scenario, mode: str, **fields: Any) -> SelfRouteQueryEn
         "streaming": mode in STREAMS,
     }
     return an_engine(**{**told, **fields})
+
+
+def steered_engine(scenario: Steered, mode: str, **fields: Any) -> SelfRouteQueryEngine:
+    """The engine of a scenario with options, for one of the modes."""
+    steered = {
+        "wider": scenario.wider,
+        "retriever": ListRetriever(WIDE_PASSAGES if scenario.finds else [], k=len(PASSAGES)),
+        "documents": LONG_DOCUMENTS,
+        "widen": len(WIDE_PASSAGES) if scenario.widens else None,
+    }
+    return engine_for(scenario, mode, **{**steered, **scenario.options, **fields})
 
 
 def model_of(engine: SelfRouteQueryEngine) -> ScriptedLLM:

@@ -1,0 +1,124 @@
+"""Steps of no framework on the shared half of the adapters: plain strings, scripted replies, both worlds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from typing import Any
+
+from scenarios import QUESTION, Pieces
+from selfroute.documents.chunks import Place
+from selfroute.drivers import Flow
+from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
+from selfroute.performing import BaseSteps, check_question
+from selfroute.settings import Settings
+from selfroute.usage.entry import Entry
+from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.tally import Tally
+from steering import LONG_TEXTS, PLACES, WIDE_TEXTS, Steered
+
+
+class PlainAdapter(BaseSteps[str]):
+    """Performs the effects of a scenario and keeps what came of it."""
+
+    def __init__(self, scenario: Steered, *, whole: bool = False, question: str = QUESTION) -> None:
+        widen = len(WIDE_TEXTS) if scenario.widens else None
+        settings = Settings(refusal=scenario.refusal, widen=widen, **scenario.options)
+        self.booked: list[Entry] = []
+        super().__init__(settings, estimate=LongContextEstimate(), record=self.booked.append)
+        self.scenario, self.whole = scenario, whole
+        self.said: dict[Route, Pieces | None] = {
+            "rag": scenario.draft,
+            "wider": scenario.wider,
+            "long_context": scenario.final,
+        }
+        self.asked = question
+        self.steps: list[Route] = []
+        self.announced: list[Route] = []
+        self.closed: dict[Route, int] = {}  # how many pieces a reply had given when it was closed early
+        self.readings = 0
+
+    def flow(self) -> Flow:
+        check_question(self.asked)
+        start = self.settings.start
+        return self._flow(start(self.inputs) if callable(start) else start)
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        return {"input": self.asked}
+
+    _inputs = inputs
+    _one_model = True  # type: ignore[assignment]
+
+    @property
+    def question(self) -> str:
+        return self.asked
+
+    def _source(self) -> Any:
+        return list(LONG_TEXTS)
+
+    def _place_of(self, passage: str) -> Place:
+        return Place("May", dict(zip(WIDE_TEXTS, PLACES, strict=True))[passage], {})
+
+    def _text_of(self, document: str) -> str:
+        return document
+
+    def _trimmed(self, document: str, text: str, **_: Any) -> str:
+        return text
+
+    def _documents(self) -> Sequence[str]:
+        self.readings += 1
+        return list(LONG_TEXTS)
+
+    async def _adocuments(self) -> Sequence[str]:
+        return self._documents()
+
+    def _announce(self, decided: Decided) -> None:
+        self.announced.append(decided.route)
+
+    def retrieve(self, effect: Retrieve) -> Sequence[str]:
+        if effect.wider:
+            return self._fit_wider(list(WIDE_TEXTS))
+        self.passages = self.scenario.found
+        return self._fit(ReadDocuments(self.passages, step="rag"))
+
+    async def aretrieve(self, effect: Retrieve) -> Sequence[str]:
+        return self.retrieve(effect)
+
+    def read_documents(self, effect: ReadDocuments) -> Sequence[str]:
+        if effect.anew:
+            self._read_once()
+        return self._fit(effect)
+
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[str]:
+        if effect.anew:
+            await self._aread_once()
+        return self._fit(effect)
+
+    def generate(self, effect: Generate) -> Generator[str, None, None]:
+        tally, pieces = self._ask(effect)
+        with self._counted(effect.step, tally, lambda: self._text_with(effect.step, effect.context)):
+            for number, piece in enumerate(pieces, 1):
+                tally.text.append(piece)
+                try:
+                    yield piece
+                except GeneratorExit:
+                    self.closed[effect.step] = number
+                    raise
+
+    async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        inner = self.generate(effect)
+        try:
+            for piece in inner:
+                yield piece
+        finally:
+            inner.close()
+
+    def _ask(self, effect: Generate) -> tuple[Tally, Sequence[str]]:
+        said = self.said[effect.step]
+        assert said is not None, f"the {effect.step} step must not be asked"
+        self.steps.append(effect.step)
+        self.context = effect.context
+        length = len(self._text_with(effect.step, effect.context))
+        self._note_prompt(lambda: length, context=length)
+        pieces = [piece or "" for piece in said]
+        return Tally(whole=False), ["".join(pieces)] if self.whole else pieces
