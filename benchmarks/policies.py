@@ -201,7 +201,7 @@ def report(folder: Path, model: str, rows: list[Row]) -> None:
         interval = f"{row['low']:.1f} to {row['high']:.1f}"
         dollars = "" if row["dollars"] is None else f"{row['dollars']:.6f}"
         print(f"{name:24}{row['quality']:8.1f}{interval:>16}{100 * row['token_share']:7.1f}%{dollars:>11}")
-    print("\n" + words_of(found) + "\n\n    " + code_of(found).replace("\n", "\n    "))
+    print("\n" + words_of(found) + "\n\n    " + code_of(found.rule, found.width).replace("\n", "\n    "))
     for note in found.calibrations["calibrated"].notes:
         print(f"Calibrated: {note}")
 

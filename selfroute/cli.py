@@ -256,6 +256,33 @@ def evaluate(
             raise typer.Exit(1)
 
 
+@app.command()
+def calibrate(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `selfroute evaluate --out` wrote")],
+    token_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Look for the highest quality within this share of the long context's tokens, such as 0.3 "
+            "[default: no more tokens than Self-Route takes]",
+        ),
+    ] = None,
+    price_of_wrong: Annotated[
+        float, typer.Option(metavar="PRICE", help="The cost of a wrong answer; a decline costs 1 at most")
+    ] = 1.0,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the policy")] = Path("policy.json"),
+    as_json: Json = False,
+) -> None:
+    """Choose when to escalate by an evaluation: both bounds, the wider look, and whether to escalate at all.
+
+    No model is asked. The file is for `Calibrated.load`, which gives a chain or a query engine all of it.
+    """
+    with _errors_on_one_line(_EVALUATE):
+        with _starting():
+            from selfroute.command import calibrate as command
+        command.calibrate(folder, token_share=token_share, price_of_wrong=price_of_wrong, out=out, as_json=as_json)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 

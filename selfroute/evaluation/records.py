@@ -11,6 +11,8 @@ from selfroute.flow import Route
 
 Strategy = Literal["rag", "long_context", "self_route", "closed_book"]
 STRATEGIES: tuple[Strategy, ...] = ("rag", "long_context", "self_route")
+LookStep = Literal["rag", "wider", "graded", "graded_wider", "long_context"]
+"""The step and its prompt: `"rag"` and `"wider"` are plain, `"graded"` and `"graded_wider"` ask for the two numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,56 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """What the model replied in one step to one question, whether or not a strategy showed it.
+
+    With the looks of all steps, other bounds of the two numbers can be tried without asking again.
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id in the data set.
+        step: `"rag"` is the plain draft, `"graded"` the draft with its two numbers, read to its end; `"wider"` and
+            `"graded_wider"` are the replies over more passages; `"long_context"` is that over whole documents.
+        k: How many passages the draft had; None for whole documents, or if no number was set.
+        answer: The reply, without its numbers.
+        declined: Whether it declines.
+        prospect: How likely the whole text holds an answer, from 0 to 100, as the reply says; None if it does not.
+        confidence: How likely the answer would stay the same if all of the text were read, likewise.
+        input_tokens: The tokens of this step's prompt.
+        output_tokens: The tokens of its reply.
+        cost: What this step alone costs in US dollars, a decimal string; None if it is not known.
+        score: By the question's own metric, from 0 to 1.
+        judged: As in `Result`.
+        judged_by: As in `Result`.
+    """
+
+    dataset: str
+    id: str
+    step: LookStep
+    k: int | None
+    answer: str
+    declined: bool
+    prospect: int | None
+    confidence: int | None
+    input_tokens: int
+    output_tokens: int
+    cost: str | None
+    score: float
+    judged: float | None = None
+    judged_by: Literal["model", "rule"] | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The question's key."""
+        return self.dataset, self.id
+
+    @property
+    def answerable(self) -> bool:
+        """Whether it answers."""
+        return not self.declined
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A question that a strategy could not finish; it is not scored.
 
@@ -162,6 +214,7 @@ class Record:
     settings: Mapping[str, Any] = field(default_factory=dict)
     stopped: str | None = None
     other_grades: Sequence[OtherGrade] = ()
+    looks: Sequence[Look] = ()
 
     def __repr__(self) -> str:
         """Return how much there is: all of it would fill the screen."""

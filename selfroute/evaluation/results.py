@@ -21,6 +21,7 @@ from selfroute.evaluation.records import (
     Strategy,
 )
 from selfroute.evaluation.table import Table
+from selfroute.policies.calibrated import Calibrated
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -39,6 +40,8 @@ class Evaluation(Record):
         settings: What was run, as plain JSON: model, retriever, k and so on; never a key.
         stopped: Why it ended before all questions were asked; None if all were.
         other_grades: Other people's grades of the answers, to compare the judge's with.
+        looks: What the model replied in each step, whether or not a strategy showed it; one for each question, step
+            and k.
     """
 
     @classmethod
@@ -106,6 +109,49 @@ class Evaluation(Record):
 
             return tables(self)
 
+    def calibrate(self, token_share: float | None = None, price_of_wrong: float = 1.0) -> Calibrated:
+        """Choose when to escalate: both bounds, the width of the wider look, and whether to escalate at all.
+
+        They are chosen on judged correctness, if there was a judge, and the figures that come with them are
+        cross-validated by document. Bounds and width need the strategies `graded`, `wider` and `graded_wider`.
+
+        Example:
+            ```python
+            from selfroute.evaluation import Evaluation
+
+            policy = Evaluation.load("evaluation").calibrate(token_share=0.3)
+            policy.save("policy.json")  # SelfRouteChain(..., escalation=Calibrated.load("policy.json"))
+            ```
+
+        Args:
+            token_share: How many input tokens may be used, as a share of the long context's, above 0 and at most 1; the
+                highest quality within it is looked for. None for no more than Self-Route as published, where a document
+                is read only if that is worth 5 points of 100 on its question.
+            price_of_wrong: The cost of a wrong answer, 0 or more, where that of an honest decline is 1 at most: at 3, a
+                wrong answer is worth -2.
+
+        Returns:
+            The policy; its `calibration` has the figures and their limits.
+
+        Raises:
+            ConfigurationError: No question was finished by both `rag` and `long_context`, or a value is not valid.
+        """
+        with _reporting("calibrating"):
+            from selfroute.evaluation.calibrating.calibrate import calibrate
+            from selfroute.evaluation.calibrating.from_results import material_of
+
+            found = material_of(self)
+            calibration = calibrate(
+                found.rows,
+                token_share=token_share,
+                price_of_wrong=price_of_wrong,
+                width=found.width,
+                model=found.model,
+                prompts=found.prompts,
+                remarks=found.remarks,
+            )
+            return Calibrated(calibration)
+
     def save(self, folder: str | Path) -> None:
         """Write the report, the tables, the plots and all results to a folder.
 
@@ -119,9 +165,9 @@ class Evaluation(Record):
 
 
 @contextmanager
-def _reporting() -> Iterator[None]:
+def _reporting(doing: str = "showing an evaluation") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        msg = f'showing an evaluation needs {error.name}: pip install "selfroute[evaluate]"'
+        msg = f'{doing} needs {error.name}: pip install "selfroute[evaluate]"'
         raise ImportError(msg) from error

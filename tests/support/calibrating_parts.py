@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any, Literal
 
+from evaluation_parts import a_question, a_result
 from selfroute.evaluation.calibrating.rows import Look, Row
+from selfroute.evaluation.records import Look as KeptLook
+from selfroute.evaluation.records import LookStep, Result
+from selfroute.evaluation.results import Evaluation
 
 WHOLE, DRAFT, MORE = 1000.0, 90.0, 290.0
 
@@ -55,3 +61,57 @@ def made_up(  # noqa: PLR0913 - a world has many sides
             )
         )
     return rows
+
+
+def evaluated(rows: Sequence[Row], *, judged: bool = True, **settings: Any) -> Evaluation:
+    """Return an evaluation that found these rows, with the plain drafts and long contexts as its results.
+
+    Args:
+        rows: The rows.
+        judged: Whether a judge graded the answers; if not, the scores are as good.
+        settings: Further settings.
+    """
+    questions, results, looks = [], [], []
+    for number, row in enumerate(rows):
+        answers = ("the reference",) if row.answerable else ()
+        questions.append(a_question(str(number), "own", answers=answers, document=f"The text of {row.document}."))
+        steps: tuple[LookStep, ...] = ("rag", "wider", "graded", "graded_wider", "long_context")
+        found = {step: look for step in steps if (look := getattr(row, step))}
+        looks += [_look(step, str(number), look, judged=judged) for step, look in found.items()]
+        results += [_result(strategy, str(number), found[strategy], judged=judged) for strategy in _PLAIN]
+    return Evaluation(questions, results, settings={"k": [5], **settings}, looks=looks)
+
+
+_PLAIN: tuple[Literal["rag"], Literal["long_context"]] = ("rag", "long_context")
+
+
+def _result(strategy: Literal["rag", "long_context"], number: str, look: Look, *, judged: bool) -> Result:
+    return a_result(
+        strategy,
+        look.quality,
+        dataset="own",
+        id=number,
+        answerable=not look.declined,
+        judged=look.quality if judged else None,
+        judged_by="model" if judged else None,
+    )
+
+
+def _look(step: LookStep, number: str, look: Look, *, judged: bool) -> KeptLook:
+    prospect, confidence = (None if each is None else int(each) for each in (look.prospect, look.confidence))
+    return KeptLook(
+        dataset="own",
+        id=number,
+        step=step,
+        k=None if step == "long_context" else 5,
+        answer="unanswerable" if look.declined else "an answer",
+        declined=look.declined,
+        prospect=prospect,
+        confidence=confidence,
+        input_tokens=int(look.tokens),
+        output_tokens=2,
+        cost=None if look.dollars is None else str(look.dollars),
+        score=look.quality,
+        judged=look.quality if judged else None,
+        judged_by="model" if judged else None,
+    )

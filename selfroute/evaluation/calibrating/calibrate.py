@@ -21,6 +21,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
     width: int = WIDTH,
     model: str | None = None,
     prompts: Mapping[str, str] | None = None,
+    remarks: Iterable[str] = (),
 ) -> Calibration:
     """Choose both bounds, the wider look, and whether to escalate at all.
 
@@ -35,6 +36,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
         model: The model that answered, to be kept with it.
         prompts: The prompts of the steps, as templates: `rag`, `graded` and `long_context`. The hash of those that the
             rule needs is kept with it.
+        remarks: What the rows cannot show, in sentences, to be kept with it.
 
     Raises:
         ConfigurationError: There are no questions, or a value is not valid.
@@ -57,7 +59,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
         counts=counts_of(evidence),
         figures=figures_of(evidence, trial),
         gains=gains,
-        notes=tuple(_notes(evidence, chosen, rule, gains)),
+        notes=(*remarks, *_over_budget(evidence, rule, token_share), *_notes(evidence, chosen, rule, gains)),
         model=model,
         prompts=_hash(prompts, "graded" if graded else "rag", "long_context"),
     )
@@ -88,6 +90,16 @@ def _hash(prompts: Mapping[str, str] | None, *names: str) -> str | None:
     return hash_of(*(prompts[name] for name in names)) if prompts and prompts.keys() >= set(names) else None
 
 
+def _over_budget(evidence: Evidence, rule: Rule, token_share: float | None) -> Iterable[str]:
+    """Yield that a rule does not fit the budget; then it is the cheapest."""
+    share = evidence.share(evidence.trial(rule))
+    if token_share is not None and share > token_share:
+        yield (
+            f"No rule keeps within {100 * token_share:.0f} % of the long context's tokens: this is the cheapest, with "
+            f"{100 * share:.0f} %."
+        )
+
+
 def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Mapping[str, Gain]) -> Iterable[str]:
     """Yield what limits a calibration."""
     if evidence.few_questions:
@@ -107,7 +119,7 @@ def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Ma
         yield f"Graded answerability was not considered: {some:,} of the questions have no graded draft."
     if len(chosen) > 1:
         yield f"The choice is not stable: {chosen.get(rule, 0)} of {sum(chosen.values())} folds chose the same rule."
-    plain = [name for name in ("rag", "self_route") if not gains[name].is_distinguishable]
+    plain = [name for name in ("rag", "self_route") if name != rule.strategy and not gains[name].is_distinguishable]
     if plain:
         yield f"It is not distinguishable in quality from {' and '.join(plain)}."
     if gains["long_context"].is_distinguishable and gains["long_context"].gain < 0:

@@ -16,6 +16,7 @@ from selfroute.policies.calibration import STRATEGIES, Strategy
 FEWEST_QUESTIONS = 50
 
 _DOUBTS = (0, 30, 40, 50, 60, 70, 90)
+MOST_DOUBT = _DOUBTS[-1]
 _STOPS = (0, 10, 20, 30)
 PUBLISHED = Rule("self_route")
 

@@ -1,4 +1,4 @@
-"""A recommendation in words, and in the lines of code to paste."""
+"""A recommendation and a calibration in words, and in the lines of code to paste."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS
 from selfroute.evaluation.calibrating.recommendation import Name, Recommendation
-from selfroute.evaluation.calibrating.rows import GRADED
+from selfroute.evaluation.calibrating.rows import GRADED, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
+from selfroute.evaluation.table import Cell, Table
+from selfroute.policies.calibration import Calibration, Figures
 
 _IN_WORDS: dict[Name, str] = {
     "rag": "stay with RAG, and let it decline",
@@ -31,20 +33,53 @@ _SHORT: dict[Name, str] = {
 }
 
 
-def code_of(recommendation: Recommendation) -> str:
-    """Return the arguments to paste into the constructor of the chain or engine, with the import that they need."""
-    strategy = recommendation.rule.strategy
-    if strategy == "rag":
+def code_of(rule: Rule, width: int | None) -> str:
+    """Return the arguments to paste into the constructor of the chain or engine, with the import that they need.
+
+    Args:
+        rule: The rule to follow.
+        width: The passages of its wider look; None if it has none.
+    """
+    if rule.strategy == "rag":
         return "from selfroute.policies import Never\n\nescalation=Never(),"
-    if strategy == "long_context":
+    if rule.strategy == "long_context":
         return 'start="long_context",'
     arguments = []
-    if strategy in GRADED:
-        rule = recommendation.rule
+    if rule.strategy in GRADED:
         arguments = ['answerability="graded"', f"doubt_below={rule.doubt_below}", f"stop_below={rule.stop_below}"]
-    if recommendation.width:
-        arguments.append(f"widen={recommendation.width}")
+    if width:
+        arguments.append(f"widen={width}")
     return ", ".join(arguments) + "," if arguments else "# no argument: this is the default"
+
+
+def rule_in_words(calibration: Calibration) -> str:
+    """Return in a sentence what a calibration does."""
+    if calibration.escalate == "never":
+        return "Never escalate: stay with RAG, and let it decline."
+    step = "read the whole documents"
+    if calibration.widen:
+        step = f"look at {calibration.widen} passages, and only if they do not settle it, {step}"
+    if calibration.escalate == "declined":
+        return f"Escalate every decline: {step}."
+    return (
+        f"Escalate a decline with a prospect of {calibration.stop_below} or more, and an answer with a confidence "
+        f"below {calibration.doubt_below}: {step}."
+    )
+
+
+def gains_table(calibration: Calibration) -> Table:
+    """Return the gain over each plain strategy: quality, tokens and dollars, question by question."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, gain in calibration.gains.items():
+        low, high = (None if end is None else f"{100 * end:+.1f}" for end in (gain.low, gain.high))
+        dollars = None if gain.dollars is None else f"{gain.dollars:+.6f}"
+        rows.append((name, f"{100 * gain.gain:+.1f}", low, high, f"{100 * gain.token_share:+.1f}", dollars))
+    columns = ("over", "gain", "low", "high", "tokens %", "dollars")
+    note = (
+        "gain is in points of 100, with its 95 % interval; tokens and dollars are what a question takes more (+) or "
+        "less (-), tokens in per cent of the long context's."
+    )
+    return Table("gains", "Gain over each plain strategy", columns, tuple(rows), (note,))
 
 
 def words_of(recommendation: Recommendation) -> str:
@@ -55,23 +90,23 @@ def words_of(recommendation: Recommendation) -> str:
 def _sentences(found: Recommendation) -> Iterator[str]:
     where = "On these documents, " if found.few_documents else ""
     advice = _IN_WORDS[found.strategy]
-    yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {_quality(found, found.strategy)}."
+    yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {in_words(found.figures[found.strategy])}."
     if found.counts.questions < FEWEST_QUESTIONS:
         yield f"Fewer than {FEWEST_QUESTIONS} questions are too few to tell strategies apart."
     if found.strategy == found.best:
         yield "It has the highest quality, and nothing cheaper is level with it."
     else:
         yield (
-            f"The highest quality has {_SHORT[found.best]}, {_quality(found, found.best)}; from there it is "
+            f"The highest quality has {_SHORT[found.best]}, {in_words(found.figures[found.best])}; from there it is "
             f"{found.behind[found.strategy]}, which is not distinguishable from 0."
         )
     if found.strategy != "self_route":
-        yield f"Self-Route as published has {_quality(found, 'self_route')}."
+        yield f"Self-Route as published has {in_words(found.figures['self_route'])}."
     taken, cheaper, behind = found.figures[found.strategy], found.figures["calibrated"], found.behind["calibrated"]
     if behind.is_distinguishable and cheaper.token_share < taken.token_share:
         yield (
             f"If that is too dear: the calibrated rule, within Self-Route's tokens, has "
-            f"{_quality(found, 'calibrated')}, {behind} from the best."
+            f"{in_words(found.figures['calibrated'])}, {behind} from the best."
         )
     yield f"This rests on {found.counts}."
     if "calibrated" in found.strategy:
@@ -81,8 +116,8 @@ def _sentences(found: Recommendation) -> Iterator[str]:
     yield _break_even_text(found)
 
 
-def _quality(found: Recommendation, name: Name) -> str:
-    figures = found.figures[name]
+def in_words(figures: Figures) -> str:
+    """Return figures with their interval: "84.1 [78.2, 89.7] for 30 % of the tokens"."""
     text = str(figures)
     if figures.low is None or figures.high is None:
         return text

@@ -5,9 +5,9 @@
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
-* `questions`, `results`, `failures`, `reasons`, `other_grades`: lists of objects with the fields of `Question`,
-  `Result`, `Failure`, `Reason` and `OtherGrade`. The `document` of a question is its `document_id`. Money is a decimal
-  string in US dollars.
+* `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`: lists of objects with the fields of
+  `Question`, `Result`, `Failure`, `Reason`, `OtherGrade` and `Look`. The `document` of a question is its `document_id`.
+  Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
   index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
   files would grow to gigabytes.
@@ -25,7 +25,7 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Failure, OtherGrade, Passage, Reason, Record, Result
+from selfroute.evaluation.records import Failure, Look, OtherGrade, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
@@ -79,6 +79,7 @@ def load(folder: str | Path) -> Record:
         settings=saved["settings"],
         stopped=saved["stopped"],
         other_grades=tuple(OtherGrade(**each) for each in saved["other_grades"]),
+        looks=tuple(Look(**each) for each in saved["looks"]),
     )
 
 
@@ -110,13 +111,14 @@ def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
             "failures": [asdict(failure) for failure in record.failures],
             "reasons": [asdict(reason) for reason in record.reasons],
             "other_grades": [asdict(grade) for grade in record.other_grades],
+            "looks": [_fields(look) for look in record.looks],
             "passages": list(texts),
         }
     )
     return document
 
 
-def _fields(data: Question | Result | Failure) -> dict[str, Any]:
+def _fields(data: Question | Result | Failure | Look) -> dict[str, Any]:
     return {field.name: getattr(data, field.name) for field in fields(data)}
 
 

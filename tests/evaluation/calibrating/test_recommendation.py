@@ -30,7 +30,7 @@ READS = made_up(200, 20, incomplete=0.4, graded=False)
 )
 def test_the_cheapest_level_strategy_is_named_with_its_code(rows: list[Row], strategy: str, code: str) -> None:
     found = recommend(rows)
-    assert (found.strategy, code_of(found)) == (strategy, code)
+    assert (found.strategy, code_of(found.rule, found.width)) == (strategy, code)
     assert not found.behind[found.strategy].is_distinguishable
     cheaper = [
         name for name, each in found.figures.items() if each.token_share < found.figures[strategy].token_share - 1e-9
