@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.records import (
+    ALL_STRATEGIES,
     STRATEGIES,
     Failure,
+    Look,
     OtherGrade,
     Passage,
     Reason,
@@ -25,7 +27,18 @@ from selfroute.evaluation.table import Table
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-__all__ = ["STRATEGIES", "Evaluation", "Failure", "OtherGrade", "Passage", "Reason", "Result", "Strategy"]
+__all__ = [
+    "ALL_STRATEGIES",
+    "STRATEGIES",
+    "Evaluation",
+    "Failure",
+    "Look",
+    "OtherGrade",
+    "Passage",
+    "Reason",
+    "Result",
+    "Strategy",
+]
 
 
 class Evaluation(Record):
@@ -39,6 +52,8 @@ class Evaluation(Record):
         settings: What was run, as plain JSON: model, retriever, k and so on; never a key.
         stopped: Why it ended before all questions were asked; None if all were.
         other_grades: Other people's grades of the answers, to compare the judge's with.
+        looks: What the model replied in each step, whether or not a strategy showed it; one for each question, step
+            and k.
     """
 
     @classmethod

@@ -5,9 +5,9 @@
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
-* `questions`, `results`, `failures`, `reasons`, `other_grades`: lists of objects with the fields of `Question`,
-  `Result`, `Failure`, `Reason` and `OtherGrade`. The `document` of a question is its `document_id`. Money is a decimal
-  string in US dollars.
+* `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`: lists of objects with the fields of
+  `Question`, `Result`, `Failure`, `Reason`, `OtherGrade` and `Look`. The `document` of a question is its `document_id`.
+  Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
   index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
   files would grow to gigabytes.
@@ -25,7 +25,7 @@ from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Failure, OtherGrade, Passage, Reason, Record, Result
+from selfroute.evaluation.records import Failure, Look, OtherGrade, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
@@ -37,7 +37,9 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the
 
 
 def save(record: Record, folder: str | Path) -> None:
-    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png` over earlier ones.
+    """Write `results.json`, `report.html`, `questions.csv`, `looks.csv`, `tables/*.csv` and `plots/*.png`.
+
+    Earlier ones are replaced.
 
     Args:
         record: The record.
@@ -57,8 +59,8 @@ def save(record: Record, folder: str | Path) -> None:
         (folder / "plots" / f"{name}.png").write_bytes(image)
     for table in shown:
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
-    rows = list(_question_rows(record))
-    _write_csv(folder / "questions.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
+    for name, rows in (("questions", list(_question_rows(record))), ("looks", list(map(_fields, record.looks)))):
+        _write_csv(folder / f"{name}.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
 
 
 def load(folder: str | Path) -> Record:
@@ -79,6 +81,7 @@ def load(folder: str | Path) -> Record:
         settings=saved["settings"],
         stopped=saved["stopped"],
         other_grades=tuple(OtherGrade(**each) for each in saved["other_grades"]),
+        looks=tuple(Look(**each) for each in saved["looks"]),
     )
 
 
@@ -110,13 +113,14 @@ def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
             "failures": [asdict(failure) for failure in record.failures],
             "reasons": [asdict(reason) for reason in record.reasons],
             "other_grades": [asdict(grade) for grade in record.other_grades],
+            "looks": [_fields(look) for look in record.looks],
             "passages": list(texts),
         }
     )
     return document
 
 
-def _fields(data: Question | Result | Failure) -> dict[str, Any]:
+def _fields(data: Question | Result | Failure | Look) -> dict[str, Any]:
     return {field.name: getattr(data, field.name) for field in fields(data)}
 
 
@@ -148,7 +152,7 @@ def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
             "question": question and question.question,
             "answers": question and " | ".join(question.answers),
             **{name: given.get(name) for name in ("answer", "draft", "route", "answerable")},
-            **{name: decision.get(name) for name in ("signal", "evidence")},
+            **{name: decision.get(name) for name in ("signal", "evidence", "prospect", "confidence")},
             **{name: given.get(name) for name in ("score", "exact", "set_f1", "judged", "judged_by")},
             "input_tokens": None if isinstance(result, Failure) else result.input_tokens,
             **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},
