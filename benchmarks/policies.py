@@ -15,6 +15,10 @@ documents, the passages and the reply; the prompts' own words, the same for all 
 passages are recorded, a draft reads 3,000 tokens. `calibrated` is cross-validated by document. The recommendation is
 one of the strategies of the table; without --json it is also given in words, where other bounds may be better.
 
+Each question is led through the real chain by every rule of the tables, with the recorded replies as its models; where
+it takes other steps than the tables count, the script stops. A wider look that was not recorded finds nothing, so the
+documents follow at once; the chain does not know how long they are, so none is skipped as too dear.
+
 The recordings are not part of this project: if a folder is missing, the script says so and leaves it out.
 """
 
@@ -23,16 +27,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from replayed_chain import Recording, graded_text, options_of, steps_of
 from selfroute.answerability import declines
+from selfroute.evaluation.calibrating.calibrate import rule_of
+from selfroute.evaluation.calibrating.choosing import cross_validated
 from selfroute.evaluation.calibrating.evidence import Evidence
 from selfroute.evaluation.calibrating.figures import figures_of
 from selfroute.evaluation.calibrating.recommendation import NAMES, Name, Recommendation, recommend
-from selfroute.evaluation.calibrating.rows import WIDTH, Look, Row, Rule
+from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Look, Row, Rule
 from selfroute.evaluation.calibrating.wording import code_of, words_of
 from selfroute.evaluation.metrics import f1
 from selfroute.policies.calibration import Figures
@@ -68,13 +75,31 @@ class Recorded:
         self._wider_graded = self._rows("wider_graded.jsonl", of)
         self._lengths: dict[str, float] = {}
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the questions that have a draft and a reply over the document, and a grade if any has."""
-        for key, question in self.questions.items():
-            replies = self.replies.get(key, {})
+    def recording(self, key: str, strategy: str) -> Recording:
+        """Return what the chain is replayed with, if it asks a question by a strategy."""
+        replies, wider = self.replies[key], self._wider.get(key)
+        found = {"rag": replies["rag"], "long_context": replies["long_context"]}
+        if wider and self._has("wider", key):
+            found["wider"] = wider.get("reply", wider.get("wider"))
+        if strategy in GRADED:
+            found["rag"] = _with_numbers(self._graded[key])
+            second = self._wider_graded.get(key)
+            if second and self._has("wider_graded", key):
+                found["wider"] = _with_numbers(second)
+        passages = self._passages.get(key, {}).get("passages") or ["A passage."]
+        return Recording(self.questions[key]["question"], passages, found)
+
+    def keys(self) -> Iterator[str]:
+        """Yield the ids of the questions that have a draft and a reply over the document, and a grade if any has."""
+        for key in self.questions:
             graded = key in self.grades if self.grades else True
-            if graded and {"rag", "long_context"} <= replies.keys():
-                yield self._row(key, question, replies)
+            if graded and {"rag", "long_context"} <= self.replies.get(key, {}).keys():
+                yield key
+
+    def rows(self) -> Iterator[Row]:
+        """Yield these questions with all their replies."""
+        for key in self.keys():
+            yield self._row(key, self.questions[key], self.replies[key])
 
     def _row(self, key: str, question: Json, replies: Json) -> Row:
         whole = self._length(question["document"])
@@ -94,11 +119,15 @@ class Recorded:
         )
 
     def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> Look | None:
-        if found is None or (self.grades and step not in self.grades[key]):
+        if found is None or not self._has(step, key):
             return None
         tokens = found.get("prompt_characters", 4 * tokens) / 4
         look = self._reply(step, key, found.get("reply", found.get(step)), tokens=tokens)
         return replace(look, prospect=found.get("prospect"), confidence=found.get("confidence"))
+
+    def _has(self, step: str, key: str) -> bool:
+        """Return whether a reply has a grade, if any has."""
+        return not self.grades or step in self.grades[key]
 
     def _reply(self, step: str, key: str, text: str, *, tokens: float) -> Look:
         question, declined = self.questions[key], bool(declines(text))
@@ -130,6 +159,38 @@ class Recorded:
 def rows_of(folder: Path, model: str) -> list[Row]:
     """Return the questions of a folder with the replies of a model."""
     return list(Recorded(folder, model).rows())
+
+
+def _with_numbers(found: Json) -> str:
+    return graded_text(found["reply"], prospect=found.get("prospect"), confidence=found.get("confidence"))
+
+
+def follow(recorded: Recorded, rows: list[Row], rules: Iterable[Rule]) -> None:
+    """Lead every question through the real chain by each rule.
+
+    Raises:
+        SystemExit: The chain takes other steps than the rule says.
+    """
+    for rule in rules:
+        options = options_of(rule.strategy, doubt_below=rule.doubt_below, stop_below=rule.stop_below)
+        for key, row in zip(recorded.keys(), rows, strict=True):
+            outcome = rule.follow(row)
+            counted = tuple(_step_of(look, row) for look in (*outcome.before, outcome.shown))
+            ran, shown, _ = steps_of(recorded.recording(key, rule.strategy), options)
+            if (ran, shown) != (counted, counted[-1]):
+                sys.exit(f"{key}, {rule}: the chain takes {ran} and shows {shown}, but {counted} was counted")
+
+
+def _step_of(look: Look, row: Row) -> str:
+    return "long_context" if look is row.long_context else "wider" if look in (row.wider, row.graded_wider) else "rag"
+
+
+def rules_of(found: Recommendation, rows: list[Row]) -> list[Rule]:
+    """Return the rules of the tables: the plain ones, and those that any fold chose."""
+    evidence = Evidence(rows)
+    chosen = [rule for share in (None, 1.0) for rule in cross_validated(evidence, token_share=share)[1]]
+    calibrated = [rule_of(each) for each in found.calibrations.values()]
+    return list(dict.fromkeys([*evidence.plain, *calibrated, *chosen]))
 
 
 def models_of(folder: Path) -> list[str]:
@@ -193,6 +254,7 @@ def _sure_from_50(look: Look | None) -> Look | None:
 def report(folder: Path, model: str, rows: list[Row]) -> None:
     """Print the table of one model, and the recommendation in words."""
     found = recommend(rows, model=model)
+    follow(Recorded(folder, model), rows, rules_of(found, rows))
     print(f"\n{folder.name}, {model}: {found.counts}.\n")
     print(f"{'':24}{'quality':>8}{'95 % interval':>16}{'tokens':>8}{'dollars':>11}")
     table = {name: found.figures[name] for name in NAMES if name in found.figures} | dict(bounds_table(rows))
@@ -222,7 +284,9 @@ def main() -> int:
         for model in models_of(folder):
             rows = rows_of(folder, model) if not options.model or model in options.model else []
             if rows and options.json:
-                result[str(folder)][model] = figures(recommend(rows, among=STRATEGIES))
+                found = recommend(rows, among=STRATEGIES)
+                follow(Recorded(folder, model), rows, rules_of(found, rows))
+                result[str(folder)][model] = figures(found)
             elif rows:
                 report(folder, model, rows)
     if options.json:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("numpy")
-SPEC = importlib.util.spec_from_file_location(
-    "benchmarks_policies", Path(__file__).resolve().parents[3] / "benchmarks" / "policies.py"
-)
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+SPEC = importlib.util.spec_from_file_location("benchmarks_policies", BENCHMARKS / "policies.py")
 assert SPEC
 assert SPEC.loader
 policies = importlib.util.module_from_spec(SPEC)
