@@ -360,12 +360,15 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def _settings(self) -> Settings:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
+    @property
+    def has_default_rag_prompt(self) -> bool:
+        """Whether the prompt of the first step is not the user's own."""
+        return bool(getattr(self.rag_prompt, "messages", None) == _RAG_PROMPT.messages)  # copies of templates differ
+
     def _first_prompt(self, settings: Settings) -> Runnable[Any, Any]:
         """Return the prompt of the steps that answer from passages: by default, one that asks for what is judged."""
-        if settings.answerability != "graded":
-            return self.rag_prompt
-        default = getattr(self.rag_prompt, "messages", None) == _RAG_PROMPT.messages  # copies of templates differ
-        return _GRADED_PROMPT if default else self.rag_prompt
+        graded = settings.answerability == "graded"
+        return _GRADED_PROMPT if graded and self.has_default_rag_prompt else self.rag_prompt
 
     def parts(self) -> Parts:
         """Return what a call of this chain works with, as it is configured now."""

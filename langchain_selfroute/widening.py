@@ -38,6 +38,27 @@ def widened(
     return wider
 
 
+def retrieving(retriever: Runnable[Any, Any], k: int, config: RunnableConfig) -> Runnable[Any, Any]:
+    """Return a copy of a retriever that retrieves `k` passages, under the same filter.
+
+    Args:
+        retriever: The retriever of the chain.
+        k: The number of passages.
+        config: The config of the call, which may set the retriever's fields.
+
+    Raises:
+        ConfigurationError: The retriever takes no number of passages.
+    """
+    found: Runnable[Any, Any] | None = _with_k(retriever, k, config)
+    if found is None:
+        msg = (
+            f"k={k} needs a retriever with search_kwargs, such as vectorstore.as_retriever(); this one is a "
+            f"{type(retriever).__name__}"
+        )
+        raise ConfigurationError(msg)
+    return found
+
+
 def _with_k(retriever: Any, k: int, config: RunnableConfig) -> Any:
     """Return a copy that retrieves `k` passages; None if it takes no number."""
     if isinstance(retriever, BaseRetriever):
@@ -68,6 +89,6 @@ def _searching(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
     if isinstance(searches, dict):
         fetched = {"fetch_k": max(searches["fetch_k"], k)} if isinstance(searches.get("fetch_k"), int) else {}
         return retriever.model_copy(update={"search_kwargs": {**searches, **fetched, "k": k}})
-    if isinstance(k_of_its_own := getattr(retriever, "k", None), int) and "k" in type(retriever).model_fields:
-        return retriever.model_copy(update={"k": max(k, k_of_its_own)})
+    if isinstance(getattr(retriever, "k", None), int) and "k" in type(retriever).model_fields:
+        return retriever.model_copy(update={"k": k})
     return None

@@ -249,6 +249,11 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     def _settings(self) -> Settings:
         return Settings(**{name: getattr(self, name) for name in SETTINGS})
 
+    @property
+    def has_default_rag_prompt(self) -> bool:
+        """Whether the prompt of the first step is not the user's own."""
+        return bool(self.rag_prompt == _RAG_PROMPT)
+
     def _first_prompt(self, settings: Settings, prompt: BasePromptTemplate | None = None) -> BasePromptTemplate:
         """Return the prompt of the steps that answer from nodes: by default, one that asks for what is judged."""
         prompt = prompt or self.rag_prompt

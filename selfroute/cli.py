@@ -155,11 +155,17 @@ def evaluate(
     long_context_priced_as: PricedAs = None,
     temperature: Annotated[float | None, typer.Option(help="The model's temperature [default: the provider's]")] = None,
     strategies: Annotated[
-        str, typer.Option(help="The strategies to compare, separated by commas")
+        str,
+        typer.Option(
+            help="The strategies to compare, separated by commas; also wider, graded, graded_wider, or all of them"
+        ),
     ] = "rag,long_context,self_route",
     k: Annotated[
         str, typer.Option("--k", help="How many passages to retrieve; several numbers, such as 1,5,10, give a curve")
     ] = "5",
+    sweep: Annotated[
+        str | None, typer.Option(metavar="k=1,3,5,10", help="The numbers of passages to try, in place of --k")
+    ] = None,
     retriever: Annotated[
         str, typer.Option(metavar="NAME_OR_PATH", help="contriever, dragon, bm25 or a sentence-transformers model")
     ] = "contriever",
@@ -234,6 +240,7 @@ def evaluate(
             temperature=temperature,
             strategies=strategies,
             k=k,
+            sweep=sweep,
             retriever=retriever,
             order=order,
             window=window,

@@ -23,18 +23,21 @@ the question cannot be answered based on the passages: exactly this word and not
 Question: {question}
 Answer:"""
 
-GRADED = """\
+NUMBERS = """\
+On the first line write two numbers from 0 to 100 with a space between: first, how likely it is that the longer text, \
+read as a whole, holds an answer to the question; second, how likely it is that somebody who reads the whole longer \
+text would give the same answer as you give from these passages (0 if you give none). From the second line on write \
+the answer, or only the word {refusal} if the question cannot be answered based on the passages."""
+"""The instruction of graded answerability."""
+
+GRADED = f"""\
 Passages from a longer text:
 
-{context}
+{{context}}
 
-Answer the question from these passages only, as briefly as a complete answer allows. On the first line write two \
-numbers from 0 to 100 with a space between: first, how likely it is that the longer text, read as a whole, holds an \
-answer to the question; second, how likely it is that somebody who reads the whole longer text would give the same \
-answer as you give from these passages (0 if you give none). From the second line on write the answer, or only the \
-word {refusal} if the question cannot be answered based on the passages.
+Answer the question from these passages only, as briefly as a complete answer allows. {NUMBERS}
 
-Question: {question}
+Question: {{question}}
 Answer:"""
 
 LONG_CONTEXT = """\

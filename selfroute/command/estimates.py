@@ -10,6 +10,7 @@ from itertools import groupby
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.budget import OUTPUT_TOKENS
 from selfroute.evaluation.asking.chunks import chunks
+from selfroute.evaluation.asking.strategies import WIDTH
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
@@ -17,6 +18,10 @@ from selfroute.evaluation.table import Cell, Table
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 
+_ABOUT_WIDER = (
+    f"Wider looks are counted for every question whose document is at least four times as long as {WIDTH} passages; "
+    "where a draft is sure, there is none."
+)
 StepPrice = Callable[[StepUsage], Cost]
 
 
@@ -27,11 +32,13 @@ class PromptLengths:
     Attributes:
         drafts: The prompts of the first step, for each k.
         whole: The prompt of the second step.
+        wider: The prompt of a wider look; None where it would take more than a quarter of the document's tokens.
         bare: The prompt without any text.
     """
 
     drafts: tuple[int, ...]
     whole: int
+    wider: int | None
     bare: int
 
 
@@ -55,7 +62,9 @@ def prompt_lengths(
         read, count, total = known[key]
         bare = count_tokens(prompts.PROMPTS[question.prompt] + question.question + "".join(question.choices))
         drafts = tuple(bare + total * min(k, count) // max(count, 1) for k in ks)
-        found.append(PromptLengths(drafts, bare + read, bare))
+        more = total * min(WIDTH, count) // max(count, 1)
+        wider = bare + more if 4 * more <= read else None
+        found.append(PromptLengths(drafts, bare + read, wider, bare))
     return found
 
 
@@ -73,7 +82,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
 ) -> Table:
     """Estimate the tokens and the cost of a run.
 
-    Each reply counts once: Self-Route uses the drafts of `rag` and the replies of `long_context`.
+    Each reply counts once: strategies share the drafts of `rag` or of `graded`, and the replies of `long_context`.
 
     Args:
         questions: The questions, those of a data set together.
@@ -86,22 +95,26 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         judge: Returns the cost of a call of the judge; None without one.
         kept: How many replies are kept from earlier runs.
     """
-    drafts = bool({"rag", "self_route"} & set(strategies))
+    chosen = set(strategies)
+    drafts = bool({"rag", "self_route", "wider"} & chosen) + bool({"graded", "graded_wider"} & chosen)
+    wide = len({"wider", "graded_wider"} & chosen)
     whole = "long_context" in strategies
-    maybe = "self_route" in strategies and not whole
+    maybe = not whole and bool(chosen - {"rag"})
     rows: list[tuple[Cell, ...]] = []
     pairs = zip(questions, lengths, strict=True)
     for dataset, group in groupby(pairs, key=lambda pair: pair[0].dataset):
         group_ = list(group)
         some = [each for _, each in group_]
-        first = [tokens for each in some for tokens in each.drafts] if drafts else []
+        first = [tokens for each in some for tokens in each.drafts] * drafts
+        more = [each.wider for each in some if each.wider is not None] * wide
         second = [each.whole for each in some for _ in range(1 + based_only_on)] if whole else []
         second = second or ([each.whole for each in some] if maybe else [])
         bare = [each.bare for each in some] if closed_book else []
-        cost = _total(first, prices[0]) + _total([*second, *bare], prices[1])
-        counts = [len(some), len(first), sum(first), len(second), sum(second)]
+        cost = _total([*first, *more], prices[0]) + _total([*second, *bare], prices[1])
+        counts = [len(some), len(first), sum(first), *((len(more), sum(more)) if wide else ())]
+        counts += [len(second), sum(second)]
         if judge:
-            answers = -(-(len(first) + len(second) + len(bare)) // len(some))
+            answers = -(-(len(first) + len(more) + len(second) + len(bare)) // len(some))
             judged = [_judged(question, answers) for question, _ in group_ if answers_of(question)]
             cost += _total(judged, judge)
             counts += [len(judged), sum(judged)]
@@ -113,13 +126,18 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
     rows.append(("all", *sums, total))
     tried = (price(StepUsage(1, 1)).unknown for price in (*prices, *((judge,) if judge else ())))
     unknown = next(filter(None, tried), None) if total is None else None
-    columns = ("data set", "questions", "drafts", "draft tokens", "long contexts", "long-context tokens")
+    columns: tuple[str, ...] = ("data set", "questions", "drafts", "draft tokens")
+    columns += ("wider looks", "wider tokens") if wide else ()
+    columns += ("long contexts", "long-context tokens")
     return Table(
         "estimate",
         "Estimate for this run",
         (*columns, *(("judge calls", "judge tokens") if judge else ()), "US dollars"),
         tuple(rows),
-        tuple(_notes(maybe=maybe, explain=explain_declines, judged=judge is not None, kept=kept, unknown=unknown)),
+        (
+            *_notes(maybe=maybe, explain=explain_declines, judged=judge is not None, kept=kept, unknown=unknown),
+            *((_ABOUT_WIDER,) if wide else ()),
+        ),
     )
 
 

@@ -24,12 +24,14 @@ from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, count_kept
 from selfroute.evaluation.asking.retrieval import Order, Retriever, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
+from selfroute.evaluation.asking.strategies import settings_of
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import STRATEGIES, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, Strategy
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
+from selfroute.settings import Settings
 from selfroute.usage.prices import cost_of
 
 _PAPERS = 5
@@ -59,6 +61,7 @@ class Options:
     temperature: float | None
     strategies: str
     k: str
+    sweep: str | None
     retriever: str
     order: Order
     window: int | None
@@ -85,13 +88,14 @@ class Options:
             ConfigurationError: One is unknown.
         """
         asked = [part.strip() for part in self.strategies.split(",")]
-        unknown = [part for part in asked if part not in STRATEGIES]
+        if asked == ["all"]:
+            return list(ALL_STRATEGIES)
+        unknown = [part for part in asked if part not in ALL_STRATEGIES]
         if unknown:
-            msg = (
-                f"--strategies takes {', '.join(STRATEGIES)}, separated by commas; not {', '.join(map(repr, unknown))}"
-            )
+            names = ", ".join(ALL_STRATEGIES)
+            msg = f"--strategies takes all, or {names}, separated by commas; not {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
-        return [one for one in STRATEGIES if one in asked]
+        return [one for one in ALL_STRATEGIES if one in asked]
 
     @property
     def ks(self) -> list[int]:
@@ -100,12 +104,19 @@ class Options:
         Raises:
             ConfigurationError: They are not numbers from 1.
         """
+        option, given = "--k", self.k
+        if self.sweep is not None:
+            name, _, given = self.sweep.partition("=")
+            option = "--sweep k="
+            if name.strip() != "k" or self.k != str(_PAPERS):
+                msg = f"--sweep takes the place of --k, such as --sweep k=1,3,5,10; not {self.sweep!r}"
+                raise ConfigurationError(msg)
         try:
-            numbers = sorted({int(part) for part in self.k.split(",")}, key=lambda k: (k != _PAPERS, k))
+            numbers = sorted({int(part) for part in given.split(",")}, key=lambda k: (k != _PAPERS, k))
         except ValueError:
             numbers = []
         if not numbers or min(numbers) < 1:
-            msg = f"--k takes numbers from 1, separated by commas, such as 1,5,10; not {self.k!r}"
+            msg = f"{option} takes numbers from 1, separated by commas, such as 1,5,10; not {given!r}"
             raise ConfigurationError(msg)
         return numbers
 
@@ -130,7 +141,7 @@ def evaluate(options: Options) -> bool:
         show_tables(out, [_estimate(options, models, questions, judge)])
         return True
     retriever = None
-    if {"rag", "self_route"} & set(strategies):
+    if set(strategies) - {"long_context"}:
         with screen.stage(err, f"Loading the retriever {options.retriever}"):
             retriever = load_retriever(options.retriever, folder=options.out / "vectors")
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
@@ -273,6 +284,7 @@ def _settings(options: Options, models: run.Models) -> dict[str, Any]:
         "order": options.order,
         "window": options.window,
         "limit": options.limit,
+        **settings_of(options.chosen, Settings()),
     }
 
 

@@ -15,7 +15,7 @@ from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.runner import Pipeline, measure
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question, load_questions, question_of
-from selfroute.evaluation.records import STRATEGIES, OtherGrade, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, OtherGrade, Strategy
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.prices import PricedModel
 
@@ -25,6 +25,7 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     questions: str | Path | Iterable[Question | Mapping[str, Any]],
     *,
     strategies: Sequence[Strategy] = STRATEGIES,
+    sweep: Mapping[str, Sequence[int]] | None = None,
     drop_closed_book: bool = False,
     explain_declines: bool = False,
     judge: Any = None,
@@ -39,8 +40,12 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     """Ask a pipeline questions with known answers, by each strategy, and score the answers.
 
     `rag` is the pipeline's first step alone, where a decline is the final answer; `long_context` reads the documents at
-    once; `self_route` is the pipeline as it is. Strategies share replies, so that all three together take one draft
-    and one reading of the documents per question.
+    once; `self_route` is both, where every decline goes on to the documents. Strategies share replies, so that all
+    three together take one draft and one reading of the documents per question.
+
+    Three more steer what goes on, each by the pipeline's own bounds and width or else the default ones: `wider` looks
+    at more passages before it reads documents, `graded` goes by two numbers in front of the draft, and `graded_wider`
+    does both. A policy of the pipeline and its `start` are left out.
 
     Example:
         ```python
@@ -62,7 +67,12 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
-        strategies: The strategies to compare.
+        strategies: The strategies to compare, of `ALL_STRATEGIES`. The paper's three are the default, since the others
+            cost more: `graded` a draft of its own per question, `wider` a wider look at each decline, and
+            `graded_wider` both, with a look at each draft that may be in doubt, so that other bounds can be tried
+            afterwards (`Evaluation.looks`).
+        sweep: Numbers of passages to try, as `{"k": [1, 3, 5, 10]}`, the main one first; None for the retriever's own.
+            Documents are read only once for all of them.
         drop_closed_book: Whether to ask each question without any text, too, so that those that the model knows by
             heart can be left out (Li et al., 2024, Table 5).
         explain_declines: Whether to ask the model, for each draft that it declined, why (Table 8).
@@ -79,16 +89,18 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         on_progress: Called with the number of tasks that have just been done.
 
     Raises:
-        ConfigurationError: The pipeline is neither, a strategy is unknown, there is a `folder` but a model that cannot
-            be described and no `name`, or there is a `max_cost` but no known price (in the extra `prices`). Or the
-            judge is no model, or `judge_priced_as` or `grades` is given without a judge.
+        ConfigurationError: The pipeline is neither, a strategy is unknown or not possible (its retriever takes no
+            number of passages, or its own prompt asks for no numbers), `sweep` is not as described, there is a `folder`
+            but a model that cannot be described and no `name`, or there is a `max_cost` but no known price (in the
+            extra `prices`). Or the judge is no model, or `judge_priced_as` or `grades` is given without a judge.
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
-    unknown = [one for one in strategies if one not in STRATEGIES]
+    unknown = [one for one in strategies if one not in ALL_STRATEGIES]
     if unknown or not strategies:
-        msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
+        msg = f"strategies takes {', '.join(ALL_STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
         raise ConfigurationError(msg)
+    ks = _ks_of(sweep)
     if isinstance(questions, str | Path):
         asked = load_questions(questions)
     else:
@@ -100,19 +112,36 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     cap = None if max_cost is None else Decimal(str(max_cost))
     with Replies(Path(folder) if folder else None, max_cost=cap) as replies:
         evaluated = _pipeline_of(pipeline, replies, name)
+        evaluated.check(strategies, ks)
         judging = _judge_of(judge, evaluated, replies=replies, name=name, priced_as=judge_priced_as)
         record = measure(
             evaluated,
             asked,
             strategies=strategies,
+            ks=ks,
             closed_book=drop_closed_book,
             explain_declines=explain_declines,
             judge=judging,
             concurrency=concurrency,
-            settings={"pipeline": type(pipeline).__name__},
+            settings={"pipeline": type(pipeline).__name__, **evaluated.settings(strategies)},
             on_progress=on_progress,
         )
     return Evaluation.of(replace(record, other_grades=others))
+
+
+def _ks_of(sweep: Mapping[str, Sequence[int]] | None) -> list[int | None]:
+    """Return the numbers of passages to try; one None for the retriever's own.
+
+    Raises:
+        ConfigurationError: They are not numbers from 1 under the name k.
+    """
+    if sweep is None:
+        return [None]
+    ks = list(dict.fromkeys(sweep.get("k", ())))
+    if set(sweep) != {"k"} or not ks or not all(isinstance(k, int) and not isinstance(k, bool) and k > 0 for k in ks):
+        msg = f"sweep takes numbers of passages, from 1, such as {{'k': [1, 3, 5, 10]}}; not {sweep!r}"
+        raise ConfigurationError(msg)
+    return [*ks]
 
 
 def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
@@ -154,6 +183,12 @@ def _judge_of(
 
 class _Evaluated(Pipeline, Protocol):
     """A pipeline whose model for whole documents can judge, too."""
+
+    def check(self, strategies: Sequence[Strategy], ks: Sequence[int | None]) -> None:
+        """Check, before anything is paid, that it can follow the strategies."""
+
+    def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
+        """Return what the strategies are tried with, for the report."""
 
     def judge(self, priced_as: PricedModel | None = None) -> ModelJudge:
         """Return that model as a judge."""

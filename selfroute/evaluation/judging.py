@@ -20,7 +20,7 @@ from selfroute.answerability.gate import declines
 from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Result
+from selfroute.evaluation.records import Answer
 
 GRADES = (1.0, 0.5, 0.0)
 
@@ -94,13 +94,13 @@ def decline_is_right(question: Question) -> bool:
     return len(answers_of(question)) < max(1, len(question.answers))
 
 
-def grade_by_rule(question: Question, result: Result) -> float | None:
+def grade_by_rule(question: Question, answer: Answer) -> float | None:
     """Return the grade that needs no model: of a decline, and of any answer to a question without one; else None.
 
     A reply counts as declined if it denies anything at all, but one that answers before it does so may be right.
     """
     right = decline_is_right(question)
-    if not result.answerable and (right or not _answers_first(result.answer)):
+    if not answer.answerable and (right or not _answers_first(answer.answer)):
         return float(right)
     return None if answers_of(question) else 0.0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from selfroute.errors import ConfigurationError
+from selfroute.prompts import NUMBERS
 
 LETTERS = "ABCD"
 
@@ -222,6 +223,23 @@ def with_based_only_on(template: str) -> str:
         msg = f"the template must say {_DECLINE_START!r} for the sentence on the provided passage to stand before it"
         raise ConfigurationError(msg)
     return f"{before}{_BASED_ONLY_ON} {found}{after}"
+
+
+def with_numbers(template: str) -> str:
+    """Have the reply begin with the two numbers of graded answerability; the paper has no such prompt.
+
+    Args:
+        template: One of `PROMPTS`. The instruction follows its last sentence on declining.
+
+    Raises:
+        ConfigurationError: It has no such sentence.
+    """
+    before, found, after = template.rpartition(_DECLINE)
+    if not found:
+        msg = f"the template must say {_DECLINE!r} for the numbers to be asked for after it"
+        raise ConfigurationError(msg)
+    asking, _, _ = after.rpartition("\n")
+    return f"{before}{found} {NUMBERS}{asking}\nAnswer:"  # a cue for a letter would leave no room for numbers
 
 
 def choice_lines(choices: Sequence[str]) -> str:

@@ -8,9 +8,14 @@ from typing import Any, Literal
 
 from selfroute.evaluation.questions import Question
 from selfroute.flow import Route
+from selfroute.usage.counts import STEPS
 
-Strategy = Literal["rag", "long_context", "self_route", "closed_book"]
+Strategy = Literal["rag", "long_context", "self_route", "wider", "graded", "graded_wider", "closed_book"]
 STRATEGIES: tuple[Strategy, ...] = ("rag", "long_context", "self_route")
+"""The strategies of the paper, which are compared unless others are asked for."""
+ALL_STRATEGIES: tuple[Strategy, ...] = (*STRATEGIES, "wider", "graded", "graded_wider")
+WIDENED: tuple[Strategy, ...] = ("wider", "graded_wider")
+GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
 LookStep = Literal["rag", "wider", "graded", "graded_wider", "long_context"]
 """The step and its prompt: `"rag"` and `"wider"` are plain, `"graded"` and `"graded_wider"` ask for the two numbers."""
 
@@ -36,15 +41,17 @@ class Result:
         dataset: The question's data set.
         id: The question's id in the data set.
         strategy: `"rag"` is the first step alone, with a decline as its final answer; `"long_context"` reads the
-            documents at once; `"self_route"` is both, as the chain decides; `"closed_book"` reads no text at all.
+            documents at once; `"self_route"` is both, where every decline goes on to the documents; `"wider"` is that
+            with a wider look in between; `"graded"` goes by the two numbers of graded answerability, and
+            `"graded_wider"` with a wider look; `"closed_book"` reads no text at all.
         k: How many passages were retrieved; None if no number was set, or no passages are read.
         based_only_on: Whether the prompt said "based only on the provided passage" (Table 4).
         answer: The final answer; if there is none, the model's own words or the refusal word.
         route: The step that produced it; None for closed book.
         answerable: Whether the model answered.
-        decision: The chain's decision: why it took that route.
+        decision: The chain's decision: why it took that route, with `prospect` and `confidence` if it was graded.
         usage: The chain's usage: tokens and cost. Kept replies count as if they were asked for again.
-        draft: The model's reply in the first step; None if that did not run.
+        draft: The model's whole reply in the first step, with its numbers if it was graded; None if that did not run.
         passages: The retrieved passages.
         cut: Whether the model read only a part of the document, because it was longer than the model's window.
         seconds: The model's time for all steps that ran; for a kept reply, when it was asked for.
@@ -55,9 +62,6 @@ class Result:
             that a strategy, or the judge itself, did not finish.
         judged_by: Whether a `"model"` judged it, or a `"rule"`: a decline is right if the text has no answer, and
             wrong if it has one, and any other answer to a question without one is wrong. None if nobody judged it.
-        replies: What earlier steps answered whose replies were not taken, by the name of the step: a draft in doubt,
-            for example. Without numbers and reasoning; steps that declined are left out.
-        replies_judged: How these are judged, so that other bounds can be computed from one run. Empty without a judge.
     """
 
     dataset: str
@@ -79,8 +83,6 @@ class Result:
     set_f1: float
     judged: float | None = None
     judged_by: Literal["model", "rule"] | None = None
-    replies: Mapping[str, str] = field(default_factory=dict)
-    replies_judged: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -90,8 +92,17 @@ class Result:
     @property
     def input_tokens(self) -> int:
         """The input tokens of all steps that ran."""
-        steps = (self.usage.get("rag"), self.usage.get("long_context"))
-        return sum(step["input_tokens"] for step in steps if step)
+        return sum(step["input_tokens"] for step in steps_of(self.usage))
+
+    @property
+    def output_tokens(self) -> int:
+        """The output tokens of all steps that ran."""
+        return sum(step["output_tokens"] for step in steps_of(self.usage))
+
+
+def steps_of(usage: Mapping[str, Any]) -> list[Mapping[str, int]]:
+    """Return the counts of the steps that ran."""
+    return [usage[step] for step in STEPS if usage.get(step)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,10 @@ class Look:
     def answerable(self) -> bool:
         """Whether it answers."""
         return not self.declined
+
+
+Answer = Result | Look
+"""What can be judged."""
 
 
 @dataclass(frozen=True, slots=True)

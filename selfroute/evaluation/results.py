@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.records import (
+    ALL_STRATEGIES,
     STRATEGIES,
     Failure,
+    Look,
     OtherGrade,
     Passage,
     Reason,
@@ -26,7 +28,18 @@ from selfroute.policies.calibrated import Calibrated
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-__all__ = ["STRATEGIES", "Evaluation", "Failure", "OtherGrade", "Passage", "Reason", "Result", "Strategy"]
+__all__ = [
+    "ALL_STRATEGIES",
+    "STRATEGIES",
+    "Evaluation",
+    "Failure",
+    "Look",
+    "OtherGrade",
+    "Passage",
+    "Reason",
+    "Result",
+    "Strategy",
+]
 
 
 class Evaluation(Record):

@@ -188,6 +188,70 @@ def test_a_dry_run_estimates_tokens_and_asks_nothing(run: Run, questions: Path) 
     assert second
 
 
+LONG = " ".join(f"Gull {n} of Haldon sat on the rail." for n in range(3_000))
+
+
+@pytest.fixture
+def long_question(tmp_path: Path) -> Path:
+    """A question on a document of which a wider look reads less than a quarter."""
+    text = f"{LONG} The ferry from Haldon pier leaves at seven. {LONG}"
+    row = {"question": "When does the ferry from Haldon pier leave?", "answers": ["seven"], "document": text}
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def steered(request: Request) -> Reply | str:
+    """Is never sure where it reads passages, and answers from whole documents."""
+    if len(request.prompt) > len(LONG):
+        return "seven"
+    return "80 30\neight" if "two numbers" in request.prompt else "unanswerable"
+
+
+def test_all_strategies_run_over_documents_and_share_what_they_read(run: Run, long_question: Path) -> None:
+    with LoopbackServer(steered) as server:
+        asked = (long_question, "--strategies", "all", "--sweep", "k=2,3")
+        dry = run(*asked, "--dry-run", url=server.openai_url)
+        assert not server.book
+        result = run(*asked, url=server.openai_url)
+        paid = len(server.book)
+        assert run(*asked, url=server.openai_url).code == 0
+    assert (result.code, paid, len(server.book)) == (0, 2 * 2 + 2 + 1, paid), result.err
+    estimated = [int(cell.replace(",", "")) for cell in dry.out.partition("all ")[2].split()[:7]]
+    assert (estimated[1], estimated[3], estimated[5]) == (4, 2, 1)
+    sent = sum(len(entry.request.prompt) for entry in server.book) // 4
+    assert abs(estimated[2] + estimated[4] + estimated[6] - sent) < 0.15 * sent
+    found = results()
+    routes = {(row["strategy"], row["k"]): row["route"] for row in found["results"]}
+    steps = ("self_route", "wider", "graded", "graded_wider")
+    assert routes == {
+        ("long_context", None): "long_context",
+        **{("rag", k): "rag" for k in (2, 3)},
+        **{(strategy, k): "long_context" for strategy in steps for k in (2, 3)},
+    }
+    assert {(look["step"], look["confidence"]) for look in found["looks"]} == {
+        ("rag", None),
+        ("wider", None),
+        ("graded", 30),
+        ("graded_wider", 30),
+        ("long_context", None),
+    }
+    wide = [
+        [int(number) for number in re.findall(r"^\[(\d+)\]", entry.request.prompt, re.MULTILINE)]
+        for entry in server.book
+        if len(re.findall(r"^\[\d+\]", entry.request.prompt, re.MULTILINE)) == 16
+    ]
+    assert len(wide) == 2
+    assert all(numbers == sorted(numbers) for numbers in wide)
+
+
+@pytest.mark.parametrize("options", [["--sweep", "5"], ["--sweep", "k=0"], ["--sweep", "k=1", "--k", "2"]], ids=str)
+def test_a_sweep_that_cannot_be_meant_is_refused(run: Run, questions: Path, options: list[str]) -> None:
+    result = run(questions, *options)
+    assert result.code == 2
+    assert "--sweep" in result.err
+
+
 def test_the_cap_ends_the_run_and_the_next_one_goes_on(run: Run, questions: Path) -> None:
     with LoopbackServer(lambda request: Reply(str(answer(request)), usage=True)) as server:
         result = run(questions, "--k", "2", "--max-cost", "0.0009", "--concurrency", "1", url=server.openai_url)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
-from evaluation_parts import a_question, a_result
+from evaluation_parts import a_look, a_question, a_result
 from judge_parts import grade, is_judging, read
 from scenarios import WHOLE
 from selfroute.answerability.ending import Ending
@@ -164,22 +164,22 @@ def test_as_many_strategies_as_there_are_take_one_call_and_equal_answers_are_gra
 @pytest.mark.parametrize(
     ("references", "answerable", "judged", "asked"),
     [
-        (["tea and cake"], True, {"rag": 0.5, "wider": 0.0}, ["Tea", "coffee", "tea and cake"]),
-        (["tea and cake"], False, {"rag": 0.5, "wider": 0.0}, ["Tea", "coffee"]),
-        ([], True, {"rag": 0.0, "wider": 0.0}, None),
+        (["tea and cake"], True, [0.5, 0.0], ["Tea", "coffee", "tea and cake"]),
+        (["tea and cake"], False, [0.5, 0.0], ["Tea", "coffee"]),
+        ([], True, [0.0, 0.0], None),
     ],
 )
-def test_replies_that_were_not_taken_are_judged_in_the_same_call(
-    references: list[str], answerable: bool, judged: dict[str, float], asked: list[str] | None
+def test_looks_that_no_strategy_showed_are_judged_in_the_same_call(
+    references: list[str], answerable: bool, judged: list[float], asked: list[str] | None
 ) -> None:
     """Other bounds can be tried on one run only if the replies that they would take have grades."""
-    replies = {"rag": "Tea", "wider": "coffee"}
+    looks = [a_look("graded", "Tea"), a_look("graded_wider", "coffee")]
     answer = "tea and cake" if answerable else "unanswerable"
     judge, calls = model_judge()
-    (found,) = judge.grade(
-        a_question(answers=tuple(references)), [a_result(answer=answer, answerable=answerable, replies=replies)]
+    _, *found = judge.grade(
+        a_question(answers=tuple(references)), [a_result(answer=answer, answerable=answerable), *looks]
     )
-    assert found.replies_judged == judged
+    assert [each.judged for each in found] == judged
     assert [sorted(read(prompt).answers.values()) for prompt in calls.prompts] == ([asked] if asked else [])
 
 

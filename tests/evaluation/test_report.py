@@ -313,7 +313,7 @@ def test_all_files_are_written_and_written_again(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "folder"
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     expected = {f"tables/{table.name}.csv" for table in tables(evaluation)} | {f"plots/{name}.png" for name in CAPTIONS}
-    assert found == expected | {"results.json", "questions.csv", "report.html"}
+    assert found == expected | {"results.json", "questions.csv", "looks.csv", "report.html"}
 
 
 def test_the_summary_is_on_the_page_and_in_results_json(tmp_path: Path) -> None:

@@ -185,6 +185,7 @@ def test_table_1_has_the_scores_the_answerable_share_and_the_tokens() -> None:
         "self_route": (5, pytest.approx(75), pytest.approx(50), 100),
         "answerable %": (5, 75, 50, 100),
         "token %": (5, 60, 80, 40),  # 320 of 400, and 20 of 50
+        "rag token %": (5, 22.5, 5, 40),
         "questions": ("", 3, 2, 1),
     }
     assert any("cut in the middle" in note and "1 of 3" in note for note in main.notes)
@@ -548,12 +549,12 @@ def test_declines_are_right_where_there_is_no_answer() -> None:
     found = table(an_evaluation(results, questions=questions, settings={"k": [5, 1]}), "declines")
     third = pytest.approx(100 / 3)
     assert found.rows == (
-        ("long_context", "", 2, 0, 3, third, pytest.approx(200 / 3)),
-        ("rag", 5, 2, 50, 3, pytest.approx(200 / 3), third),
+        ("long_context", "", 2, 0, 3, third, pytest.approx(200 / 3), 100),
+        ("rag", 5, 2, 50, 3, pytest.approx(200 / 3), third, 10),
     )
     assert any("k=5" in note for note in found.notes)
     usual = table(two_sets(), "declines")
-    assert usual.columns == ("strategy", "k", "with an answer", "declined wrongly %")
+    assert usual.columns == ("strategy", "k", "with an answer", "declined wrongly %", "token %")
     assert row(usual, "rag")["declined wrongly %"] == third
 
 
@@ -612,8 +613,8 @@ def test_wins_are_counted_as_the_sequel_does() -> None:
 def test_passkey_stands_beside_table_3() -> None:
     results = results_of({"rag": (1.0, 0.0), "long_context": (1.0, 1.0)}, dataset="passkey-larger")
     found = table(of_the_paper(an_evaluation(results)), "passkey")
-    assert found.columns == ("data set", "rag", "long_context", "paper rag", "paper long_context")
-    assert found.rows == (("passkey-larger", 50, 100, 47.63, 64.24),)
+    assert found.columns == ("data set", "rag", "long_context", "rag token %", "paper rag", "paper long_context")
+    assert found.rows == (("passkey-larger", 50, 100, 10, 47.63, 64.24),)
 
 
 def test_based_only_on_compares_what_was_asked_both_ways() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from selfroute.evaluation.questions import Question
+from selfroute.evaluation.records import Look, LookStep
 from selfroute.evaluation.results import Evaluation, Failure, Result, Strategy
 
 REFUSAL = "unanswerable"
@@ -75,6 +76,23 @@ def a_result(strategy: Strategy = "rag", score: float = 1.0, **fields: Any) -> R
         "set_f1": score,
     }
     return Result(strategy=strategy, score=score, **{**usual, **fields})
+
+
+def a_look(step: LookStep, answer: str, **fields: Any) -> Look:
+    """A look that answers."""
+    usual = {
+        "dataset": "narrativeqa",
+        "id": "1",
+        "k": 5,
+        "declined": False,
+        "prospect": None,
+        "confidence": None,
+        "input_tokens": 10,
+        "output_tokens": 1,
+        "cost": None,
+        "score": 0.0,
+    }
+    return Look(step=step, answer=answer, **{**usual, **fields})
 
 
 def results_of(

@@ -18,11 +18,12 @@ from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
 from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.retrieval import Order, Retriever, ordered, passage_text
+from selfroute.evaluation.asking.retrieval import Found, Order, Retriever, ordered, passage_text
 from selfroute.evaluation.asking.runner import Task, TaskOutcome
+from selfroute.evaluation.asking.strategies import WIDTH
 from selfroute.evaluation.asking.with_langchain import ChainPipeline
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Passage
+from selfroute.evaluation.records import GRADED, WIDENED, Passage
 from selfroute.flow import Route
 from selfroute.usage.prices import PricedModel, declared_models
 
@@ -86,8 +87,9 @@ class DocumentsPipeline:
         question = task.question
         read, cut = self.whole(question)
         passages = self._passages(question, task.k) if task.k and task.strategy != "long_context" else []
+        wider = ordered(self._found(question, WIDTH), "document") if task.strategy in WIDENED else []
         given = {"input": question.question, "choices": prompts.choice_lines(question.choices)}
-        outcome = self._pipeline(task, passages, read).ask(task, given)
+        outcome = self._pipeline(task, passages, read, wider=_as_documents(wider)).ask(replace(task, k=None), given)
         return replace(outcome, cut=outcome.route == "long_context" and (cut or outcome.cut))
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
@@ -100,19 +102,21 @@ class DocumentsPipeline:
         return (text, False) if self.budget is None else cut_in_the_middle(text, self.budget)
 
     def _passages(self, question: Question, k: int) -> list[Document]:
+        return _as_documents(ordered(self._found(question, k), self._order))
+
+    def _found(self, question: Question, k: int) -> list[Found]:
         if self._retriever is None:
             msg = "there is no retriever: give one, or ask for long_context only"
             raise ConfigurationError(msg)
-        found = self._retriever.search(
+        return self._retriever.search(
             _chunks(question.document or ""), question.question, k=k, document_id=question.document_id
         )
-        return [
-            Document(passage_text(one), metadata={"score": one.score, "chunk": one.index})
-            for one in ordered(found, self._order)
-        ]
 
-    def _pipeline(self, task: Task, passages: list[Document], read: str) -> ChainPipeline:
+    def _pipeline(
+        self, task: Task, passages: list[Document], read: str, *, wider: Sequence[Document] = ()
+    ) -> ChainPipeline:
         template = prompts.PROMPTS[task.question.prompt]
+        first = ChatPromptTemplate([("human", prompts.with_numbers(template))]) if task.strategy in GRADED else None
         prompt = ChatPromptTemplate(
             [("human", prompts.with_based_only_on(template) if task.based_only_on else template)]
         )
@@ -121,12 +125,17 @@ class DocumentsPipeline:
             llm=self._llm,
             long_context_llm=self._long_context_llm,
             documents=[Document(read)],
-            rag_prompt=prompt,
+            rag_prompt=first or prompt,
+            widen=RunnableLambda(lambda _: list(wider)),
             long_context_prompt=prompt,
             max_context_tokens=self.budget,
             **self._priced,
         )
         return ChainPipeline(chain, self.replies)
+
+
+def _as_documents(found: Sequence[Found]) -> list[Document]:
+    return [Document(passage_text(one), metadata={"score": one.score, "start_index": one.index}) for one in found]
 
 
 _chunks = lru_cache(_DOCUMENTS)(chunks)

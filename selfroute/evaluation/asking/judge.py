@@ -8,9 +8,9 @@ from typing import Any
 
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.evaluation.asking.replies import Replies, Reply
-from selfroute.evaluation.judging import JUDGE, Sheet, answers_of, candidate_of, grade_by_rule
+from selfroute.evaluation.judging import JUDGE, Sheet, candidate_of, grade_by_rule
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Result
+from selfroute.evaluation.records import Answer
 from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 from selfroute.usage.tally import Tally
@@ -82,26 +82,21 @@ class ModelJudge:
             "cost": used.cost.as_text(),
         }
 
-    def grade(self, question: Question, results: Sequence[Result]) -> list[Result]:
-        """Return the results with their grades; the model is asked once for all that no rule decides.
+    def grade(self, question: Question, answers: Sequence[Answer]) -> list[Answer]:
+        """Return results and looks with their grades; the model is asked once for all that no rule decides.
 
         Raises:
             UnreadableGradesError: Its replies cannot be read.
             NoReplyError: It gave none, for example because the provider filtered it.
         """
-        ruled = [grade_by_rule(question, each) for each in results]
-        open_ = [each.answer for each, grade in zip(results, ruled, strict=True) if grade is None]
-        if answers_of(question):
-            open_ += [text for each in results for text in each.replies.values()]
+        ruled = [grade_by_rule(question, each) for each in answers]
+        open_ = [each.answer for each, grade in zip(answers, ruled, strict=True) if grade is None]
         grades = self._ask(Sheet.of(question, open_)) if open_ else {}
         return [
-            replace(
-                each,
-                judged=grades[candidate_of(each.answer)] if grade is None else grade,
-                judged_by="model" if grade is None else "rule",
-                replies_judged={step: grades.get(candidate_of(text), 0.0) for step, text in each.replies.items()},
-            )
-            for each, grade in zip(results, ruled, strict=True)
+            replace(each, judged=grades[candidate_of(each.answer)], judged_by="model")
+            if grade is None
+            else replace(each, judged=grade, judged_by="rule")
+            for each, grade in zip(answers, ruled, strict=True)
         ]
 
     def _ask(self, sheet: Sheet) -> dict[str, float]:

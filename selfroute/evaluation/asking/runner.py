@@ -13,11 +13,12 @@ from typing import Any, Literal, Protocol
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.asking.budget import CostCapError
+from selfroute.evaluation.asking.strategies import StepReply
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result, Strategy
+from selfroute.evaluation.records import WIDENED, Answer, Failure, Look, Passage, Reason, Record, Result, Strategy
 from selfroute.flow import Route
 
 _HOPELESS = 5
@@ -45,7 +46,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """How a pipeline answered a task, before it is scored; the attributes are those of `Result`."""
+    """How a pipeline answered a task, before it is scored; the attributes are those of `Result`.
+
+    Attributes:
+        looks: The replies of all steps, also of those that the strategy does not show.
+    """
 
     answer: str
     route: Route | None
@@ -56,7 +61,7 @@ class TaskOutcome:
     passages: Sequence[Passage] = ()
     cut: bool = False
     seconds: float = 0.0
-    replies: Mapping[str, str] = field(default_factory=dict)
+    looks: Sequence[StepReply] = ()
 
 
 class Pipeline(Protocol):
@@ -72,8 +77,8 @@ class Pipeline(Protocol):
 class Judge(Protocol):
     """Somebody who says whether answers are right; called from several threads at once."""
 
-    def grade(self, question: Question, results: Sequence[Result]) -> list[Result]:
-        """Return all results of a question with `judged`, `judged_by` and `replies_judged` filled in."""
+    def grade(self, question: Question, answers: Sequence[Answer]) -> list[Answer]:
+        """Return all results and looks of a question with `judged` and `judged_by` filled in."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -93,13 +98,17 @@ def tasks_of(
     closed_book: bool,
     based_only_on: bool,
 ) -> list[Task]:
-    """List the tasks of a question: once for each k where passages are read, once where they are not."""
+    """List the tasks of a question: once for each k where passages are read, once where they are not.
+
+    Whole documents are read last, but before wider looks: how long they are decides whether a wider look is worth it.
+    """
     tasks = [Task(question, "closed_book")] if closed_book else []
-    tasks += [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
+    tasks += [Task(question, one, k) for k in ks for one in strategies if one not in ("long_context", *WIDENED)]
     once: list[Strategy] = [one for one in strategies if one == "long_context"]
-    return tasks + [
+    tasks += [
         Task(question, one, based_only_on=wanted) for one in once for wanted in (False, True)[: 1 + based_only_on]
     ]
+    return tasks + [Task(question, one, k) for k in ks for one in strategies if one in WIDENED]
 
 
 @dataclass
@@ -109,6 +118,7 @@ class _Progress:
     results: list[Result] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
     stopped: str | None = None
 
 
@@ -167,7 +177,7 @@ def measure(  # noqa: PLR0913 - what there is to choose
     about = {"strategies": list(strategies), "k": [k for k in ks if k], "concurrency": concurrency, **settings}
     if judge:
         about["judge"] = judge.settings
-    return Record(questions, done.results, done.failures, done.reasons, about, done.stopped)
+    return Record(questions, done.results, done.failures, done.reasons, about, done.stopped, looks=tuple(done.looks))
 
 
 def _run(
@@ -210,6 +220,7 @@ def _run(
         ended.results += own.results
         ended.failures += own.failures
         ended.reasons += own.reasons
+        ended.looks += own.looks
     return ended
 
 
@@ -229,6 +240,7 @@ def _perform(pipeline: Pipeline, task: Task, progress: _Progress, *, explain_dec
     try:
         outcome = pipeline.ask(task)
         progress.results.append(scored(task, outcome))
+        _keep_looks(task, outcome, progress)
         if explain_declines and asked == "self_route" and outcome.passages and outcome.decision["declined"]:
             asked = "reason"
             reply = pipeline.explain(task, outcome.passages)
@@ -245,7 +257,10 @@ def _judge(judge: Judge, question: Question, progress: _Progress) -> None:
     if any(each.strategy != "reason" for each in progress.failures):
         return
     try:
-        progress.results[:] = judge.grade(question, progress.results)
+        results: list[Answer] = [*progress.results, *progress.looks]
+        graded = judge.grade(question, results)
+        progress.results[:] = [each for each in graded if isinstance(each, Result)]
+        progress.looks[:] = [each for each in graded if isinstance(each, Look)]
     except (CostCapError, ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001 - as above: a grade that is missing is not a wrong answer
@@ -263,20 +278,50 @@ def _hopeless(progress: Sequence[_Progress]) -> str | None:
     return None
 
 
-def scored(task: Task, outcome: TaskOutcome) -> Result:
-    """Score an answer by the question's own metric, and by those of Li et al. (2025).
+def _keep_looks(task: Task, outcome: TaskOutcome, progress: _Progress) -> None:
+    """Keep the replies of the steps, each once: strategies share them."""
+    question, known = task.question, {(each.step, each.k) for each in progress.looks}
+    if task.based_only_on:
+        return
+    for look in outcome.looks:
+        if (look.step, task.k) not in known:
+            score, *_ = _scores(question, look.answer, declined=look.declined)
+            found = Look(
+                dataset=question.dataset,
+                id=question.id,
+                step=look.step,
+                k=task.k,
+                answer=look.answer,
+                declined=look.declined,
+                prospect=look.prospect,
+                confidence=look.confidence,
+                input_tokens=look.usage.input_tokens,
+                output_tokens=look.usage.output_tokens,
+                cost=look.usage.cost.as_text(),
+                score=score,
+            )
+            progress.looks.append(found)
+
+
+def _scores(question: Question, answer: str, *, declined: bool) -> Sequence[float]:
+    """Score an answer by the question's own metric, and by both of Li et al. (2025).
 
     Where the text has no answer, a decline scores 1 and all else 0, as SQuAD's own metrics have it.
     """
-    question, answer = task.question, outcome.answer
+    squad = question.metric.startswith("squad")
     prediction = answer
-    if not outcome.answerable:  # whatever it says besides; in SQuAD an empty answer says that there is none
-        prediction = "" if question.metric.startswith("squad") else "unanswerable"
+    if declined:  # whatever it says besides; in SQuAD an empty answer says that there is none
+        prediction = "" if squad else "unanswerable"
     names = (question.metric, *_LOOSE.get(question.metric, ("exact_loose", "set_f1")))
-    if question.answers or question.metric.startswith("squad"):
-        score, exact, set_f1 = (METRICS[name](prediction, question.answers) for name in names)
-    else:
-        score = exact = set_f1 = float(not outcome.answerable)
+    if question.answers or squad:
+        return [METRICS[name](prediction, question.answers) for name in names]
+    return [float(declined)] * len(names)
+
+
+def scored(task: Task, outcome: TaskOutcome) -> Result:
+    """Score an answer by the question's own metric, and by those of Li et al. (2025)."""
+    question, answer = task.question, outcome.answer
+    score, exact, set_f1 = _scores(question, answer, declined=not outcome.answerable)
     return Result(
         dataset=question.dataset,
         id=question.id,
@@ -295,5 +340,4 @@ def scored(task: Task, outcome: TaskOutcome) -> Result:
         score=score,
         exact=exact,
         set_f1=set_f1,
-        replies=outcome.replies,
     )

@@ -16,19 +16,33 @@ from langchain_core.runnables.base import RunnableBinding, RunnableBindingBase
 from pydantic import Field
 from typing_extensions import override
 
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, prompting
 from langchain_selfroute.documents import label_of
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.structured import text_of
+from langchain_selfroute.widening import retrieving, widened
 from selfroute.answerability.gate import declines
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
 from selfroute.evaluation.asking.runner import Task, TaskOutcome, with_choices
+from selfroute.evaluation.asking.strategies import (
+    StepReply,
+    Used,
+    draft_in,
+    looking_wider,
+    looks_of,
+    nothing_used,
+    numbered,
+    options_of,
+    settings_of,
+    whole_of,
+    width_of,
+)
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Passage
+from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import ModelNames, PricedModel, cost_of
@@ -47,6 +61,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         identity: Describes the model, as plain JSON.
         priced_as: The model that it is priced as, if not as itself.
         structured: Whether its replies are structured; they are kept and returned as text.
+        graded: Whether these reports have two numbers.
     """
 
     replies: Any = Field(repr=False)
@@ -57,6 +72,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
     identity: Any = Field(repr=False)
     priced_as: Any = None
     structured: bool = False
+    graded: bool = False
 
     @override
     def invoke(self, input: PromptValue, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -79,9 +95,14 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             "model": self.identity,
             "called": astuple(name_of(self.model, config, kwargs)),
             "given": kwargs,
-            "structured": self.parts.settings.refusal if self.structured else None,
+            "structured": self._report(),
             "prompt": [[message.type, message.content] for message in prompt.to_messages()],
         }
+
+    def _report(self) -> Any:
+        """Return what a structured reply depends on besides its prompt."""
+        refusal = self.parts.settings.refusal if self.structured else None
+        return [refusal, "graded"] if self.graded else refusal
 
     def _ask(
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel
@@ -89,7 +110,10 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         given = super().invoke(prompt, config, **kwargs)
         tally = MessageTally(whole=True)
         settings = self.parts.settings
-        text = text_of(given, tally, refusal=settings.refusal) if self.structured else tally.add(given)
+        if self.structured:
+            text = text_of(given, tally, refusal=settings.refusal, graded=self.graded)
+        else:
+            text = tally.add(given)
         counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
         return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model, ending=tally.ending())
@@ -132,6 +156,14 @@ class _Declines(Runnable[Any, AIMessage]):
 
 
 _STEPS: tuple[Route, ...] = ("rag", "long_context")
+
+
+def _passages_in(found: Sequence[Document]) -> list[Passage]:
+    scores = [passage.metadata.get("score") for passage in found]
+    texts = [passage.page_content for passage in found]
+    return [
+        Passage(text, score if isinstance(score, float) else None) for text, score in zip(texts, scores, strict=True)
+    ]
 
 
 def _no_documents(_: Any) -> list[Document]:
@@ -212,6 +244,25 @@ class ChainPipeline:
         llm, declared = self.parts.models["long_context"], self._priced_as("long_context")
         return judge_with(llm, self.replies, name=self._name, priced_as=priced_as or declared)
 
+    def check(self, strategies: Sequence[Strategy], ks: Sequence[int | None]) -> None:
+        """Check, before anything is paid, that the chain can follow the strategies.
+
+        Raises:
+            ConfigurationError: Its retriever takes no number of passages, or its prompt does not ask for two numbers.
+        """
+        for k in filter(None, ks):
+            self._retriever(k)
+        if set(WIDENED) & set(strategies):
+            widened(self.chain.retriever, width_of(self.parts.settings), {})
+        for strategy in set(GRADED) & set(strategies):
+            changed = self.chain.model_copy(update=self._options(strategy))
+            if not changed.parts().settings.structured:
+                prompting.check_numbers("rag_prompt", changed.parts().prompts["rag"])
+
+    def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
+        """Return what the strategies are tried with, for the report."""
+        return settings_of(strategies, self.parts.settings)
+
     def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> TaskOutcome:
         """Answer a task's question by its strategy.
 
@@ -221,37 +272,55 @@ class ChainPipeline:
         """
         if task.strategy == "closed_book":
             return self._closed_book(task.question)
-        used: dict[Route, list[Reply]] = {"rag": [], "long_context": []}
-        output = self._chain_for(task, used).invoke(given or {"input": with_choices(task.question)})
-        passages = [
-            Passage(passage.page_content, score if isinstance(score := passage.metadata.get("score"), float) else None)
-            for passage in (output["retrieved"] if task.strategy != "long_context" else ())
-        ]
+        given = given or {"input": with_choices(task.question)}
+        options, used = self._options(task.strategy), nothing_used()
+        output = self._chain_for(task, used, options).invoke(given)
         outcome = TaskOutcome(
             answer=output["answer"],
-            route=output["route"] if task.strategy == "self_route" else task.strategy,
+            route="rag" if task.strategy == "rag" else output["route"],
             answerable=output["answerable"],
             decision=output["decision"],
             usage=output["usage"],
-            draft=used["rag"][-1].text if used["rag"] else None,
-            passages=passages,
+            draft=draft_in(used["rag"], output["usage"]),
+            passages=_passages_in(output["retrieved"]),
             cut=any(label_of(document).get("trimmed") for document in output["context"]),
             seconds=sum(reply.seconds for replies in used.values() for reply in replies),
         )
-        if task.strategy != "long_context":
-            return outcome
-        return replace(outcome, decision={}, usage=usage_of(used["long_context"]))
+        if task.strategy == "long_context":
+            looks = whole_of(output["answer"], used["long_context"], declined=not output["answerable"])
+            alone = usage_of(used["long_context"])
+            return replace(outcome, route="long_context", decision={}, usage=alone, passages=(), looks=looks)
+        looks = self._looks(task, used, output, options)
+        if task.strategy == "graded_wider" and outcome.route == "rag" and looks[0].may_be_doubted:
+            used, wider = nothing_used(), looking_wider(options)
+            output = self._chain_for(task, used, wider).invoke(given)
+            looks = self._looks(task, used, output, wider)
+        return replace(outcome, looks=looks)
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the first step's model why the passages do not answer a question (Table 8)."""
         context = "\n\n".join(passage.text for passage in passages)
         return self._text("rag", "reason", REASONS.format(context=context, input=with_choices(task.question)), [])
 
-    def _chain_for(self, task: Task, used: Mapping[Route, list[Reply]]) -> Runnable[Any, Any]:
+    def _options(self, strategy: Strategy) -> dict[str, Any]:
+        own_prompt = not self.chain.has_default_rag_prompt
+        return options_of(strategy, self.parts.settings, own_prompt=own_prompt)
+
+    def _retriever(self, k: int | None) -> Runnable[Any, Any]:
+        return self.chain.retriever if k is None else retrieving(self.chain.retriever, k, {})
+
+    def _looks(self, task: Task, used: Used, output: Any, options: Mapping[str, Any]) -> list[StepReply]:
+        wider = output["usage"]["wider"] is not None
+        graded, refusal = numbered(options), self.chain.refusal
+        return looks_of(task.strategy, used["rag"], wider=wider, graded=graded, refusal=refusal)
+
+    def _chain_for(self, task: Task, used: Used, options: Mapping[str, Any]) -> Runnable[Any, Any]:
         """Return the chain with the parts of a strategy, within the same bindings."""
         chain = self.chain
         changes: dict[str, Any] = {
-            "llm": self._kept("rag", "rag", used["rag"]),
+            **options,
+            "retriever": self._retriever(task.k),
+            "llm": self._kept("rag", "rag", used["rag"], graded=numbered(options)),
             "long_context_llm": self._kept("long_context", "long_context", used["long_context"]),
             "long_context_priced_as": chain.long_context_priced_as
             or (None if chain.long_context_llm else chain.priced_as),
@@ -266,8 +335,9 @@ class ChainPipeline:
             changes["llm"] = _Declines()
         return _within(self.bound, chain.model_copy(update=changes))
 
-    def _kept(self, step: Route, purpose: str, used: list[Reply]) -> KeptModel:
+    def _kept(self, step: Route, purpose: str, used: list[Reply], *, graded: bool = False) -> KeptModel:
         parts = self.parts
+        structured = purpose == step and parts.settings.structured
         return KeptModel(
             bound=parts.models[step],
             model=parts.models[step],
@@ -277,7 +347,8 @@ class ChainPipeline:
             used=used,
             identity=self._identities[step],
             priced_as=self._priced_as(step),
-            structured=purpose == step and parts.settings.structured,
+            structured=structured,
+            graded=structured and graded,
         )
 
     def _priced_as(self, step: Route) -> PricedModel | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, cast
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import Response as EngineResponse
 from llama_index.core.llms import (
     LLM,
@@ -26,18 +28,31 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 from typing_extensions import override
 
-from llamaindex_selfroute import SelfRouteSynthesizer, convert, host, structured
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, convert, host, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, ResponseTally, name_of
 from selfroute.answerability.gate import declines
+from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
 from selfroute.evaluation.asking.runner import Task, TaskOutcome, with_choices
+from selfroute.evaluation.asking.strategies import (
+    StepReply,
+    Used,
+    draft_in,
+    looking_wider,
+    looks_of,
+    nothing_used,
+    numbered,
+    options_of,
+    settings_of,
+    whole_of,
+)
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Passage
+from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import ModelNames, PricedModel, cost_of
@@ -83,8 +98,8 @@ class KeptLLM(CustomLLM):
     def _should_use_structure_outputs(self) -> bool:
         return True
 
-    def _prepare_schema(self, options: Mapping[str, Any], _: Any) -> dict[str, Any]:
-        return {**options, "structured": True}
+    def _prepare_schema(self, options: Mapping[str, Any], report: Any) -> dict[str, Any]:
+        return {**options, "structured": "graded" if report is structured.GradedReport else True}
 
     @override
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> ChatResponse:
@@ -127,9 +142,10 @@ class KeptLLM(CustomLLM):
 
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
         tally = ResponseTally(whole=True)
-        if options.get("structured"):
-            given = structured.ask(self.inner, prompt)
-            text = structured.text_of(self.inner, given, tally, refusal=self.parts.settings.refusal)
+        if how := options.get("structured"):
+            graded, refusal = how == "graded", self.parts.settings.refusal
+            given = structured.ask(self.inner, prompt, structured.GradedReport if graded else structured.Report)
+            text = structured.text_of(self.inner, given, tally, refusal=refusal, graded=graded)
         else:
             text = tally.add(_ask(self.inner, prompt, options))
         counts = tally.usage(partial(convert.text_of, prompt), count=self.parts.settings.count_tokens) or StepUsage(
@@ -237,7 +253,8 @@ class EnginePipeline:
         """
         self.engine = engine
         self.synthesizer = cast("SelfRouteSynthesizer", engine._response_synthesizer)  # noqa: SLF001
-        self.parts = self.synthesizer.parts()
+        with self._scoped():
+            self.parts = self.synthesizer.parts()
         self.replies, self._name = replies, name
         self._identities = {step: identity_of(self.parts.models[step], step, name, replies) for step in _STEPS}
 
@@ -250,37 +267,104 @@ class EnginePipeline:
         llm, declared = self.parts.models["long_context"], self._priced_as("long_context")
         return judge_with(llm, self.replies, name=self._name, priced_as=priced_as or declared)
 
+    def check(self, strategies: Sequence[Strategy], ks: Sequence[int | None]) -> None:
+        """Check, before anything is paid, that the engine can follow the strategies.
+
+        Raises:
+            ConfigurationError: Its retriever takes no number of nodes, or its prompt does not ask for two numbers.
+        """
+        for k in filter(None, ks):
+            self._retriever(k)
+        for strategy in {*WIDENED, *GRADED} & set(strategies):
+            synthesizer = self._synthesizer_with(self._options(strategy))
+            with self._scoped(synthesizer):
+                synthesizer.parts()
+
+    def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
+        """Return what the strategies are tried with, for the report."""
+        return settings_of(strategies, self.parts.settings)
+
     def ask(self, task: Task) -> TaskOutcome:
         """Answer a task's question by its strategy."""
         if task.strategy == "closed_book":
             return self._closed_book(task.question)
-        used: dict[Route, list[Reply]] = {"rag": [], "long_context": []}
-        noting = _Noting()
-        response = cast("EngineResponse", self._engine_for(task, used, noting).query(with_choices(task.question)))
+        options, used, noting = self._options(task.strategy), nothing_used(), _Noting()
+        response = self._response(task, used, noting, options)
         found = response.metadata or {}
         outcome = TaskOutcome(
             answer=response.response or "",
-            route=found["route"] if task.strategy == "self_route" else task.strategy,
+            route="rag" if task.strategy == "rag" else found["route"],
             answerable=found["answerable"],
             decision=found["decision"],
             usage=found["usage"],
-            draft=used["rag"][-1].text if used["rag"] else None,
+            draft=draft_in(used["rag"], found["usage"]),
             passages=[self._passage(node) for node in noting.nodes if node.node.node_id in found["retrieved"]],
             cut=any(map(is_trimmed, response.source_nodes)),
             seconds=sum(reply.seconds for replies in used.values() for reply in replies),
         )
-        if task.strategy != "long_context":
-            return outcome
-        return replace(outcome, decision={}, usage=usage_of(used["long_context"]), passages=())
+        if task.strategy == "long_context":
+            looks = whole_of(outcome.answer, used["long_context"], declined=not outcome.answerable)
+            alone = usage_of(used["long_context"])
+            return replace(outcome, route="long_context", decision={}, usage=alone, passages=(), looks=looks)
+        looks = self._looks(task, used, found, options)
+        if task.strategy == "graded_wider" and outcome.route == "rag" and looks[0].may_be_doubted:
+            used, wider = nothing_used(), looking_wider(options)
+            found = self._response(task, used, _Noting(), wider).metadata or {}
+            looks = self._looks(task, used, found, wider)
+        return replace(outcome, looks=looks)
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
         """Ask the first step's model why the passages do not answer a question (Table 8)."""
         context = "\n\n".join(passage.text for passage in passages)
         return self._text("rag", "reason", REASONS.format(context=context, input=with_choices(task.question)), [])
 
-    def _engine_for(self, task: Task, used: Mapping[Route, list[Reply]], noting: _Noting) -> RetrieverQueryEngine:
+    def _options(self, strategy: Strategy) -> dict[str, Any]:
+        own_prompt = not self.synthesizer.has_default_rag_prompt
+        return options_of(strategy, self.parts.settings, own_prompt=own_prompt)
+
+    def _retriever(self, k: int) -> BaseRetriever:
+        """Return the engine's retriever with another number of nodes.
+
+        Raises:
+            ConfigurationError: It takes none.
+        """
+        retriever = self.engine.retriever
+        found = host.with_top_k(retriever, k)
+        if found is None:
+            msg = f"k={k} needs a retriever with similarity_top_k, but {type(retriever).__name__} has none"
+            raise ConfigurationError(msg)
+        return found
+
+    def _looks(self, task: Task, used: Used, found: Mapping[str, Any], options: Mapping[str, Any]) -> list[StepReply]:
+        wider = found["usage"]["wider"] is not None
+        graded, refusal = numbered(options), self.synthesizer.refusal
+        return looks_of(task.strategy, used["rag"], wider=wider, graded=graded, refusal=refusal)
+
+    def _response(self, task: Task, used: Used, noting: _Noting, options: Mapping[str, Any]) -> EngineResponse:
+        engine = self._engine_for(task, used, noting, options)
+        return cast("EngineResponse", engine.query(with_choices(task.question)))
+
+    def _scoped(self, synthesizer: SelfRouteSynthesizer | None = None) -> AbstractContextManager[None]:
+        """Let a synthesizer know the engine's retriever, as far as it is known to select the nodes alone."""
+        postprocessors = self.engine._node_postprocessors  # noqa: SLF001
+        return (synthesizer or self.synthesizer).behind(self._known_retriever, postprocessors)
+
+    @property
+    def _known_retriever(self) -> BaseRetriever | None:
+        own = isinstance(self.engine, SelfRouteQueryEngine)
+        return self.engine.retriever if own and host.selects_nodes_as(type(self.engine), SelfRouteQueryEngine) else None
+
+    def _synthesizer_with(self, options: Mapping[str, Any]) -> SelfRouteSynthesizer:
+        synthesizer = copy(self.synthesizer)
+        for name, value in options.items():
+            setattr(synthesizer, name, value)
+        return synthesizer
+
+    def _engine_for(self, task: Task, used: Used, noting: _Noting, options: Mapping[str, Any]) -> RetrieverQueryEngine:
         """Return the engine with the parts of a strategy."""
-        engine, synthesizer = copy(self.engine), copy(self.synthesizer)
+        engine, synthesizer = copy(self.engine), self._synthesizer_with(options)
+        if task.k is not None:
+            engine._retriever = self._retriever(task.k)  # noqa: SLF001
         first = self._kept("rag", "rag", used["rag"])
         synthesizer.llm = _Declines() if task.strategy == "long_context" else first
         synthesizer.long_context_llm = self._kept("long_context", "long_context", used["long_context"])

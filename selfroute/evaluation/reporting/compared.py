@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Literal
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.records import STRATEGIES, Record, Result, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, Record, Result, Strategy
 from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
 
 Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
@@ -99,6 +99,12 @@ class ComparedResults:
         return sorted(self.by_variant.items(), key=lambda item: item[0][1] or 0)
 
     @property
+    def reading_passages(self) -> Sequence[Strategy]:
+        """The strategies that ran and read passages, in the order of the tables."""
+        ran = {strategy for strategy, _ in self.by_variant}
+        return [strategy for strategy in ALL_STRATEGIES if strategy in ran and strategy != "long_context"]
+
+    @property
     def papers(self) -> Collection[str]:
         """The data sets that were loaded as the paper's; the user's own may have the same names."""
         data = self.record.settings.get("data")
@@ -142,6 +148,11 @@ class ComparedResults:
         )
         return compare(ours, theirs, documents=self.documents) if ours and theirs else None
 
+    def tokens(self, strategy: Strategy) -> float | None:
+        """Return the tokens of a strategy at the main k in per cent of the long context's; None if not known."""
+        average, _ = self.figures(self.ks[0])
+        return 100.0 if strategy == "long_context" else average.get(tokens_row(strategy))
+
     def of_dataset(self, name: str) -> ComparedResults:
         """Return the same with the questions of one data set only."""
         return self.only(key for key in self.documents if key[0] == name)
@@ -160,7 +171,8 @@ class ComparedResults:
         """Compute Table 1 for one k: the means over the data sets, and the figures of each data set.
 
         Figures are `questions` (their number; in the means, the sum), a score for each strategy that ran,
-        `answerable %` (of all drafts), `rag token %` and `token %` (Self-Route's): times 100, None if not known.
+        `answerable %` (of all plain drafts), and `token %` of Self-Route, `rag token %`, `wider token %` and so on of
+        the others: times 100, None if not known.
         """
         by_dataset = {name: self.of_dataset(name)._figures(k) for name in self.datasets}  # noqa: SLF001
         columns = list(by_dataset.values())
@@ -168,16 +180,23 @@ class ComparedResults:
         return {**total, "questions": len(self.keys)}, by_dataset
 
     def _figures(self, k: int | None) -> Figures:
-        by_strategy = {strategy: list(found.values()) for strategy in STRATEGIES if (found := self.get(strategy, k))}
+        by_strategy = {
+            strategy: list(found.values()) for strategy in ALL_STRATEGIES if (found := self.get(strategy, k))
+        }
         figures: Figures = {"questions": len(self.keys)}
         figures.update({strategy: 100 * fmean(map(self.value, results)) for strategy, results in by_strategy.items()})
         reader = by_strategy.get("long_context")
-        for strategy, row in (("rag", "rag token %"), ("self_route", "token %")):
-            if strategy in by_strategy:
-                figures[row] = token_share(by_strategy[strategy], reader)
+        for strategy, results in by_strategy.items():
+            if strategy != "long_context":
+                figures[tokens_row(strategy)] = token_share(results, reader)
         if drafted := self.drafts.get(k):
             figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
         return figures
+
+
+def tokens_row(strategy: Strategy) -> str:
+    """Return the name of the figure that holds a strategy's share of the long context's tokens."""
+    return "token %" if strategy == "self_route" else f"{strategy} token %"
 
 
 def measure_of(record: Record) -> Measure:
@@ -219,8 +238,8 @@ def named(variant: Variant) -> str:
 
 
 def strategy_results(record: Record) -> Iterable[Result]:
-    """Return the results of the three strategies, without those of "based only on"."""
-    return (each for each in record.results if each.strategy in STRATEGIES and not each.based_only_on)
+    """Return the results of all strategies that are compared, without those of "based only on"."""
+    return (each for each in record.results if each.strategy in ALL_STRATEGIES and not each.based_only_on)
 
 
 def variant_of(strategy: Strategy, k: int | None) -> Variant:
@@ -231,11 +250,13 @@ def variant_of(strategy: Strategy, k: int | None) -> Variant:
 def _failed(record: Record, found: Collection[Variant]) -> list[Variant]:
     """Return the variants that were asked for but not found; k is None if it is not known."""
     failures = [each for each in record.failures if not each.based_only_on]
-    tried = [variant_of(strategy, each.k) for each in failures for strategy in STRATEGIES if strategy == each.strategy]
+    tried = [
+        variant_of(strategy, each.k) for each in failures for strategy in ALL_STRATEGIES if strategy == each.strategy
+    ]
     known = {strategy for strategy, _ in (*found, *tried)}
     asked = record.settings.get("strategies") or ()
     unknown: list[Variant] = [
-        (strategy, None) for strategy in STRATEGIES if strategy in asked and strategy not in known
+        (strategy, None) for strategy in ALL_STRATEGIES if strategy in asked and strategy not in known
     ]
     return [variant for variant in dict.fromkeys([*tried, *unknown]) if variant not in found]
 
@@ -250,7 +271,7 @@ def _variants(record: Record) -> list[Variant]:
         return (
             strategy != "long_context",
             order.index(k) if k in order else len(order) + (k or 0),
-            STRATEGIES.index(strategy),
+            ALL_STRATEGIES.index(strategy),
         )
 
     return sorted({variant_of(each.strategy, each.k) for each in strategy_results(record)}, key=position)

@@ -37,7 +37,9 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the
 
 
 def save(record: Record, folder: str | Path) -> None:
-    """Write `results.json`, `report.html`, `questions.csv`, `tables/*.csv` and `plots/*.png` over earlier ones.
+    """Write `results.json`, `report.html`, `questions.csv`, `looks.csv`, `tables/*.csv` and `plots/*.png`.
+
+    Earlier ones are replaced.
 
     Args:
         record: The record.
@@ -57,8 +59,8 @@ def save(record: Record, folder: str | Path) -> None:
         (folder / "plots" / f"{name}.png").write_bytes(image)
     for table in shown:
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
-    rows = list(_question_rows(record))
-    _write_csv(folder / "questions.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
+    for name, rows in (("questions", list(_question_rows(record))), ("looks", list(map(_fields, record.looks)))):
+        _write_csv(folder / f"{name}.csv", [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else [])
 
 
 def load(folder: str | Path) -> Record:
@@ -150,7 +152,7 @@ def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
             "question": question and question.question,
             "answers": question and " | ".join(question.answers),
             **{name: given.get(name) for name in ("answer", "draft", "route", "answerable")},
-            **{name: decision.get(name) for name in ("signal", "evidence")},
+            **{name: decision.get(name) for name in ("signal", "evidence", "prospect", "confidence")},
             **{name: given.get(name) for name in ("score", "exact", "set_f1", "judged", "judged_by")},
             "input_tokens": None if isinstance(result, Failure) else result.input_tokens,
             **{name: usage.get(name) for name in ("total_tokens", "long_context_only", "cost", "estimated")},

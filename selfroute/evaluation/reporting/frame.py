@@ -23,6 +23,8 @@ _COLUMNS = (
     "route",
     "answerable",
     "signal",
+    "prospect",
+    "confidence",
     "score",
     "exact",
     "set_f1",
@@ -47,12 +49,10 @@ def frame(record: Record) -> pd.DataFrame:
 
 def _row(result: Result, question: Question) -> tuple[Any, ...]:
     cost = result.usage.get("cost")
-    steps = (result.usage.get("rag"), result.usage.get("long_context"))
     known = {
         "question": question.question,
         "answers": question.answers,
-        "signal": result.decision.get("signal"),
-        "output_tokens": sum(step["output_tokens"] for step in steps if step),
+        **{name: result.decision.get(name) for name in ("signal", "prospect", "confidence")},
         "cost": None if cost is None else Decimal(cost),
     }
     return tuple(known[name] if name in known else getattr(result, name) for name in _COLUMNS)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from selfroute.errors import InputError
 from selfroute.evaluation.grades import Agreement
-from selfroute.evaluation.records import OtherGrade, Record, Result
+from selfroute.evaluation.records import Answer, OtherGrade, Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.table import Cell, Table
 
@@ -18,7 +18,8 @@ _LONGEST = 500  # characters
 def judged_sample(compared: ComparedResults) -> Table | None:
     """Make the table of a random sample of the judge's grades, to be checked by a person."""
     questions = {question.key: question for question in compared.record.questions}
-    found = {(each.key, each.answer.strip()): each for each in compared.record.results if each.judged_by == "model"}
+    graded: list[Answer] = [*compared.record.results, *compared.record.looks]
+    found = {(each.key, each.answer.strip()): each for each in graded if each.judged_by == "model"}
     if not found:
         return None
     drawn = sorted(found, key=lambda name: sha256(repr(name).encode(errors="surrogatepass")).digest())[:_SAMPLE]

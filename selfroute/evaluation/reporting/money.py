@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
+from selfroute.evaluation.records import Result
 from selfroute.evaluation.reporting.compared import ComparedResults, Results, Variant, named
 from selfroute.evaluation.table import Cell, Table
 
@@ -20,7 +20,7 @@ def money(compared: ComparedResults) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for (strategy, k), results in compared.ascending_variants:
         usages = [each.usage for each in results.values()]
-        tokens = (sum(each.input_tokens for each in results.values()), _output_tokens(usages))
+        tokens = tuple(sum(counts) for counts in zip(*map(_tokens, results.values()), strict=True))
         spent = _sum(usage.get("cost") for usage in usages)
         dollars = None if spent is None else f"{spent:.4f}"
         times = np.quantile([each.seconds for each in results.values()], [0.5, 0.95])
@@ -44,6 +44,8 @@ def cost_share(compared: ComparedResults, variant: Variant) -> float | None:
 
 def _notes(compared: ComparedResults) -> Iterator[str]:
     yield "Each strategy is counted as if it was run alone: a reply that two strategies share counts for both."
+    if compared.get("graded_wider", compared.ks[0]):
+        yield "Wider looks at drafts that only other bounds would doubt, which were paid for here, are not counted."
     unknown: dict[str, list[str]] = defaultdict(list)
     for variant, results in compared.ascending_variants:
         usages = [each.usage for each in results.values()]
@@ -82,7 +84,5 @@ def _sum(costs: Iterable[str | None]) -> Decimal | None:
     return total
 
 
-def _output_tokens(usages: Iterable[Mapping[str, Any]]) -> int:
-    return sum(
-        step["output_tokens"] for usage in usages for step in (usage.get("rag"), usage.get("long_context")) if step
-    )
+def _tokens(result: Result) -> tuple[int, int]:
+    return result.input_tokens, result.output_tokens

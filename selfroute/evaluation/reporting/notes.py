@@ -43,6 +43,7 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
     if len(compared.ks) > 1:
         yield f"Tables for one k are for the first that was asked for, k={compared.ks[0]}."
     yield from _about_tokens(compared)
+    yield from _about_steered(compared)
     yield from _about_left_out(compared)
     if failed := len(record.failures):
         yield f"Failures, which are not scored: {failed:,}."
@@ -127,6 +128,23 @@ def _about_tokens(compared: ComparedResults) -> Iterator[str]:
     elif compared.get("self_route", compared.ks[0]):
         why = "finished no question" if ("long_context", None) in compared.failed else "was not run"
         yield f"The long context {why}: token % rests on an estimate of its tokens, where there is one."
+
+
+def _about_steered(compared: ComparedResults) -> Iterator[str]:
+    """Yield the bounds and the width of the strategies that have some."""
+    about, ran = compared.record.settings, compared.reading_passages
+    if {"graded", "graded_wider"} & set(ran) and "doubt_below" in about:
+        yield (
+            f"graded: an answer with a confidence below {about['doubt_below']} goes on to the documents, and a decline "
+            f"with a prospect below {about['stop_below']} ends the question."
+        )
+    if {"wider", "graded_wider"} & set(ran) and "widen" in about:
+        width = about["widen"]
+        passages = f"the {width} nearest passages" if isinstance(width, int) else f"the passages of {width}"
+        yield (
+            f"wider: {passages} come before whole documents, unless they take more than a quarter of the documents' "
+            "tokens."
+        )
 
 
 def _about_left_out(compared: ComparedResults) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.records import Record, Strategy
-from selfroute.evaluation.reporting.compared import ComparedResults, Variant
+from selfroute.evaluation.reporting.compared import ComparedResults, Variant, tokens_row
 from selfroute.evaluation.reporting.drawing import as_png, finish_axes, new_figure
 from selfroute.evaluation.reporting.papers.plots import differences, reasons
 
@@ -17,6 +17,9 @@ NAMES: Mapping[Strategy, str] = {
     "rag": "RAG",
     "long_context": "Long context",
     "self_route": "Self-Route",
+    "wider": "Wider look",
+    "graded": "Graded",
+    "graded_wider": "Graded, wider look",
     "closed_book": "Closed book",
 }
 CAPTIONS = {
@@ -27,8 +30,24 @@ CAPTIONS = {
 }
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the marks differ, too.
-_COLOURS = {"rag": "#0072B2", "long_context": "#D55E00", "self_route": "#009E73", "closed_book": "#6E6E6E"}
-_MARKS = {"rag": "s", "long_context": "D", "self_route": "o", "closed_book": "X"}
+_COLOURS = {
+    "rag": "#0072B2",
+    "long_context": "#D55E00",
+    "self_route": "#009E73",
+    "wider": "#56B4E9",
+    "graded": "#CC79A7",
+    "graded_wider": "#E69F00",
+    "closed_book": "#6E6E6E",
+}
+_MARKS = {
+    "rag": "s",
+    "long_context": "D",
+    "self_route": "o",
+    "wider": "^",
+    "graded": "P",
+    "graded_wider": "v",
+    "closed_book": "X",
+}
 _SCORES = {"score": "score, average over data sets", "judged": "judged correctness, average over data sets"}
 _TOKENS = "input tokens, % of long context"
 
@@ -82,8 +101,8 @@ def _quality_tokens(compared: ComparedResults) -> Figure | None:
 def _point(compared: ComparedResults, strategy: Strategy, k: int | None) -> tuple[float | None, float | None]:
     """Return the tokens and the score of a strategy, on average over the data sets."""
     average, _ = compared.figures(k)
-    tokens = {"long_context": 100.0, "rag": average.get("rag token %"), "self_route": average.get("token %")}
-    return tokens[strategy], average.get(strategy)
+    tokens = 100.0 if strategy == "long_context" else average.get(tokens_row(strategy))
+    return tokens, average.get(strategy)
 
 
 def _by_k(compared: ComparedResults) -> Figure | None:
@@ -98,7 +117,7 @@ def _by_k(compared: ComparedResults) -> Figure | None:
         (_SCORES[compared.measure], _TOKENS),
         strict=True,
     ):
-        for strategy in ("rag", "self_route"):
+        for strategy in compared.reading_passages:
             levels = {k: level for k in ks if (level := _point(compared, strategy, k)[index]) is not None}
             axes.plot(list(levels), list(levels.values()), label=NAMES[strategy], **_style(strategy))
         if compared.get("long_context"):

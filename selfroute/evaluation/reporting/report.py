@@ -30,6 +30,7 @@ from selfroute.usage.ledger_text import dollars
 OfQuestion = TypeVar("OfQuestion", Result, Failure, Reason)
 
 _UNKNOWN = "\N{EN DASH}"
+_ROUTED = ("self_route", "wider", "graded", "graded_wider")
 _MOST = 10  # passages of a question; with all of them no browser could open the page
 _EQUAL = 1e-9  # scores that differ by less are equal but for rounding
 _INVISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -57,14 +58,14 @@ class QuestionResults:
 
     @property
     def routes(self) -> str:
-        """The routes that Self-Route took."""
-        return " ".join(sorted({result.route for result in self._of("self_route") if result.route}))
+        """The routes that the strategies with a choice of routes took."""
+        return " ".join(sorted({result.route for result in self._of(*_ROUTED) if result.route}))
 
     @property
     def disagree(self) -> bool:
         """Whether the strategies score differently, with the same k."""
         alone = self._of("long_context")
-        compared = [*self._of("rag"), *self._of("self_route")]
+        compared = self._of("rag", *_ROUTED)
         groups = [[each for each in compared if each.k == k] + alone for k in {each.k for each in compared}]
         scores = [self._scores(group) for group in groups]
         return any(of_group and max(of_group) - min(of_group) > _EQUAL for of_group in scores)
@@ -83,8 +84,8 @@ class QuestionResults:
     def _scores(self, results: Sequence[Result]) -> list[float]:
         return [score for each in results if (score := getattr(each, self.measure)) is not None]
 
-    def _of(self, strategy: str) -> list[Result]:
-        return [result for result in self.results if result.strategy == strategy and not result.based_only_on]
+    def _of(self, *strategies: str) -> list[Result]:
+        return [result for result in self.results if result.strategy in strategies and not result.based_only_on]
 
 
 def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None) -> str:

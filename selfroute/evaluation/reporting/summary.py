@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from selfroute.evaluation.records import Record, Strategy
-from selfroute.evaluation.reporting.compared import ComparedResults
+from selfroute.evaluation.reporting.compared import ComparedResults, tokens_row
 from selfroute.evaluation.reporting.money import cost_share
 from selfroute.evaluation.reporting.notes import about_words, metric_names
 from selfroute.evaluation.reporting.statistics import SAME, Comparison
 
-_NAMES: Mapping[Strategy, str] = {"rag": "RAG alone", "long_context": "the long context", "self_route": "Self-Route"}
-_TOKENS = {"rag": "rag token %", "self_route": "token %"}
+_NAMES: Mapping[Strategy, str] = {
+    "rag": "RAG alone",
+    "long_context": "the long context",
+    "self_route": "Self-Route",
+    "wider": "a wider look",
+    "graded": "graded answerability",
+    "graded_wider": "graded answerability with a wider look",
+}
+_STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
 
 
 def summary(record: Record) -> list[str]:
@@ -25,7 +32,7 @@ def summary(record: Record) -> list[str]:
 def _scores(compared: ComparedResults) -> Iterator[str]:
     k = compared.ks[0]
     average, by_dataset = compared.figures(k)
-    first = next(strategy for strategy in ("self_route", "rag", "long_context") if strategy in average)
+    first = next(strategy for strategy in ("self_route", *_STEERED, "rag", "long_context") if strategy in average)
     where = [f"on average over {len(by_dataset)} data sets"] if len(by_dataset) > 1 else []
     where += [f"with k={k}"] if len(compared.ks) > 1 else []
     where += ["judged by meaning"] if compared.measure == "judged" else []
@@ -36,8 +43,11 @@ def _scores(compared: ComparedResults) -> Iterator[str]:
     if price := _price(compared, first, whole="its" if reader else "the long context's"):
         text += f" for {price}" if reader else f" for an estimated {price}"
     yield f"{text[0].upper()}{text[1:]}."
-    if first == "self_route" and (found := compared.compare("self_route", "rag")):
-        yield f"RAG alone scores {average['rag']:.2f}: {_difference(found, than='Self-Route')}."
+    for other in ("rag", *_STEERED):
+        if other != first and (found := compared.compare(first, other)):
+            scored = f"{_NAMES[other]} scores {average[other]:.2f}: {_difference(found, than=_NAMES[first])}"
+            price = _price(compared, other, whole="the long context's")
+            yield f"{scored[0].upper()}{scored[1:]}{price and f' for {price}'}."
 
 
 def _difference(found: Comparison, *, than: str = "") -> str:
@@ -65,7 +75,7 @@ def _price(compared: ComparedResults, strategy: Strategy, *, whole: str) -> str:
         return ""
     k = compared.ks[0]
     average, _ = compared.figures(k)
-    shares = {"input tokens": average.get(_TOKENS[strategy]), "cost": cost_share(compared, (strategy, k))}
+    shares = {"input tokens": average.get(tokens_row(strategy)), "cost": cost_share(compared, (strategy, k))}
     parts = [(share, what) for what, share in shares.items() if share is not None]
     return " and ".join(f"{_percent(share)} of {'its' if n else whole} {what}" for n, (share, what) in enumerate(parts))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from selfroute.evaluation.judging import decline_is_right
-from selfroute.evaluation.records import STRATEGIES, Record, Strategy
-from selfroute.evaluation.reporting.compared import ComparedResults, mean
+from selfroute.evaluation.records import ALL_STRATEGIES, Record, Strategy
+from selfroute.evaluation.reporting.compared import ComparedResults, mean, tokens_row
 from selfroute.evaluation.reporting.judged import judge_agreement, judged_sample
 from selfroute.evaluation.reporting.money import money
 from selfroute.evaluation.reporting.notes import about_intervals, about_main, metric_names
@@ -18,13 +18,18 @@ from selfroute.evaluation.reporting.papers.paper import beside_paper
 from selfroute.evaluation.reporting.statistics import interval
 from selfroute.evaluation.table import Cell, Table
 
+_STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
+_OTHERS: tuple[Strategy, ...] = ("long_context", "self_route", "rag")
 _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
     ("self_route", "long_context"),
     ("self_route", "rag"),
     ("rag", "long_context"),
+    *((steered, other) for steered in _STEERED for other in _OTHERS),
+    ("graded_wider", "graded"),
 )
 _Maker = Callable[[ComparedResults], Table | None]
-_COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "worse", "verdict")
+_TOKENS = ("first's token %", "second's token %")
+_COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "worse", *_TOKENS, "verdict")
 
 
 def tables(record: Record) -> list[Table]:
@@ -69,7 +74,9 @@ def main(compared: ComparedResults) -> Table | None:
         return None
     first, *_ = compared.ks
     layout: list[tuple[str, int | None]] = [("long_context", first)]
-    layout += [(row, k) for k in compared.ascending_ks for row in ("rag", "self_route", "answerable %", "token %")]
+    rows_of_k = ["rag", "self_route", "answerable %", "token %", "rag token %"]
+    rows_of_k += [row for strategy in _STEERED for row in (strategy, tokens_row(strategy))]
+    layout += [(row, k) for k in compared.ascending_ks for row in rows_of_k]
     layout += [("questions", first)]
     by_k = {k: compared.figures(k) for k in compared.ks}
     rows = []
@@ -93,8 +100,9 @@ def intervals(compared: ComparedResults) -> Table | None:
         parts = [(name, compared.of_dataset(name), figures) for name, figures in by_dataset.items()]
         for name, part, figures in [("Avg", compared, average), *parts]:
             head: tuple[Cell, ...] = (strategy, "" if k is None else k, name, figures[strategy])
-            rows.append((*head, *_interval(part, strategy, k), len(part.keys)))
-    columns = ("strategy", "k", "data set", "score", "low", "high", "questions")
+            tokens = 100.0 if strategy == "long_context" else figures[tokens_row(strategy)]
+            rows.append((*head, *_interval(part, strategy, k), tokens, len(part.keys)))
+    columns = ("strategy", "k", "data set", "score", "low", "high", "token %", "questions")
     notes = about_intervals(compared)
     return Table("intervals", "Scores with 95 % intervals", columns, tuple(rows), notes) if compared.keys else None
 
@@ -126,7 +134,8 @@ def _compared(compared: ComparedResults) -> Iterator[tuple[str, tuple[Cell, ...]
             low, high = (100 * end for end in found.interval) if found.interval else (None, None)
             counts = (found.better, found.equal, found.worse)
             head = (found.questions, 100 * found.difference, low, high)
-            yield f"{first} - {second}", (*head, f"{found.p:.4f}", *counts, found.verdict)
+            tokens = tuple(compared.tokens(strategy) for strategy in (first, second))
+            yield f"{first} - {second}", (*head, f"{found.p:.4f}", *counts, *tokens, found.verdict)
 
 
 def _about_compared(compared: ComparedResults) -> tuple[str, ...]:
@@ -153,10 +162,12 @@ def declines(compared: ComparedResults) -> Table | None:
             wrongly, rightly = (mean([100.0 * (not each.answerable) for each in part]) for part in (given, without))
             head: tuple[Cell, ...] = (strategy, "" if k is None else k, len(given), wrongly)
             missed = None if rightly is None else 100 - rightly
-            rows.append((*head, *((len(without), rightly, missed) if some else ())))
+            tokens = compared.tokens(strategy)
+            rows.append((*head, *((len(without), rightly, missed) if some else ()), tokens))
     columns: tuple[str, ...] = ("strategy", "k", "with an answer", "declined wrongly %")
     if some:
         columns += ("without an answer", "declined rightly %", "answered all the same %")
+    columns += ("token %",)
     notes = (
         *(("A question is without an answer if it has no reference, or one that says so.",) if some else ()),
         "The final answer counts; where the passages hold no answer, RAG alone can only decline.",
@@ -175,7 +186,7 @@ def failures(compared: ComparedResults) -> Table | None:
 
 def _interval(compared: ComparedResults, row: str, k: int | None) -> tuple[Cell, Cell]:
     """Return the interval of a row, times 100; empty if the row is not a score."""
-    if row not in STRATEGIES:
+    if row not in ALL_STRATEGIES:
         return "", ""
     found = interval({key: compared.value(each) for key, each in compared.get(row, k).items()}, compared.documents)
     return (100 * found[0], 100 * found[1]) if found else (None, None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from selfroute.evaluation.reasons import ANSWERED, LETTERS, UNREADABLE
-from selfroute.evaluation.reporting.compared import ComparedResults, mean
+from selfroute.evaluation.records import ALL_STRATEGIES
+from selfroute.evaluation.reporting.compared import ComparedResults, mean, tokens_row
 from selfroute.evaluation.reporting.notes import about_papers
 from selfroute.evaluation.reporting.papers import paper as published
 from selfroute.evaluation.table import Cell, Table
@@ -19,19 +20,20 @@ def by_k(compared: ComparedResults) -> Table | None:
         return None
     names = compared.datasets
     with_paper = all(name in compared.papers and name in published.LONGBENCH for name in names)
+    strategies = list(dict.fromkeys(("rag", "self_route", *compared.reading_passages)))
     rows: list[tuple[Cell, ...]] = []
     for k in compared.ascending_ks:
         average, _ = compared.figures(k)
-        own = (average.get(row) for row in ("rag", "self_route", "rag token %", "token %"))
+        own = (average.get(row) for row in (*strategies, *map(tokens_row, strategies)))
         rows.append((k, *own, *(published.K.get(k or 0, ("",) * 4) if with_paper else ())))
-    columns: tuple[str, ...] = ("rag", "self_route", "rag token %", "self_route token %")
+    columns: tuple[str, ...] = (*strategies, *(f"{strategy} token %" for strategy in strategies))
     notes = []
     average, _ = compared.figures(compared.ks[0])
     score = average.get("long_context")
     if score is not None:
         notes.append(f"The long context scores {score:.2f}.")
     if with_paper:
-        columns += tuple(f"paper {name}" for name in columns)
+        columns += tuple(f"paper {name}" for name in ("rag", "self_route", "rag token %", "self_route token %"))
         of_seven = "Gemini-1.5-Pro's over the seven data sets of LongBench"
         notes.append(f"The paper's are {of_seven}; its long context scores {published.K_LONG_CONTEXT:.2f}.")
         if missing := [name for name in published.LONGBENCH if name not in names]:
@@ -47,10 +49,11 @@ def passkey(compared: ComparedResults) -> Table | None:
     if not names:
         return None
     average, own = compared.figures(compared.ks[0])
-    ran = [row for row in ("rag", "long_context", "self_route") if row in average]
-    rows = tuple((name, *(own[name][row] for row in ran), *published.PASSKEY[name]) for name in names)
+    ran = [row for row in ALL_STRATEGIES if row in average]
+    prices = [row for row in map(tokens_row, compared.reading_passages) if row in average]
+    rows = tuple((name, *(own[name][row] for row in (*ran, *prices)), *published.PASSKEY[name]) for name in names)
     notes = ("The paper's are Gemini-1.5-Pro's.", *about_papers(compared.counts(names)), *compared.about_k)
-    columns = ("data set", *ran, "paper rag", "paper long_context")
+    columns = ("data set", *ran, *prices, "paper rag", "paper long_context")
     return Table("passkey", "PassKey and its variants (Table 3 of the paper)", columns, rows, notes)
 
 
@@ -95,9 +98,10 @@ def closed_book(compared: ComparedResults) -> Table | None:
     with_paper = "musique" in by_dataset and "musique" in compared.papers
     rows: list[tuple[Cell, ...]] = []
     for name, figures, left in pairs:
-        for row in published.CLOSED_BOOK:
+        others = [row for strategy in compared.reading_passages for row in (strategy, tokens_row(strategy))]
+        for row in dict.fromkeys((*published.CLOSED_BOOK, *others)):
             if row in figures:
-                beside = published.CLOSED_BOOK[row] if name == "musique" else ("",) * 4
+                beside = published.CLOSED_BOOK.get(row, ("",) * 4) if name == "musique" else ("",) * 4
                 own = (figures[row], left.get(row))
                 rows.append((name, row, *own, *(beside if with_paper else ())))
     columns = ["data set", "", "all questions", "not from memory"]
