@@ -282,7 +282,7 @@ class EnginePipeline:
 
     def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
         """Return what the strategies are tried with, for the report."""
-        return settings_of(strategies, self.parts.settings)
+        return settings_of(strategies, self.parts.settings, model=name_of(self.parts.models["rag"]))
 
     def ask(self, task: Task) -> TaskOutcome:
         """Answer a task's question by its strategy."""
