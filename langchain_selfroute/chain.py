@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -207,6 +208,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             widened(self.retriever, settings.widen, {})
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))
+        settings.check_prompts(*map(prompting.wording_of, (self._first_prompt(settings), self.long_context_prompt)))
         return self
 
     @model_validator(mode="after")
@@ -352,6 +354,12 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def names(self) -> ModelNames:
         """The names by which the models are priced."""
         return ModelNames(name_of)
+
+    def wordings(self) -> dict[str, str | None]:
+        """Return the text of the prompts by which the chain can be evaluated; None for what is no template."""
+        graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
+        prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
+        return {name: prompting.wording_of(prompt) for name, prompt in prompts.items()}
 
     @property
     def _models(self) -> dict[Route, Runnable[Any, Any]]:

@@ -12,6 +12,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
 
+from langchain_selfroute.models import text_of_prompt
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.prompts import check_asks_for_numbers
 
@@ -46,6 +47,18 @@ def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
             text = template.format(**words)
         if text:
             check_asks_for_numbers(name, text)
+
+
+def wording_of(prompt: Runnable[Any, Any]) -> str | None:
+    """Return the text of a template, with its variables in braces; None if the prompt is another runnable."""
+    if not isinstance(prompt, BasePromptTemplate):
+        return None
+    words: dict[str, Any] = {variable: "" for variable in prompt.input_variables}
+    words |= {"context": "{context}", "input": "{question}", "refusal": "{refusal}", "chat_history": []}
+    try:
+        return text_of_prompt(prompt.format_prompt(**words))
+    except Exception:  # noqa: BLE001 - it takes other things than text
+        return None
 
 
 def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from llama_index.core import Settings as HostSettings
@@ -21,7 +22,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import models, responses
-from llamaindex_selfroute.convert import check_numbers, checked_prompt
+from llamaindex_selfroute.convert import check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
@@ -204,7 +205,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
-        self._first_prompt(self._settings())
+        settings = self._settings()
+        settings.check_prompts(*map(wording_of, (self._first_prompt(settings), self.long_context_prompt)))
         self._settings().check_prices(
             lambda step: models.name_of(self._models[step]), shared=self.long_context_llm in (None, self.llm)
         )
@@ -263,6 +265,12 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             return _GRADED_PROMPT
         check_numbers("rag_prompt", prompt)
         return prompt
+
+    def wordings(self) -> dict[str, str | None]:
+        """Return the text of the prompts by which the engine can be evaluated; None for what is not known before."""
+        graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
+        prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
+        return {name: wording_of(prompt) for name, prompt in prompts.items()}
 
     def check_wider(self) -> None:
         """Check that a wider look is possible where this is called: behind an engine.

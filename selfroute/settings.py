@@ -90,6 +90,19 @@ class Settings:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
 
+    def check_prompts(self, *wordings: str | None) -> None:
+        """Have policies refuse prompts that they were not made for.
+
+        Args:
+            wordings: The texts of the prompts of the first and the last step; None for one that is not known before.
+
+        Raises:
+            ConfigurationError: A policy was made for other prompts.
+        """
+        known = [wording for wording in wordings if wording is not None]
+        if hasattr(self.escalation, "check_prompts") and len(known) == len(wordings):
+            self.escalation.check_prompts(*known)
+
     @property
     def bounds(self) -> Bounds | None:
         """The bounds of the numbers that the first steps are asked for; None if they are not asked for numbers."""

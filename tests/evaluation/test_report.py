@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation_parts import a_question, a_result, an_evaluation, of_the_paper, results_of
+from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.screen import open_console
 from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
@@ -63,7 +63,8 @@ def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5))
                 score = 1 - level if strategy == "rag" else level
                 results.append(a_result(strategy, score, **fields, signal=signal))
     failures = [Failure(_dataset(text), "failed", "rag", 5, False, text)]
-    found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text)
+    looks = (a_look("graded", text, prospect=80, confidence=42, judged=0.5, judged_by="model"),)
+    found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text, looks=looks)
     asked = [
         replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document {number}.")
         for number, each in enumerate(found.questions)

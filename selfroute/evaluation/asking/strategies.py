@@ -17,6 +17,7 @@ from selfroute.flow import Route
 from selfroute.policies.case import Case
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW, Settings
 from selfroute.usage.counts import NOTHING, StepUsage
+from selfroute.usage.prices import PricedModel
 
 WIDTH = 16
 """The passages of a wider look, unless the chain or engine has a width of its own."""
@@ -84,10 +85,20 @@ def _only_wider(case: Case) -> bool:
     return case.step == "wider"
 
 
-def settings_of(strategies: Sequence[Strategy], settings: Settings) -> dict[str, Any]:
-    """Return what the strategies were tried with, for the report."""
+def settings_of(
+    strategies: Sequence[Strategy], settings: Settings, *, model: PricedModel | None = None
+) -> dict[str, Any]:
+    """Return what the strategies were tried with, for the report.
+
+    Args:
+        strategies: The strategies.
+        settings: The options of the chain or engine.
+        model: The model of the first step, if its name should be among them.
+    """
     bounds, width = settings.bounds, width_of(settings)
     about: dict[str, Any] = {}
+    if model and model.name:
+        about["model"] = ":".join(filter(None, (model.provider, model.name)))
     if set(GRADED) & set(strategies):
         about["doubt_below"] = bounds.doubt_below if bounds else DOUBT_BELOW
         about["stop_below"] = bounds.stop_below if bounds else STOP_BELOW

@@ -261,7 +261,8 @@ class ChainPipeline:
 
     def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
         """Return what the strategies are tried with, for the report."""
-        return settings_of(strategies, self.parts.settings)
+        tried = settings_of(strategies, self.parts.settings, model=name_of(self.parts.models["rag"]))
+        return {**tried, "prompts": self.chain.wordings()}
 
     def ask(self, task: Task, given: Mapping[str, Any] | None = None) -> TaskOutcome:
         """Answer a task's question by its strategy.

@@ -282,7 +282,8 @@ class EnginePipeline:
 
     def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
         """Return what the strategies are tried with, for the report."""
-        return settings_of(strategies, self.parts.settings)
+        tried = settings_of(strategies, self.parts.settings, model=name_of(self.parts.models["rag"]))
+        return {**tried, "prompts": self.synthesizer.wordings()}
 
     def ask(self, task: Task) -> TaskOutcome:
         """Answer a task's question by its strategy."""
