@@ -53,7 +53,7 @@ def wording_of(prompt: Runnable[Any, Any]) -> str | None:
     """Return the text of a template, with its variables in braces; None if the prompt is another runnable."""
     if not isinstance(prompt, BasePromptTemplate):
         return None
-    words: dict[str, Any] = {variable: "" for variable in prompt.input_variables}
+    words: dict[str, Any] = dict.fromkeys(prompt.input_variables, "")
     words |= {"context": "{context}", "input": "{question}", "refusal": "{refusal}", "chat_history": []}
     try:
         return text_of_prompt(prompt.format_prompt(**words))
