@@ -279,7 +279,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         models = (self.llm, self.long_context_llm)
-        parts = (self.retriever, *models, self.documents, self.rag_prompt, self.long_context_prompt)
+        steering = (self.widen, self.start)
+        parts = (self.retriever, *models, self.documents, self.rag_prompt, self.long_context_prompt, *steering)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
         )
@@ -288,13 +289,15 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
         start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        steps: dict[str, Runnable[Any, Any]] = {
-            "retrieve": self.retriever,
-            "rag": self._models["rag"],
-            "read_documents": source,
-            "long_context": self._models["long_context"],
-        }
-        return graph_of(steps, start=start, end=end)
+        drafts = self.start != "long_context"
+        steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
+        if drafts:
+            steps["rag"] = self._models["rag"]
+        if drafts and self.widen is not None:
+            steps["retrieve_wider"] = widened(self.retriever, self.widen, config or {})
+            steps["wider"] = self._models["wider"]
+        steps |= {"read_documents": source, "long_context": self._models["long_context"]}
+        return graph_of(steps, start=start, end=end, chooses=self.start not in ("rag", "long_context"))
 
     @override
     def as_tool(

@@ -39,7 +39,8 @@ def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
         ConfigurationError: A template does not.
     """
     for template in _templates(prompt):
-        words = {variable: "" for variable in template.input_variables if variable not in template.optional_variables}
+        messages = template.input_types  # of placeholders, which take messages and no text
+        words = {name: [] if name in messages else "" for name in template.input_variables}
         text = ""
         with suppress(Exception):  # what takes other things than text is believed
             text = template.format(**words)

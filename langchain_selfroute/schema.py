@@ -115,24 +115,27 @@ class Fields(TypedDict, total=False):
     long_context_priced_as: str | None
 
 
-def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any]) -> Graph:
-    """Return a graph of the steps and the way between them.
+def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any], chooses: bool) -> Graph:
+    """Return a graph of the steps and the ways between them.
 
     Args:
-        steps: The runnables that perform `retrieve`, `rag`, `read_documents` and `long_context`.
+        steps: The runnables that perform the steps, by their names, in the order in which they are performed.
         start: The schema of the input.
         end: The schema of the output.
+        chooses: Whether a question may go to the documents without a draft.
     """
     graph = Graph()
-    first, last = graph.add_node(start), graph.add_node(end)
+    before, last = graph.add_node(start), graph.add_node(end)
     nodes = {}
+    answers = False  # whether the node before may end the question
     for name, step in steps.items():
         node = graph.add_node(step)
         nodes[name] = graph.nodes[node.id] = node.copy(name=name)
-    graph.add_edge(first, nodes["retrieve"])
-    graph.add_edge(nodes["retrieve"], nodes["rag"])
-    graph.add_edge(nodes["rag"], last, data="answered", conditional=True)
-    graph.add_edge(nodes["rag"], nodes["read_documents"], data="declined", conditional=True)
-    graph.add_edge(nodes["read_documents"], nodes["long_context"])
-    graph.add_edge(nodes["long_context"], last)
+        graph.add_edge(before, nodes[name], data="declined" if answers else None, conditional=answers)
+        before, answers = nodes[name], name in ("rag", "wider")
+        if answers:
+            graph.add_edge(before, last, data="answered", conditional=True)
+    if chooses:
+        graph.add_edge(nodes["retrieve"], nodes["read_documents"], data="long_context", conditional=True)
+    graph.add_edge(before, last)
     return graph

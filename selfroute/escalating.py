@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from selfroute.answerability.final import FinalGate
@@ -20,7 +21,9 @@ from selfroute.usage.prices import PricedModel
 
 if TYPE_CHECKING:
     from selfroute.policies.case import Case, Estimate, Ruling, Step
+    from selfroute.settings import Settings
     from selfroute.usage.account import Account
+    from selfroute.usage.tokens import Calibration
 
 Document = TypeVar("Document")
 _REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
@@ -43,6 +46,11 @@ class Escalating(Fitting[Document]):
     _was_read = False
     _granted: list[tuple[Case, Step]] | None = None
 
+    def __init__(self, settings: Settings, *, calibration: Calibration) -> None:
+        """Start with nothing read; the arguments are those of `Fitting`."""
+        super().__init__(settings, calibration=calibration)
+        self._read_lock = Lock()
+
     @property
     def question(self) -> str:
         """The question."""
@@ -56,6 +64,11 @@ class Escalating(Fitting[Document]):
     @property
     def _draft(self) -> str:
         """The latest reply, as far as it was read."""
+        raise NotImplementedError
+
+    @property
+    def _usage(self) -> Usage:
+        """What the question has used so far, with a reply that is still being read."""
         raise NotImplementedError
 
     def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
@@ -117,7 +130,7 @@ class Escalating(Fitting[Document]):
         if decided is None:
             from selfroute.policies.policy import aask  # noqa: PLC0415
 
-            case = self._case(effect, aread=self._aread_once, loop=asyncio.get_running_loop())
+            case = self._case(effect, aread=self._aread_early, loop=asyncio.get_running_loop())
             decided = self._ruled(effect, case, await aask(self.settings.escalation, case))
         await self._aannounce(decided)
         return decided
@@ -162,7 +175,7 @@ class Escalating(Fitting[Document]):
             decision=effect.latest.as_dict(),
             draft=self._draft,
             passages=self.passages,
-            usage=self.account.usage.as_dict(),
+            usage=self._usage.as_dict(),
             step=step,
             estimated=partial(self._estimated, step, effect.context),
             **reading,
@@ -192,28 +205,42 @@ class Escalating(Fitting[Document]):
     def _fit_wider(self, found: Sequence[Document]) -> Sequence[Document]:
         """Return the passages of a wider look, as far as they fit; none if it would not be worth its tokens.
 
-        It is worth them if there are more passages than before, and if they take at most a quarter of the documents'
-        tokens, as far as these are known.
+        It is worth them if there are more passages than the draft read, and if they take at most a quarter of the
+        documents' tokens, as far as these are known.
         """
-        if len(found) <= len(self.passages):
+        if len(found) <= len(self.context):
             return ()
         self._wider = found
         effect = ReadDocuments(self.passages, step="wider")
         wider = self._fit_passages(effect, whole=self._fits(effect))
+        if len(wider) <= len(self.context):
+            return ()
         sizes = self._sizes()
         tokens = self._count("wider")("\n\n".join(map(self._text_of, wider)))
         return () if sizes and tokens * _WORTH > self._tokens_of(sizes) else wider
 
     def _read_once(self) -> Sequence[Document]:
-        """Read the documents, unless a policy did so before."""
-        if not self._was_read:
-            self.read, self._was_read = self._documents(), True
+        """Read the documents, unless a policy did so before, which may ask from several threads."""
+        with self._read_lock:
+            if not self._was_read:
+                self.read, self._was_read = self._documents(), True
         return self.read
 
     async def _aread_once(self) -> Sequence[Document]:
         """Do as `_read_once` does, asynchronously; also if a policy asks twice at the same time."""
         if not self._was_read:
-            if self._being_read is None:
-                self._being_read = asyncio.ensure_future(self._adocuments())
-            self.read, self._was_read = await self._being_read, True
+            self.read, self._was_read = await self._begin_reading(), True
         return self.read
+
+    async def _aread_early(self) -> Sequence[Document]:
+        """Read the documents for a policy; if that stops waiting, the next step still has them."""
+        if not self._was_read:
+            reading = self._begin_reading()
+            self.account.on_close(lambda _: reading.cancel())
+            self.read, self._was_read = await asyncio.shield(reading), True
+        return self.read
+
+    def _begin_reading(self) -> asyncio.Future[Sequence[Document]]:
+        if self._being_read is None:
+            self._being_read = asyncio.ensure_future(self._adocuments())
+        return self._being_read

@@ -22,7 +22,9 @@ from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.flow import Answer, Decided, Route, self_route
 from selfroute.settings import Settings, start_of
+from selfroute.usage import prices
 from selfroute.usage.account import Account
+from selfroute.usage.counts import Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window
@@ -68,6 +70,7 @@ class BaseSteps(Escalating[Document]):
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
         self._tally: Tally | None = None  # of the latest reply
+        self._open: tuple[Route, Callable[[], str]] | None = None  # the call of a reply that is still being read
 
     @property
     @abstractmethod
@@ -93,6 +96,17 @@ class BaseSteps(Escalating[Document]):
     @property
     def _draft(self) -> str:
         return "".join(self._tally.text) if self._tally else ""
+
+    @property
+    def _usage(self) -> Usage:
+        usage = self.account.usage
+        if self._open is None or self._tally is None:
+            return usage
+        step, prompt = self._open
+        counts = self._tally.usage(prompt, count=self.settings.count_tokens)
+        if counts is None:
+            return usage
+        return usage + Usage.of(step, counts.with_cost(prices.cost_of(self._priced(step, self._tally), counts)))
 
     @property
     def ending(self) -> Ending:
@@ -123,7 +137,7 @@ class BaseSteps(Escalating[Document]):
         return Window(self.settings.document_budget(self._window_of("long_context")))
 
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
-        size, usage = self._prompt_size, self.account.usage
+        size, usage = self._prompt_size, self._usage
         latest = usage.wider or usage.rag
         if latest and size.characters:
             rate = latest.input_tokens / size.characters
@@ -152,7 +166,7 @@ class BaseSteps(Escalating[Document]):
             tally: The text and the counts that were received.
             prompt: Returns the text of the prompt.
         """
-        self._tally = tally
+        self._tally, self._open = tally, (step, prompt)
         try:
             yield
             tally.whole = True
@@ -163,6 +177,7 @@ class BaseSteps(Escalating[Document]):
             if not tally.ends_with(error):
                 raise
         finally:
+            self._open = None
             self._add_call(step, tally, prompt)
 
     def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
