@@ -31,6 +31,7 @@ from langchain_selfroute import SelfRouteChain, models
 from loopback import Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
+from selfroute.policies import Never
 
 Json = dict[str, Any]
 Ask = Callable[..., Any]
@@ -569,6 +570,40 @@ def test_a_rambling_decline_in_its_own_words_is_hung_up_on(server: LoopbackServe
     (draft,) = entries(server)["draft"]
     assert draft.left
     assert draft.sent <= len(IN_WORDS.split()) + MOST_AFTER
+
+
+NUMBERS = ["80", " 42", "\n", "Mr Lin took the chair"]
+GOING_ON = "".join(f" and again on day {day}" for day in range(60))
+
+
+@both_clients
+@streaming
+def test_a_doubted_draft_is_hung_up_on_after_its_numbers(server: LoopbackServer, client: str, ask: Ask) -> None:
+    pieces = [*NUMBERS, *GOING_ON.split(" ")]
+    script(server, draft=Reply(pieces=pieces, delay=SLOW), final=LEISURELY)
+    output = ask(chain_over(server, client).model_copy(update={"answerability": "graded"}))
+    assert (output["route"], output["answer"], output["decision"]["signal"]) == ("long_context", ANSWER, "doubt")
+    (draft,), (final,) = entries(server)["draft"], entries(server)["final"]
+    assert draft.left
+    assert draft.sent <= NUMBERS.index("\n") + 1 + MOST_AFTER
+    assert (output["usage"]["estimated"], output["usage"]["long_context"]) == (True, counts(final))
+    assert 0 < output["usage"]["rag"]["output_tokens"] <= 6
+    assert output["usage"]["rag"]["input_tokens"] > 0
+
+
+@both_clients
+@streaming
+def test_a_doubted_draft_that_is_kept_is_read_on_with_not_a_character_lost(
+    server: LoopbackServer, client: str, ask: Ask
+) -> None:
+    script(server, draft=Reply(pieces=[*NUMBERS, GOING_ON, "."], delay=SLOW))
+    kept = {"answerability": "graded", "escalation": Never()}
+    output = ask(chain_over(server, client).model_copy(update=kept))
+    assert (output["route"], output["answer"]) == ("rag", f"{NUMBERS[-1]}{GOING_ON}.")
+    (draft,) = entries(server)["draft"]
+    assert (draft.done, draft.left, models_asked(server)) == (True, False, ["draft"])
+    assert (output["usage"]["estimated"], output["usage"]["rag"]) == (False, counts(draft))
+    assert output["finish_reason"] is not None
 
 
 @both_clients

@@ -36,6 +36,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine, models
 from loopback import Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
+from selfroute.policies import Never
 
 Json = dict[str, Any]
 Build = Callable[..., SelfRouteQueryEngine]  # is told whether to stream
@@ -621,6 +622,50 @@ def test_a_rambling_decline_is_hung_up_on(
         assert usage["rag"]["input_tokens"] > 0
     assert draft.left
     assert draft.sent <= needed + MOST_AFTER
+
+
+NUMBERS = ["80", " 42", "\n", "Mr Lin took the chair"]
+
+
+def graded(build: Build, **fields: Any) -> Build:
+    """The same engines, which ask for two numbers first."""
+
+    def build_graded(*, streaming: bool) -> SelfRouteQueryEngine:
+        engine = build(streaming=streaming)
+        for name, value in {"answerability": "graded", **fields}.items():
+            setattr(engine._response_synthesizer, name, value)
+        return engine
+
+    return build_graded
+
+
+@both_clients
+@streaming
+def test_a_doubted_draft_is_hung_up_on_after_its_numbers(server: LoopbackServer, client: str, ask: Ask) -> None:
+    script(server, draft=Reply(pieces=[*NUMBERS, *GOING_ON.split(" ")], delay=SLOW), final=LEISURELY)
+    told = ask(graded(over(server, client)))
+    assert (told.metadata["route"], told.text) == ("long_context", ANSWER)
+    assert told.metadata["decision"]["signal"] == "doubt"
+    (draft,), (final,) = entries(server, "draft"), entries(server, "final")
+    assert draft.left
+    assert draft.sent <= NUMBERS.index("\n") + 1 + MOST_AFTER
+    assert (told.usage["estimated"], told.usage["long_context"]) == (True, counts(final))
+    assert 0 < told.usage["rag"]["output_tokens"] <= 10
+    assert told.usage["rag"]["input_tokens"] > 0
+
+
+@both_clients
+@streaming
+def test_a_doubted_draft_that_is_kept_is_read_on_with_not_a_character_lost(
+    server: LoopbackServer, client: str, ask: Ask
+) -> None:
+    script(server, draft=Reply(pieces=[*NUMBERS, GOING_ON, "."], delay=SLOW))
+    told = ask(graded(over(server, client), escalation=Never()))
+    assert (told.metadata["route"], told.text) == ("rag", f"{NUMBERS[-1]}{GOING_ON}.")
+    (draft,) = entries(server, "draft")
+    assert (draft.done, draft.left, models_asked(server)) == (True, False, ["draft"])
+    assert told.usage["rag"]["output_tokens"] > 0
+    assert told.metadata["finish_reason"] is not None
 
 
 class Keeper(BaseEventHandler):

@@ -1,0 +1,273 @@
+"""What a policy is asked in either framework: a case, whose documents are read once and whose costs are near."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import langchain_parts
+import llamaindex_parts
+from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, SYNC, document, outcome, reading
+from scenarios import FOUND, PASSAGE_TEXTS, QUESTION
+from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.policies import Budget, Case
+from steering import BY_NAME, GRADED, LONG_TEXTS, WIDE_IN_ORDER, Steered, only_gold
+
+everywhere = pytest.mark.parametrize("where", EVERYWHERE)
+awaited = pytest.mark.parametrize("where", AWAITED)
+in_sync = pytest.mark.parametrize("where", SYNC)
+DECLINED = BY_NAME["a decline that is granted"]
+DOUBTED = BY_NAME["a doubt that is granted"]
+WIDER = BY_NAME["a wider look that declines"]
+
+
+def twice(case: Case) -> bool:
+    """Read twice."""
+    return case.documents() is case.documents()
+
+
+def from_threads(case: Case) -> bool:
+    """Read from eight threads at once."""
+    with ThreadPoolExecutor(8) as threads:
+        read = list(threads.map(lambda _: case.documents(), range(8)))
+    return all(one is read[0] for one in read)
+
+
+def by_the_estimate(case: Case) -> bool:
+    """Read for the estimate alone."""
+    return case.tokens > 0
+
+
+async def at_once(case: Case) -> bool:
+    """Read from two tasks at once."""
+    one, two = await asyncio.gather(case.adocuments(), case.adocuments())
+    return one is two
+
+
+async def impatient(case: Case) -> bool:
+    """Begin to read and stop waiting at once."""
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(case.adocuments(), 0)
+    return True
+
+
+async def half_patient(case: Case) -> bool:
+    """Stop waiting while another task waits on."""
+    waiting = asyncio.ensure_future(case.adocuments())
+    await asyncio.sleep(0)
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(case.adocuments(), 0)
+    return len(await waiting) == len(LONG_TEXTS)
+
+
+POLICIES: list[Callable[[Case], Any]] = [twice, from_threads, by_the_estimate]
+ASYNC_POLICIES: list[Callable[[Case], Any]] = [at_once, impatient, half_patient]
+
+
+@everywhere
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.__name__)
+async def test_documents_are_read_once_and_used_again_by_the_step(policy: Callable[[Case], Any], where: str) -> None:
+    log: list[Any] = []
+    found = await outcome(where, DECLINED, escalation=policy, documents=reading(LONG_TEXTS, where, log))
+    assert (found.route, found.answer, found.read, len(log)) == ("long_context", FOUND, list(LONG_TEXTS), 1)
+
+
+@awaited
+@pytest.mark.parametrize("policy", ASYNC_POLICIES, ids=lambda policy: policy.__name__)
+async def test_awaited_documents_are_read_once_too(policy: Callable[[Case], Any], where: str) -> None:
+    log: list[Any] = []
+    read = reading(LONG_TEXTS, where, log)
+
+    async def slow(*given: Any) -> Any:
+        await asyncio.sleep(0.01)
+        return read(*given)
+
+    found = await outcome(where, DECLINED, escalation=policy, documents=slow)
+    assert (found.route, found.answer, found.read, len(log)) == ("long_context", FOUND, list(LONG_TEXTS), 1)
+
+
+@everywhere
+async def test_what_a_policy_has_read_is_not_paid_for_where_it_says_no(where: str) -> None:
+    log: list[Any] = []
+
+    def no(case: Case) -> bool:
+        return not case.documents()
+
+    found = await outcome(where, DECLINED, escalation=no, documents=reading(LONG_TEXTS, where, log), final=None)
+    assert (found.route, found.answerable, found.steps, len(log)) == ("rag", False, ["rag"], 1)
+
+
+TEXT = "\n".join(
+    f"{n}. On {n % 28 + 1} May the {what} of the harbour board, with Mr Lin (chair) and Ms Duarte, resolved "
+    f"unanimously to spend £{n * 137:,} on the crane; see minute {n}/{n % 7}, 'Repairs & renewals'."
+    for n, what in enumerate(["committee", "sub-committee", "full meeting", "working party"] * 100)
+)
+REAL = {"a draft that declined": DECLINED, "a draft in doubt": DOUBTED}
+GIVEN = {
+    "listed": lambda where: [document(where, TEXT)],
+    "read": lambda where: reading([TEXT], where, []),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "estimated"])
+async def test_the_estimate_is_near_what_the_step_takes(name: str, given: str, counted: bool, where: str) -> None:
+    estimates: list[int] = []
+
+    def noting(case: Case) -> bool:
+        estimates.append(case.tokens)
+        return True
+
+    if counted and name == "a draft in doubt" and where.endswith("stream"):
+        pytest.skip("the provider has counted nothing yet")
+    options = {"escalation": noting, "documents": GIVEN[given](where), "usage": counted}
+    found = await outcome(where, REAL[name], marker="Ms Duarte", **options)
+    step = found.usage["long_context"]
+    took = step["input_tokens"] + step["output_tokens"]
+    assert took > 5000
+    # A reply of a hundred tokens is allowed for.
+    assert abs(estimates[0] - 100 - took) <= 0.2 * took
+
+
+@everywhere
+async def test_a_policy_is_asked_before_each_step_that_costs(where: str) -> None:
+    cases: list[tuple[Any, ...]] = []
+
+    def noting(case: Case) -> bool:
+        decision = {key: case.decision[key] for key in ("declined", "signal")}
+        used = [step for step in ("rag", "wider", "long_context") if case.usage[step]]
+        cases.append((case.step, case.question, decision, case.draft, len(case.passages), used, case.tokens > 0))
+        return True
+
+    await outcome(where, WIDER, escalation=noting)
+    declined = {"declined": True, "signal": "sentinel"}
+    passages = len(PASSAGE_TEXTS)
+    assert cases == [
+        ("wider", QUESTION, declined, "unanswerable", passages, ["rag"], True),
+        ("long_context", QUESTION, declined, "unanswerable", passages, ["rag", "wider"], True),
+    ]
+
+
+@everywhere
+async def test_a_draft_that_is_still_open_counts_in_what_was_used(where: str) -> None:
+    cases: list[Case] = []
+
+    def noting(case: Case) -> bool:
+        cases.append(case)
+        return False
+
+    found = await outcome(where, BY_NAME["a doubt that is refused"], escalation=noting)
+    assert cases[0].draft.startswith("80 42\n")
+    assert cases[0].decision["signal"] == "doubt"
+    so_far, in_the_end = cases[0].usage["rag"], found.usage["rag"]
+    assert so_far["input_tokens"] == in_the_end["input_tokens"] > 0
+    assert 0 < so_far["output_tokens"] <= in_the_end["output_tokens"]
+
+
+@everywhere
+async def test_a_budget_for_each_question_counts_a_draft_that_is_still_open(where: str) -> None:
+    needed: list[int] = []
+
+    def noting(case: Case) -> bool:
+        needed.append(case.usage["total_tokens"] + case.tokens)
+        return False
+
+    kept = BY_NAME["a doubt that is refused"]
+    await outcome(where, kept, escalation=noting)
+    found = await outcome(where, kept, escalation=Budget(tokens=needed[0] - 1))
+    assert (found.route, found.decision["ruling"]["go"]) == ("rag", False)
+    found = await outcome(where, DOUBTED, escalation=Budget(tokens=needed[0] + 10))
+    assert (found.route, found.decision["ruling"]["go"]) == ("long_context", True)
+
+
+@everywhere
+@pytest.mark.parametrize("scenario", [DECLINED, DOUBTED, WIDER], ids=str)
+async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario: Steered, where: str) -> None:
+    def broken(case: Case) -> bool:
+        raise LookupError(case.step)
+
+    with pytest.raises(LookupError):
+        await outcome(where, scenario, escalation=broken, wider=None, final=None)
+
+
+@everywhere
+@pytest.mark.parametrize("value", [None, "yes", 1])
+async def test_anything_else_than_a_ruling_is_refused(value: Any, where: str) -> None:
+    with pytest.raises(ReplyError, match="True, False or a Ruling"):
+        await outcome(where, DECLINED, escalation=lambda _: value, final=None)
+
+
+async def later(case: Case) -> bool:
+    """Agree, in async alone."""
+    await asyncio.sleep(0)
+    return case.step == "long_context"
+
+
+@in_sync
+async def test_an_async_policy_in_a_sync_call_says_what_to_do(where: str) -> None:
+    with pytest.raises(ConfigurationError, match="ainvoke, astream or aquery"):
+        await outcome(where, DECLINED, escalation=later, final=None)
+
+
+@awaited
+async def test_an_async_policy_is_awaited(where: str) -> None:
+    found = await outcome(where, DECLINED, escalation=later)
+    assert (found.answer, found.decision["ruling"]) == (FOUND, {"go": True, "by": "later", "reason": ""})
+
+
+async def test_a_policy_sees_the_inputs_of_the_call() -> None:
+    for mode in langchain_parts.MODES:
+        chain = langchain_parts.steered_chain(DECLINED, escalation=only_gold)
+        result = await langchain_parts.ask(chain, {"input": QUESTION, "tier": "gold"}, mode)
+        assert (result["route"], result["decision"]["ruling"]["go"]) == ("long_context", True)
+    for mode in llamaindex_parts.MODES:
+        seen: list[Any] = []
+        engine = llamaindex_parts.steered_engine(
+            DECLINED, mode, escalation=lambda case, seen=seen: seen.append(case.inputs) or True
+        )
+        await llamaindex_parts.ask(engine, QUESTION, mode)
+        assert (seen[0]["input"], seen[0]["query_bundle"].query_str) == (QUESTION, QUESTION)
+
+
+STARTS: list[Any] = ["nowhere", None, True, "wider"]
+
+
+@everywhere
+@pytest.mark.parametrize("start", STARTS)
+async def test_a_start_that_does_not_exist_is_refused(start: Any, where: str) -> None:
+    for value in (start, lambda _: start):
+        with pytest.raises(ConfigurationError, match="start must be 'rag' or 'long_context'"):
+            await outcome(where, BY_NAME["a sure answer"], start=value, draft=None)
+
+
+@everywhere
+async def test_a_start_sees_the_question(where: str) -> None:
+    def start(given: Any) -> str:
+        question = given["input"] if where in LANGCHAIN else given.query_str
+        return "long_context" if question == QUESTION else "rag"
+
+    found = await outcome(where, BY_NAME["a start that is called"], start=start)
+    assert (found.route, found.decision["signal"], found.steps) == ("long_context", "start", ["long_context"])
+
+
+@awaited
+async def test_an_async_start_is_awaited(where: str) -> None:
+    async def start(_: Any) -> str:
+        await asyncio.sleep(0)
+        return "long_context"
+
+    found = await outcome(where, BY_NAME["a start that is called"], start=start)
+    assert (found.route, found.decision["signal"]) == ("long_context", "start")
+
+
+@everywhere
+async def test_a_wider_look_reads_its_passages_in_the_order_of_their_document(where: str) -> None:
+    found = await outcome(where, BY_NAME["a wider look that answers"], **GRADED)
+    places = [found.calls[1].prompt.index(text) for text in WIDE_IN_ORDER]
+    assert places == sorted(places)
