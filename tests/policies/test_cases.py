@@ -51,7 +51,7 @@ async def at_once(case: Case) -> bool:
 async def impatient(case: Case) -> bool:
     """Begin to read and stop waiting at once."""
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(case.adocuments(), 0)
+        await asyncio.wait_for(case.adocuments(), 0.002)
     return True
 
 
@@ -60,7 +60,7 @@ async def half_patient(case: Case) -> bool:
     waiting = asyncio.ensure_future(case.adocuments())
     await asyncio.sleep(0)
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(case.adocuments(), 0)
+        await asyncio.wait_for(case.adocuments(), 0.002)
     return len(await waiting) == len(LONG_TEXTS)
 
 
@@ -83,7 +83,7 @@ async def test_awaited_documents_are_read_once_too(policy: Callable[[Case], Any]
     read = reading(LONG_TEXTS, where, log)
 
     async def slow(*given: Any) -> Any:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
         return read(*given)
 
     found = await outcome(where, DECLINED, escalation=policy, documents=slow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,7 @@ def reading(texts: Sequence[str], where: str, log: list[Any]) -> Callable[..., A
 
     def read(*given: Any) -> list[Any]:
         log.append(given)
+        time.sleep(0.002)  # so that threads would meet
         return [document(where, text) for text in texts]
 
     return read
