@@ -181,7 +181,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
     @override
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        check_question(query_bundle.query_str)
+        check_question(query_bundle.query_str)  # before the retriever is asked, too
         with self._scoped():
             return super()._query(query_bundle)
 

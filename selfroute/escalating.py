@@ -66,13 +66,12 @@ class Escalating(Fitting[Document]):
         """The latest reply, as far as it was read."""
         raise NotImplementedError
 
-    @property
-    def _usage(self) -> Usage:
-        """What the question has used so far, with a reply that is still being read."""
-        raise NotImplementedError
-
     def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
         """Return what says how long the documents are, None if nothing does."""
+        raise NotImplementedError
+
+    def _so_far(self) -> Usage:
+        """Return what the question has used so far, with a reply in doubt, which is still open."""
         raise NotImplementedError
 
     def _priced(self, step: Route) -> PricedModel:
@@ -175,7 +174,7 @@ class Escalating(Fitting[Document]):
             decision=effect.latest.as_dict(),
             draft=self._draft,
             passages=self.passages,
-            usage=self._usage.as_dict(),
+            usage=self._so_far().as_dict(),
             step=step,
             estimated=partial(self._estimated, step, effect.context),
             **reading,

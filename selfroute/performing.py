@@ -24,7 +24,7 @@ from selfroute.flow import Answer, Decided, Route, self_route
 from selfroute.settings import Settings, start_of
 from selfroute.usage import prices
 from selfroute.usage.account import Account
-from selfroute.usage.counts import Usage
+from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window
@@ -70,7 +70,7 @@ class BaseSteps(Escalating[Document]):
         self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
         self._tally: Tally | None = None  # of the latest reply
-        self._open: tuple[Route, Callable[[], str]] | None = None  # the call of a reply that is still being read
+        self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 
     @property
     @abstractmethod
@@ -96,17 +96,6 @@ class BaseSteps(Escalating[Document]):
     @property
     def _draft(self) -> str:
         return "".join(self._tally.text) if self._tally else ""
-
-    @property
-    def _usage(self) -> Usage:
-        usage = self.account.usage
-        if self._open is None or self._tally is None:
-            return usage
-        step, prompt = self._open
-        counts = self._tally.usage(prompt, count=self.settings.count_tokens)
-        if counts is None:
-            return usage
-        return usage + Usage.of(step, counts.with_cost(prices.cost_of(self._priced(step, self._tally), counts)))
 
     @property
     def ending(self) -> Ending:
@@ -137,7 +126,7 @@ class BaseSteps(Escalating[Document]):
         return Window(self.settings.document_budget(self._window_of("long_context")))
 
     def _tokens_of(self, sizes: Sequence[Size]) -> int:
-        size, usage = self._prompt_size, self._usage
+        size, usage = self._prompt_size, self._so_far()
         latest = usage.wider or usage.rag
         if latest and size.characters:
             rate = latest.input_tokens / size.characters
@@ -166,7 +155,7 @@ class BaseSteps(Escalating[Document]):
             tally: The text and the counts that were received.
             prompt: Returns the text of the prompt.
         """
-        self._tally, self._open = tally, (step, prompt)
+        self._tally, self._open = tally, (step, tally, prompt)
         try:
             yield
             tally.whole = True
@@ -177,10 +166,18 @@ class BaseSteps(Escalating[Document]):
             if not tally.ends_with(error):
                 raise
         finally:
-            self._open = None
             self._add_call(step, tally, prompt)
 
+    def _so_far(self) -> Usage:
+        """Return what the question has used so far, with a reply in doubt, which is still open."""
+        if self._open is None:
+            return self.account.usage
+        step, tally, prompt = self._open
+        counts = tally.usage(prompt, count=self.settings.count_tokens) or NOTHING
+        return self.account.usage + Usage.of(step, counts.with_cost(prices.cost_of(self._priced(step, tally), counts)))
+
     def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
+        self._open = None
         counts = tally.usage(prompt, count=self.settings.count_tokens)
         if counts is None:
             return
