@@ -27,11 +27,11 @@ from langchain_parts import (
     ask,
     steered_chain,
 )
-from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute import SelfRouteChain
 from langchain_stores import EMBEDDING, KINDS, chunks_of, holding, prompts_of, store_with, text_of
 from selfroute import prompts
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget, Never
+from selfroute.policies import Budget, Case, Never
 from steering import BY_NAME, GRADED, LOOKED, WIDE_IN_ORDER, yes
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -80,7 +80,7 @@ async def test_a_number_reaches_the_retriever_that_the_config_chooses(mode: str)
 @far_apart
 async def test_a_retriever_of_its_own_is_asked_as_it_is(mode: str) -> None:
     own = ListRetriever(passages=WIDE_PASSAGES, k=3).configurable_fields(k=ConfigurableField(id="width"))
-    chain = steered_chain(BY_NAME["a decline without numbers"], widen=own, **{"answerability": "text"})
+    chain = steered_chain(BY_NAME["a decline without numbers"], widen=own, answerability="text")
     assert [spec.id for spec in chain.config_specs] == ["width"]
     chain = steered_chain(WIDER, widen=own)
     result = await ask(chain, QUESTION, mode, {"configurable": {"width": 4}})
@@ -102,9 +102,6 @@ def test_a_number_for_a_retriever_that_takes_none_says_what_to_pass(retriever: R
 def test_a_width_that_makes_no_sense_is_refused(widen: Any) -> None:
     with pytest.raises(ConfigurationError, match="widen must be a"):
         a_chain(widen=widen)
-
-
-WALLS = {"filtered": lambda kind: {"filter": holding(kind, tenant="ours")}}
 
 
 @every_mode
@@ -130,6 +127,26 @@ async def test_the_wall_of_a_tenant_holds_in_the_wider_look(kind: str, graded: b
     assert wide.count("Paragraph") >= 8
     numbers = [int(line.split()[1]) for line in wide.splitlines() if line.startswith("Paragraph")]
     assert numbers == sorted(numbers)
+    assert [document.page_content for document in result["context"]] == [ours]
+
+
+@far_apart
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_policy_reads_behind_the_wall_of_a_tenant_and_once(kind: str, mode: str) -> None:
+    ours, theirs = text_of("ours"), text_of("theirs")
+    chunks = [*chunks_of(ours, source="report", tenant="ours"), *chunks_of(theirs, source="report", tenant="theirs")]
+    read: list[Any] = []
+
+    def noting(case: Case) -> bool:
+        read.extend(case.documents())
+        return True
+
+    model = ScriptedModel(draft=("unanswerable",), final=LOOKED, marker="Read the fol")
+    wall = holding(kind, tenant="ours")
+    store = store_with(kind, chunks)
+    chain = SelfRouteChain.from_vectorstore(store, model, k=3, filter=wall, escalation=noting)
+    result = await ask(chain, QUESTION, mode)
+    assert [document.page_content for document in read] == [ours]
     assert [document.page_content for document in result["context"]] == [ours]
 
 
@@ -285,4 +302,3 @@ async def test_a_steered_chain_composes() -> None:
     tool = steered_chain(WIDER).as_tool(name="look", description="Look.")
     assert '"route": "wider"' in str(tool.invoke({"input": QUESTION})).replace("'", '"')
     assert steered_chain(WIDER, escalation=Never(), wider=None).invoke(QUESTION)["route"] == "rag"
-    assert isinstance(StoredDocuments(InMemoryVectorStore(EMBEDDING)), StoredDocuments)

@@ -90,9 +90,7 @@ async def test_each_step_that_is_gone_to_is_announced(mode: str) -> None:
 
 @examples(60)
 @given(scenario=st.sampled_from(STEERED), cuts=st.lists(st.integers(0, 60), max_size=12), is_chat=st.booleans())
-def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(
-    scenario: Steered, cuts: list[int], is_chat: bool
-) -> None:
+def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(scenario: Steered, cuts: list[int], is_chat: bool) -> None:
     said = {"draft": scenario.draft, "wider": scenario.wider, "final": scenario.final}
     replies = {name: None if pieces is None else cut(text_of(pieces), cuts) for name, pieces in said.items()}
     for mode in STREAMS:

@@ -40,7 +40,7 @@ from llamaindex_stores_parts import a_chroma, over, split
 from scenarios import FINAL
 from selfroute import prompts
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget
+from selfroute.policies import Budget, Case
 from steering import BY_NAME, GRADED, LOOKED, WIDE_IN_ORDER, yes
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -137,7 +137,13 @@ async def test_the_wall_of_a_tenant_holds_in_the_wider_look(store: str, graded: 
     wall = MetadataFilters(filters=[MetadataFilter(key="tenant", value="ours")])
     model = ScriptedLLM(draft=("50 0\n",) * graded + ("unanswerable",), final=FINAL, marker="Read the following text")
     engine = SelfRouteQueryEngine.from_index(
-        index, similarity_top_k=2, filters=wall, llm=model, widen=9, streaming=mode.endswith("stream"), **(GRADED if graded else {})
+        index,
+        similarity_top_k=2,
+        filters=wall,
+        llm=model,
+        widen=9,
+        streaming=mode.endswith("stream"),
+        **(GRADED if graded else {}),
     )
     asked = await ask(engine, "crane of theirs", mode)
     assert model.steps == ["rag", "rag", "long_context"]  # the second is the wider look
@@ -149,6 +155,24 @@ async def test_the_wall_of_a_tenant_holds_in_the_wider_look(store: str, graded: 
     assert [node.node.node_id for node in asked.source_nodes] == ["ours"]
 
 
+@far_apart
+@pytest.mark.parametrize("store", ["memory", "chroma"])
+async def test_a_policy_reads_behind_the_wall_of_a_tenant(store: str, mode: str) -> None:
+    index = over(a_chroma() if store == "chroma" else None, split(page("ours"), page("theirs")))
+    read: list[Any] = []
+
+    def noting(case: Case) -> bool:
+        read.extend(document.node.node_id for document in case.documents())
+        return True
+
+    model = ScriptedLLM(draft=("unanswerable",), final=FINAL, marker="Read the following text")
+    wall = MetadataFilters(filters=[MetadataFilter(key="tenant", value="ours")])
+    streams = mode.endswith("stream")
+    engine = SelfRouteQueryEngine.from_index(index, filters=wall, llm=model, escalation=noting, streaming=streams)
+    asked = await ask(engine, "crane of theirs", mode)
+    assert (read, [node.node.node_id for node in asked.source_nodes]) == (["ours"], ["ours"])
+
+
 @every_mode
 async def test_postprocessors_apply_to_the_wider_look(mode: str) -> None:
     engine = steered_engine(WIDER, mode, node_postprocessors=[Without(word="cold")])
@@ -158,9 +182,18 @@ async def test_postprocessors_apply_to_the_wider_look(mode: str) -> None:
 
 @far_apart
 async def test_a_wider_look_that_finds_no_more_is_skipped(mode: str) -> None:
-    engine = steered_engine(BY_NAME["a decline without numbers"], mode, widen=4, node_postprocessors=[Without(word="vote"), Without(word="cold")])
+    engine = steered_engine(
+        BY_NAME["a decline without numbers"],
+        mode,
+        widen=4,
+        node_postprocessors=[Without(word="vote"), Without(word="cold")],
+    )
     asked = await ask(engine, QUESTION, mode)
-    assert (asked.route, model_of(engine).steps, asked.usage["wider"]) == ("long_context", ["rag", "long_context"], None)
+    assert (asked.route, model_of(engine).steps, asked.usage["wider"]) == (
+        "long_context",
+        ["rag", "long_context"],
+        None,
+    )
 
 
 @far_apart
@@ -196,7 +229,9 @@ async def test_an_engine_that_was_made_again_has_all_options(how: str, mode: str
 
 
 def test_a_synthesizer_pickles_with_all_options() -> None:
-    synthesizer = SelfRouteSynthesizer(documents=LONG_DOCUMENTS, llm=ScriptedLLM(), escalation=Budget(tokens=9), **ALL_OPTIONS)
+    synthesizer = SelfRouteSynthesizer(
+        documents=LONG_DOCUMENTS, llm=ScriptedLLM(), escalation=Budget(tokens=9), **ALL_OPTIONS
+    )
     again = pickle.loads(pickle.dumps(synthesizer))  # noqa: S301 - our own
     assert [getattr(again, name) for name in ALL_OPTIONS] == [getattr(synthesizer, name) for name in ALL_OPTIONS]
     assert again.escalation.left == {"usd": None, "tokens": 9}

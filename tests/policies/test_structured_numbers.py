@@ -27,7 +27,9 @@ def filled(answer: str, *, answerable: bool = True, **numbers: Any) -> tuple[str
     return (json.dumps({**numbers, "answerable": answerable, "answer": answer}),)
 
 
-async def reported(where: str, *, draft: Any, final: Any = None, by_instruction: bool = False, **options: Any) -> Outcome:
+async def reported(
+    where: str, *, draft: Any, final: Any = None, by_instruction: bool = False, **options: Any
+) -> Outcome:
     """Ask a model that fills in reports."""
     wide = BY_NAME["a wider look that answers"] if options.pop("widens", False) else BY_NAME["a sure answer"]
     script = {"draft": draft, "wider": options.pop("wider", None), "final": final}
@@ -114,7 +116,9 @@ async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
 
 def test_both_frameworks_ask_for_the_same_report() -> None:
     for name in ("Report", "GradedReport"):
-        one, two = (getattr(module, name).model_json_schema() for module in (langchain_structured, llamaindex_structured))
+        one, two = (
+            getattr(module, name).model_json_schema() for module in (langchain_structured, llamaindex_structured)
+        )
         assert one == two
     tool = get_function_tool(llamaindex_structured.GradedReport)
     assert list(tool.metadata.get_parameters_dict()["properties"]) == ["prospect", "confidence", "answerable", "answer"]
