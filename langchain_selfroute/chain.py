@@ -135,7 +135,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     Raises:
         ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
         ValidationError: A field is unknown or of the wrong type (raised by the constructor; pydantic's own).
-        InputError: The input of a call is not a question.
+        InputError: The input of a call is not a question, or is blank (nothing is retrieved, no model is asked).
         ReplyError: The retriever, the documents or the model returned something of the wrong type.
         NoReplyError: A step ended without a reply: it was filtered, refused, cut off, or a tool call.
     """

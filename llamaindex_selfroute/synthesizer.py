@@ -94,6 +94,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
     as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
 
+    A blank query raises `InputError`, and no model is asked.
+
     The arguments of the constructor are also attributes; one that is set later counts from the next query on.
 
     Example:

@@ -59,12 +59,18 @@ class GradedGate:
         return self._judged(self._read(self._numbers.feed(piece)))
 
     def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the draft has ended; `kind` is as for `Gate.end`."""
+        """Finish the verdict, now that the draft has ended; `kind` is as for `Gate.end`.
+
+        A draft that was cut while it wrote its numbers has said nothing.
+        """
         if self.verdict is not None:
             return ""
         thought, piece = ("", "") if self._reasoning.done else self._reasoning.split("", final=True)
         self._gate.feed(thought)
-        text = self._read(self._numbers.feed(piece) + self._numbers.end())
+        text = self._numbers.feed(piece)
+        if kind == "complete" or not self._numbers.begun:
+            text += self._numbers.end()
+        text = self._read(text)
         if self.verdict is None:
             text += self._gate.end(kind)
         return self._judged(text)

@@ -65,6 +65,11 @@ class NumbersReader:
         """Finish, now that the reply is complete; return the text that was still held back."""
         return "" if self._over else self._next(final=True)
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a number in a first line that is not complete."""
+        return not self.done and _NUMBER.search(self._text) is not None
+
     def _next(self, *, final: bool) -> str:
         if not self.done:
             self._text = self._read(final=final)

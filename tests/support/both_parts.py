@@ -29,6 +29,7 @@ class Outcome:
     answer: str
     route: str
     answerable: bool
+    finish_reason: str | None
     decision: dict[str, Any]
     usage: dict[str, Any]
     read: list[str]
@@ -47,12 +48,13 @@ async def outcome(where: str, scenario: Steered, **fields: Any) -> Outcome:
         chain = langchain_parts.steered_chain(scenario, **fields)
         result = await langchain_parts.ask(chain, QUESTION, mode)
         read = [document.page_content for document in result.pop("context")]
-        kept = {key: result[key] for key in ("answer", "route", "answerable", "decision", "usage")}
+        kept = {key: result[key] for key in ("answer", "route", "answerable", "finish_reason", "decision", "usage")}
         return Outcome(**kept, read=read, calls=chain.llm.calls)
     engine = llamaindex_parts.steered_engine(scenario, mode, **fields)
     asked = await llamaindex_parts.ask(engine, QUESTION, mode)
     calls = llamaindex_parts.model_of(engine).calls
-    return Outcome(asked.text, asked.route, asked.answerable, asked.decision, asked.usage, asked.sources, calls)
+    ended = asked.metadata["finish_reason"]
+    return Outcome(asked.text, asked.route, asked.answerable, ended, asked.decision, asked.usage, asked.sources, calls)
 
 
 def document(where: str, text: str) -> Any:

@@ -121,13 +121,19 @@ def _declined(
     return Steered(name, draft, signal=signal, numbers=numbers, **more)
 
 
+def _started(name: str, **more: Any) -> Steered:
+    options = {"start": "long_context"} | {key: more.pop(key) for key in _OPTIONS & more.keys()}
+    more = {"final": FINAL, "answer": FOUND, "route": "long_context", **more}
+    return Steered(name, None, signal="start", options=options, **more)
+
+
+_OPTIONS = {"start", "answerability", "escalation"}
 _KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer after all
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
 _PROSPECT = {**_STOPPED, "ruling": (False, "prospect")}
 _TEXT: dict[str, Any] = {"options": {}}
 _WIDE = {"widens": True, "final": None, "wider": LOOKED, "answer": text_of(LOOKED), "route": "wider"}
 _ON = {"widens": True}  # past the wider look, to the documents
-_STARTED = {"draft": None, "signal": "start"}
 
 LINES = ["80 42", "80, 42", "80% / 42%", "**80 42**", "(80, 42)", "80/100 42/100", "Prospect: 80, confidence: 42"]
 NUMBERS = [
@@ -199,49 +205,178 @@ NUMBERS = [
 
 POLICIES = [
     _declined("a decline that is granted", "unanswerable", options={"escalation": yes}, ruling=(True, "yes")),
-    _declined("a decline that is refused", "unanswerable", options={"escalation": Never()}, ruling=(False, "never"), **_STOPPED),
-    _declined("a decline that is refused in words", "unanswerable: not a word of it", options={"escalation": only_gold}, ruling=(False, "tier"), **_STOPPED),
+    _declined(
+        "a decline that is refused",
+        "unanswerable",
+        options={"escalation": Never()},
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    _declined(
+        "a decline that is refused in words",
+        "unanswerable: not a word of it",
+        options={"escalation": only_gold},
+        ruling=(False, "tier"),
+        **_STOPPED,
+    ),
     _sure("an answer that no policy is asked about", LIN, numbers=None, options={"escalation": Never()}),
     _doubted("a doubt that is granted", "80 42\n", LIN, options=with_policy(yes), ruling=(True, "yes")),
-    _doubted("a doubt that is refused", "80 42\n", "Mr Lin took ", "the chair ", "at nine.", options=with_policy(Never()), ruling=(False, "never"), **_KEPT),
-    _doubted("a doubt in one piece that is refused", f"80 42\n{LIN}", options=with_policy(Never()), ruling=(False, "never"), **_KEPT),
-    _doubted("a doubt in single characters that is refused", *f"80 42\n{LIN}", options=with_policy(Never()), ruling=(False, "never"), **_KEPT),
-    _doubted("a doubt of what may not be there that is refused", *f"10 30\n{LIN}", numbers=(10, 30), options=with_policy(Never()), ruling=(False, "never"), **_KEPT),
-    _doubted("a doubt without an answer that is refused", "80 42", options=with_policy(Never()), ruling=(False, "never"), **_STOPPED),
-    _doubted("a doubt of a decline that is refused", "80 42\n", "unanswerable", options=with_policy(Never()), ruling=(False, "never"), **_STOPPED),
-    Steered("no passages and a policy", None, None, "unanswerable", "rag", "no_passages", answerable=False, options={"escalation": Never()}, finds=False, ruling=(False, "never")),
-]  # fmt: skip
+    _doubted(
+        "a doubt that is refused",
+        "80 42\n",
+        "Mr Lin took ",
+        "the chair ",
+        "at nine.",
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "a doubt in one piece that is refused",
+        f"80 42\n{LIN}",
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "a doubt in single characters that is refused",
+        *f"80 42\n{LIN}",
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "a doubt of what may not be there that is refused",
+        *f"10 30\n{LIN}",
+        numbers=(10, 30),
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "a doubt without an answer that is refused",
+        "80 42",
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    _doubted(
+        "a doubt of a decline that is refused",
+        "80 42\n",
+        "unanswerable",
+        options=with_policy(Never()),
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    Steered(
+        "no passages and a policy",
+        None,
+        None,
+        "unanswerable",
+        "rag",
+        "no_passages",
+        answerable=False,
+        options={"escalation": Never()},
+        finds=False,
+        ruling=(False, "never"),
+    ),
+]
 
 WIDER = [
     _declined("a wider look that answers", "unanswerable", **_TEXT, **_WIDE),
     _declined("a wider look that declines", "unanswerable", wider=UNANSWERABLE, **_TEXT, **_ON),
     _sure("an answer that needs no wider look", LIN, numbers=None, widens=True, **_TEXT),
-    _declined("no step answers", "unanswerable", wider=UNANSWERABLE, **_TEXT, **_ON, final=("The text ", "is silent on the chair."), answer="The text is silent on the chair.", answerable=False),
-    Steered("nothing is retrieved, so nothing is widened", None, FINAL, FOUND, "long_context", "no_passages", widens=True, finds=False),
-    _declined("a wider look that is refused", "unanswerable", options={"escalation": Never()}, widens=True, ruling=(False, "never"), **_STOPPED),
-    _declined("a wider look that is granted", "unanswerable", options={"escalation": only_wider}, ruling=(True, "only_wider"), **_WIDE),
-    _declined("documents that are refused after a wider look", "unanswerable", wider=UNANSWERABLE, options={"escalation": only_wider}, **_ON, ruling=(False, "only_wider"), **_STOPPED | {"route": "wider"}),
+    _declined(
+        "no step answers",
+        "unanswerable",
+        wider=UNANSWERABLE,
+        **_TEXT,
+        **_ON,
+        final=("The text ", "is silent on the chair."),
+        answer="The text is silent on the chair.",
+        answerable=False,
+    ),
+    Steered(
+        "nothing is retrieved, so nothing is widened",
+        None,
+        FINAL,
+        FOUND,
+        "long_context",
+        "no_passages",
+        widens=True,
+        finds=False,
+    ),
+    _declined(
+        "a wider look that is refused",
+        "unanswerable",
+        options={"escalation": Never()},
+        widens=True,
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    _declined(
+        "a wider look that is granted",
+        "unanswerable",
+        options={"escalation": only_wider},
+        ruling=(True, "only_wider"),
+        **_WIDE,
+    ),
+    _declined(
+        "documents that are refused after a wider look",
+        "unanswerable",
+        wider=UNANSWERABLE,
+        options={"escalation": only_wider},
+        **_ON,
+        ruling=(False, "only_wider"),
+        **_STOPPED | {"route": "wider"},
+    ),
     _doubted("a doubt that a wider look settles", f"80 42\n{LIN}", **_WIDE | {"wider": ("80 70\n", *LOOKED)}),
     _doubted("a doubt that a wider look shares", f"80 42\n{LIN}", wider=("80 42\n", *LOOKED), **_ON),
     _doubted("a doubt that a wider look declines", f"80 42\n{LIN}", wider=("60 0\nunanswerable",), **_ON),
-    _doubted("a doubt that a wider look has no hope for", f"80 42\n{LIN}", wider=("5 0\nunanswerable",), **_ON, **_PROSPECT | {"route": "wider"}),
+    _doubted(
+        "a doubt that a wider look has no hope for",
+        f"80 42\n{LIN}",
+        wider=("5 0\nunanswerable",),
+        **_ON,
+        **_PROSPECT | {"route": "wider"},
+    ),
     _doubted("a wider look without numbers", f"80 42\n{LIN}", **_WIDE),
-    _declined("a decline that a wider look answers with numbers", "60 0\nunanswerable", numbers=(60, 0), **_WIDE | {"wider": ("80 70\n", *LOOKED)}),
+    _declined(
+        "a decline that a wider look answers with numbers",
+        "60 0\nunanswerable",
+        numbers=(60, 0),
+        **_WIDE | {"wider": ("80 70\n", *LOOKED)},
+    ),
     _declined("a hopeless decline and no wider look", "10 0\nunanswerable", numbers=(10, 0), widens=True, **_PROSPECT),
-    _doubted("a doubt whose wider look is refused", "80 42\n", LIN, options=with_policy(Never()), widens=True, ruling=(False, "never"), **_KEPT),
-    _doubted("a doubted wider look that is taken after all", "80 42\n", LIN, options=with_policy(only_wider), ruling=(False, "only_wider"), **_WIDE | {"wider": ("80 42\n", *LOOKED)}),
-]  # fmt: skip
+    _doubted(
+        "a doubt whose wider look is refused",
+        "80 42\n",
+        LIN,
+        options=with_policy(Never()),
+        widens=True,
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "a doubted wider look that is taken after all",
+        "80 42\n",
+        LIN,
+        options=with_policy(only_wider),
+        ruling=(False, "only_wider"),
+        **_WIDE | {"wider": ("80 42\n", *LOOKED)},
+    ),
+]
 
 STARTS = [
-    Steered("a question that starts with the documents", None, FINAL, FOUND, "long_context", "start", options={"start": "long_context"}),
-    Steered("a start that is called", None, FINAL, FOUND, "long_context", "start", options={"start": lambda _: "long_context"}),
+    _started("a question that starts with the documents"),
+    _started("a start that is called", start=lambda _: "long_context"),
     _sure("a start that is called for a draft", LIN, numbers=None, options={"start": lambda _: "rag"}),
-    Steered("a start and a wider look", None, FINAL, FOUND, "long_context", "start", options={"start": "long_context"}, widens=True),
-    Steered("a graded start", None, FINAL, FOUND, "long_context", "start", options={**GRADED, "start": "long_context"}),
-    Steered("a start that is granted", None, FINAL, FOUND, "long_context", "start", options={"start": "long_context", "escalation": yes}, ruling=(True, "yes")),
-    Steered("a start that is refused", None, None, "unanswerable", "rag", "start", answerable=False, options={"start": "long_context", "escalation": Never()}, ruling=(False, "never")),
-    Steered("a start where nothing is found", None, FINAL, FOUND, "long_context", "start", options={"start": "long_context"}, finds=False),
-]  # fmt: skip
+    _started("a start and a wider look", widens=True),
+    _started("a graded start", **GRADED),
+    _started("a start that is granted", escalation=yes, ruling=(True, "yes")),
+    _started("a start that is refused", escalation=Never(), ruling=(False, "never"), **_STOPPED),
+    _started("a start where nothing is found", finds=False),
+]
 
 STEERED = [*NUMBERS, *POLICIES, *WIDER, *STARTS]
 BY_NAME = {scenario.name: scenario for scenario in STEERED}

@@ -1,0 +1,124 @@
+"""Structured reports with a bound have both numbers, in both frameworks; without a bound they have none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from llama_index.core.program.function_program import get_function_tool
+
+import llamaindex_parts
+from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
+from langchain_selfroute import structured as langchain_structured
+from llamaindex_selfroute import structured as llamaindex_structured
+from scenarios import FOUND
+from selfroute.policies import Never
+from steering import BY_NAME, LIN, WIDE
+from structured_parts import Calling, Reporting
+
+everywhere = pytest.mark.parametrize("where", EVERYWHERE)
+BOUNDED: dict[str, Any] = {"answerability": "structured", "doubt_below": 50}
+STOPPING: dict[str, Any] = {"answerability": "structured", "stop_below": 20}
+
+
+def filled(answer: str, *, answerable: bool = True, **numbers: Any) -> tuple[str]:
+    """A report as JSON."""
+    return (json.dumps({**numbers, "answerable": answerable, "answer": answer}),)
+
+
+async def reported(
+    where: str, *, draft: Any, final: Any = None, by_instruction: bool = False, **options: Any
+) -> Outcome:
+    """Ask a model that fills in reports."""
+    wide = BY_NAME["a wider look that answers"] if options.pop("widens", False) else BY_NAME["a sure answer"]
+    script = {"draft": draft, "wider": options.pop("wider", None), "final": final}
+    if where in LANGCHAIN:
+        model: Any = Reporting(**script)
+    else:
+        model = (llamaindex_parts.ScriptedLLM if by_instruction else Calling)(**script)
+    return await outcome(where, wide, llm=model, **{**BOUNDED, **options})
+
+
+def fields_of(call: Any) -> set[str]:
+    """The fields of the report that a call asked for; each model is given them in its own way."""
+    return set(call.options["tools"][0]["function"]["parameters"]["properties"])
+
+
+PLAIN, NUMBERS = {"answerable", "answer"}, {"prospect", "confidence"}
+DECLINED = filled("", answerable=False, prospect=60, confidence=0)
+
+
+@everywhere
+@pytest.mark.parametrize("options", [{}, BOUNDED, STOPPING], ids=["no bound", "doubt", "stop"])
+async def test_a_report_has_numbers_where_a_bound_is_given(options: dict[str, Any], where: str) -> None:
+    graded = NUMBERS if options else set()
+    unbounded = {"doubt_below": None, "stop_below": None}
+    found = await reported(where, draft=DECLINED, final=filled(FOUND), **{**unbounded, **options})
+    assert [fields_of(call) for call in found.calls] == [PLAIN | graded, PLAIN]
+    assert (found.route, found.answer) == ("long_context", FOUND)
+    assert ("prospect" in found.decision) is bool(options)
+
+
+@everywhere
+@pytest.mark.parametrize("by_instruction", [False, True], ids=["by a call", "by instruction"])
+async def test_the_numbers_of_a_report_decide_as_those_of_a_text(by_instruction: bool, where: str) -> None:
+    draft = filled(LIN, prospect=80, confidence=42)
+    found = await reported(where, draft=draft, final=filled(FOUND), by_instruction=by_instruction)
+    assert (found.route, found.answer, found.decision) == (
+        "long_context",
+        FOUND,
+        {"declined": False, "signal": "doubt", "evidence": "80 42", "ruling": None, "prospect": 80, "confidence": 42},
+    )
+    found = await reported(where, draft=filled(LIN, prospect=80, confidence=90), by_instruction=by_instruction)
+    assert (found.route, found.answer, found.decision["signal"]) == ("rag", LIN, "answered")
+    found = await reported(where, draft=draft, escalation=Never(), by_instruction=by_instruction)
+    assert (found.route, found.answer, found.decision["ruling"]["by"]) == ("rag", LIN, "never")
+    hopeless = filled("", answerable=False, prospect=10, confidence=0)
+    found = await reported(where, draft=hopeless, **STOPPING, by_instruction=by_instruction)
+    assert (found.route, found.answerable, found.decision["ruling"]["by"]) == ("rag", False, "prospect")
+
+
+NOT_NUMBERS: dict[str, dict[str, Any]] = {
+    "missing": {},
+    "one": {"prospect": 80},
+    "out of range": {"prospect": 80, "confidence": 142},
+    "negative": {"prospect": -1, "confidence": 42},
+    "words": {"prospect": "high", "confidence": "low"},
+    "null": {"prospect": None, "confidence": None},
+    "true": {"prospect": True, "confidence": True},
+}
+
+
+@everywhere
+@pytest.mark.parametrize("numbers", NOT_NUMBERS)
+async def test_a_report_without_two_numbers_is_judged_as_text(numbers: str, where: str) -> None:
+    found = await reported(where, draft=filled(LIN, **NOT_NUMBERS[numbers]))
+    assert (found.route, found.answer) == ("rag", LIN)
+    assert found.decision == {"declined": False, "signal": "answered", "evidence": "", "ruling": None}
+
+
+@everywhere
+async def test_a_wider_look_is_asked_for_its_numbers_too(where: str) -> None:
+    draft, sure = filled(LIN, prospect=80, confidence=42), filled("By vote.", prospect=80, confidence=70)
+    found = await reported(where, draft=draft, wider=sure, widens=True)
+    assert (found.route, found.answer) == ("wider", "By vote.")
+    assert WIDE in found.calls[1].prompt
+    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS] * 2
+
+
+async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
+    for where in EVERYWHERE:
+        drafts: list[str] = []
+        await reported(where, draft=DECLINED, escalation=lambda case, drafts=drafts: bool(drafts.append(case.draft)))
+        assert drafts == ["60 0\nunanswerable"]
+
+
+def test_both_frameworks_ask_for_the_same_report() -> None:
+    for name in ("Report", "GradedReport"):
+        one, two = (
+            getattr(module, name).model_json_schema() for module in (langchain_structured, llamaindex_structured)
+        )
+        assert one == two
+    tool = get_function_tool(llamaindex_structured.GradedReport)
+    assert list(tool.metadata.get_parameters_dict()["properties"]) == ["prospect", "confidence", "answerable", "answer"]
