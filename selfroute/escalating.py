@@ -119,10 +119,10 @@ class Escalating(Fitting[Document]):
         """Ask the policy, if the question should go on; announce the route and return it."""
         decided = self._decided(effect)
         if decided is None:
-            from selfroute.policies.policy import ask, holding  # noqa: PLC0415 - most chains have no policy
+            from selfroute.policies.policy import ask, releasing  # noqa: PLC0415 - most chains have no policy
 
             policy, case = self.settings.escalation, self._case(effect, read=self._read_once)
-            with holding(policy, case):
+            with releasing(case):
                 decided = self._ruled(effect, case, ask(policy, case))
         self._announce(decided)
         return decided
@@ -131,11 +131,11 @@ class Escalating(Fitting[Document]):
         """Do as `decide` does, asynchronously."""
         decided = self._decided(effect)
         if decided is None:
-            from selfroute.policies.policy import aask, holding  # noqa: PLC0415
+            from selfroute.policies.policy import aask, releasing  # noqa: PLC0415
 
             loop = asyncio.get_running_loop()
             policy, case = self.settings.escalation, self._case(effect, aread=self._aread_once, loop=loop)
-            with holding(policy, case):
+            with releasing(case):
                 decided = self._ruled(effect, case, await aask(policy, case))
         await self._aannounce(decided)
         return decided
@@ -153,7 +153,7 @@ class Escalating(Fitting[Document]):
         return Decided(effect.route, effect.decision) if self.settings.escalation is None else None
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
-        from selfroute.policies.policy import NOTHING, settle  # noqa: PLC0415
+        from selfroute.policies.policy import release  # noqa: PLC0415
 
         if ruling.go:
             if self._granted is None:
@@ -161,7 +161,7 @@ class Escalating(Fitting[Document]):
                 self.account.on_close(self._settle)
             self._granted.append((case, case.step))
         else:
-            settle(self.settings.escalation, case, NOTHING)
+            release(case)
         decision = replace(effect.decision, ruling=ruling.as_dict())
         return Decided(effect.route if ruling.go else effect.since, decision)
 
