@@ -59,8 +59,8 @@ def ask_all(crowd: Chains | Engines, number: int) -> None:
 @pytest.mark.parametrize(
     ("crowd", "number"),
     [
-        (Chains, 320),
-        (Engines, 160),
+        (Chains, 200),
+        (Engines, 104),
         pytest.param(Chains, 10_000, marks=FULL),
         pytest.param(Engines, 3_000, marks=FULL),
     ],
