@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -43,7 +44,7 @@ from selfroute.copying import CopiedAsParts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Answer, Route
-from selfroute.settings import SETTINGS, MeasureSavings, Settings, checked
+from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, Settings, checked
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool  # takes long to import
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_options_of: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*SETTINGS)
 
 
 def _prompt(template: str) -> ChatPromptTemplate:
@@ -350,6 +354,11 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return LongContextEstimate()
 
     @cached_property
+    def latest_settings(self) -> LatestSettings:
+        """The options of the latest call, checked together."""
+        return LatestSettings()
+
+    @cached_property
     def names(self) -> ModelNames:
         """The names by which the models are priced."""
         return ModelNames(name_of)
@@ -365,7 +374,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in SETTINGS})
+        return self.latest_settings.of(_options_of(self.__dict__))
 
     @property
     def has_default_rag_prompt(self) -> bool:

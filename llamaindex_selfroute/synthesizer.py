@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from operator import attrgetter
 from typing import Any, TypedDict
 
 from llama_index.core import Settings as HostSettings
@@ -35,7 +36,7 @@ from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.performing import check_question
-from selfroute.settings import SETTINGS, MeasureSavings, Settings
+from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
@@ -45,6 +46,8 @@ dispatcher = get_dispatcher(__name__)
 _BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor]]] = ContextVar(
     "selfroute_behind", default=(None, None, ())
 )
+
+_options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
 
 
 class SynthesizerFields(TypedDict, total=False):
@@ -203,6 +206,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         self.measure_savings: MeasureSavings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
+        self.latest_settings = LatestSettings()
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
@@ -250,7 +254,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in SETTINGS})
+        return self.latest_settings.of(_options_of(self))
 
     @property
     def has_default_rag_prompt(self) -> bool:

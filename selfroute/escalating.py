@@ -128,10 +128,10 @@ class Escalating(Fitting[Document]):
         """Ask the policy, if the question should go on; announce the route and return it."""
         decided = Decided(effect.route, effect.decision)
         if self._is_asked(effect):
-            from selfroute.policies.policy import ask, holding  # noqa: PLC0415 - most chains have no policy
+            from selfroute.policies.policy import ask, releasing  # noqa: PLC0415 - most chains have no policy
 
             policy, case = self.settings.escalation, self._case(effect, read=self._read_once)
-            with holding(policy, case):
+            with releasing(case):
                 decided = self._ruled(effect, case, ask(policy, case))
         self._announce(decided)
         return decided
@@ -140,11 +140,11 @@ class Escalating(Fitting[Document]):
         """Do as `decide` does, asynchronously."""
         decided = Decided(effect.route, effect.decision)
         if self._is_asked(effect):
-            from selfroute.policies.policy import aask, holding  # noqa: PLC0415
+            from selfroute.policies.policy import aask, releasing  # noqa: PLC0415
 
             loop = asyncio.get_running_loop()
             policy, case = self.settings.escalation, self._case(effect, aread=self._aread_early, loop=loop)
-            with holding(policy, case):
+            with releasing(case):
                 decided = self._ruled(effect, case, await aask(policy, case))
         await self._aannounce(decided)
         return decided
@@ -154,7 +154,7 @@ class Escalating(Fitting[Document]):
         return self.settings.escalation is not None and effect.latest.escalates
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
-        from selfroute.policies.policy import NOTHING, settle  # noqa: PLC0415
+        from selfroute.policies.policy import release  # noqa: PLC0415
 
         if ruling.go:
             if self._granted is None:
@@ -162,7 +162,7 @@ class Escalating(Fitting[Document]):
                 self.account.on_close(self._settle)
             self._granted.append((case, case.step))
         else:
-            settle(self.settings.escalation, case, NOTHING)
+            release(case)
         decision = replace(effect.decision, ruling=ruling.as_dict())
         return Decided(effect.route if ruling.go else effect.since, decision)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from operator import index
+from operator import index, is_
 from typing import Any, Literal
 
 from selfroute.answerability.structured import Answerability, answerability_of
+from selfroute.copying import Remade
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route, Start
@@ -162,6 +163,19 @@ class Settings:
 
 
 SETTINGS = tuple(field.name for field in fields(Settings))
+
+
+class LatestSettings(Remade):
+    """Keeps the settings of a chain or engine until one of its options is changed: checking them takes longer."""
+
+    def __init__(self) -> None:
+        self._latest: tuple[Sequence[Any], Settings] | None = None
+
+    def of(self, values: Sequence[Any]) -> Settings:
+        """Return the settings with these values, in the order of `SETTINGS`."""
+        if self._latest is None or not all(map(is_, values, self._latest[0])):
+            self._latest = values, Settings(**dict(zip(SETTINGS, values, strict=True)))
+        return self._latest[1]
 
 
 def checked(name: str, value: Any) -> Any:

@@ -120,11 +120,13 @@ class Budget(Policy):
 
     def __call__(self, case: Case) -> Ruling:
         """Set aside what the step is estimated to take, if it fits."""
-        return self._at_once(case) or self._rule(case, case.estimate())
+        ruling = self._at_once(case)
+        return self._rule(case, case.estimate()) if ruling is None else ruling
 
     async def acall(self, case: Case) -> Ruling:
         """Do as `__call__` does, asynchronously."""
-        return self._at_once(case) or self._rule(case, await case.aestimate())
+        ruling = self._at_once(case)
+        return self._rule(case, await case.aestimate()) if ruling is None else ruling
 
     def settle(self, case: Case, spent: Spent) -> None:
         """Replace what was set aside by what the step took."""

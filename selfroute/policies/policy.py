@@ -217,18 +217,27 @@ def settle(policy: Escalation, case: Case, spent: Spent) -> None:
     """Tell a policy what a step took for which it said yes; also those that a function of the user's has asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
-    for held in tuple(case.held):
-        held.settle(case, spent)
+    _settle_held(case, spent)
 
 
 @contextmanager
-def holding(policy: Escalation, case: Case) -> Iterator[None]:
-    """Have what was set aside for a step given back if the policy that is asked within fails or is cancelled."""
+def releasing(case: Case) -> Iterator[None]:
+    """Have what was set aside given back if the policy that is asked within fails or is cancelled."""
     try:
         yield
     except BaseException:
-        settle(policy, case, NOTHING)
+        release(case)
         raise
+
+
+def release(case: Case) -> None:
+    """Give back what was set aside for a step that is not taken."""
+    _settle_held(case, NOTHING)
+
+
+def _settle_held(case: Case, spent: Spent) -> None:
+    for policy in tuple(case.held):
+        policy.settle(case, spent)
 
 
 def policy_of(value: Any) -> Escalation | None:
