@@ -63,7 +63,8 @@ def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5))
                 score = 1 - level if strategy == "rag" else level
                 results.append(a_result(strategy, score, **fields, signal=signal))
     failures = [Failure(_dataset(text), "failed", "rag", 5, False, text)]
-    looks = (a_look("graded", text, prospect=80, confidence=42, judged=0.5, judged_by="model"),)
+    name = {"dataset": _dataset(text), "id": f"0 {text}"}
+    looks = (a_look("graded", text, **name, prospect=80, confidence=42, judged=0.5, judged_by="model"),)
     found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text, looks=looks)
     asked = [
         replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document {number}.")
