@@ -19,6 +19,7 @@ from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figu
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
 _BUDGETS: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}
+_ROUTED: tuple[Name, ...] = ("self_route", "wider", "graded", "graded_wider")
 _MOST_BEHIND = 0.03
 _MOST_ERRORS = 1.8  # a little less than the interval, so that another bootstrap says the same
 NAMES: tuple[Name, ...] = (*STRATEGIES[:-1], "calibrated", "calibrated_for_quality", "long_context")
@@ -76,7 +77,7 @@ class Recommendation:
         counts: How much this rests on.
         calibrations: The calibration within Self-Route's tokens, and that for the highest quality.
         break_even: How many unanswerable questions Self-Route can bear.
-        routes: How the routes of each strategy that chooses one were taken.
+        routes: How the routes were taken by the plain strategies with a choice, and by the recommended one.
         few_documents: Whether this says nothing about other documents.
     """
 
@@ -132,7 +133,7 @@ def recommend(
         counts=counts_of(evidence),
         calibrations=calibrations,
         break_even=_break_even(evidence),
-        routes={name: _routes(evidence, rules[name]) for name in figures if name not in ("rag", "long_context")},
+        routes={name: _routes(evidence, rules[name]) for name in figures if name in (*_ROUTED, strategy)},
         few_documents=evidence.few_documents,
     )
 

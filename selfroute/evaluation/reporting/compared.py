@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.records import STRATEGIES, Record, Result, Strategy
+from selfroute.evaluation.records import STRATEGIES, Measure, Record, Result, Strategy, measure_of
 from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
 
 Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
 Results = Mapping[Key, Result]
 Figures = dict[str, float | None]
-Measure = Literal["judged", "score"]
-"""`"judged"` is `Result.judged`, `"score"` the questions' own metrics."""
 
 
 @dataclass(frozen=True)
@@ -178,16 +175,6 @@ class ComparedResults:
         if drafted := self.drafts.get(k):
             figures["answerable %"] = 100 * fmean(not each.decision["declined"] for each in drafted.values())
         return figures
-
-
-def measure_of(record: Record) -> Measure:
-    """Return by which scores a record is to be judged: those of its judge, if it has one that works.
-
-    Where the model failed throughout, only what a rule decides has a grade, and that is no fair sample.
-    """
-    by = {each.judged_by for each in strategy_results(record)}
-    failed = any(each.strategy == "judge" for each in record.failures)
-    return "judged" if "model" in by or ("rule" in by and not failed) else "score"
 
 
 def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:

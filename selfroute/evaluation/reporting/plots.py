@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.records import Record, Strategy
+from selfroute.evaluation.reporting.advice import Advice, advise
 from selfroute.evaluation.reporting.compared import ComparedResults, Variant
 from selfroute.evaluation.reporting.drawing import as_png, finish_axes, new_figure
+from selfroute.evaluation.reporting.frontier import frontier
 from selfroute.evaluation.reporting.papers.plots import differences, reasons
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ NAMES: Mapping[Strategy, str] = {
     "closed_book": "Closed book",
 }
 CAPTIONS = {
+    "frontier": "Quality against cost, with 95 % intervals: faint points are other bounds, on the very questions.",
     "quality_tokens": "Quality against input tokens: up and to the left is better.",
     "k": "Quality and tokens by the number of retrieved passages, as in Figure 3 of the paper.",
     "differences": "The difference of the scores of RAG and the long context, as in Figure 2 of the paper.",
@@ -27,20 +30,43 @@ CAPTIONS = {
 }
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the marks differ, too.
-_COLOURS = {"rag": "#0072B2", "long_context": "#D55E00", "self_route": "#009E73", "closed_book": "#6E6E6E"}
-_MARKS = {"rag": "s", "long_context": "D", "self_route": "o", "closed_book": "X"}
+_COLOURS = {
+    "rag": "#0072B2",
+    "long_context": "#D55E00",
+    "self_route": "#009E73",
+    "wider": "#56B4E9",
+    "graded": "#CC79A7",
+    "graded_wider": "#E69F00",
+    "closed_book": "#6E6E6E",
+}
+_MARKS = {
+    "rag": "s",
+    "long_context": "D",
+    "self_route": "o",
+    "wider": "^",
+    "graded": "P",
+    "graded_wider": "v",
+    "closed_book": "X",
+}
 _SCORES = {"score": "score, average over data sets", "judged": "judged correctness, average over data sets"}
+_QUALITIES = {"score": "score", "judged": "judged correctness"}
 _TOKENS = "input tokens, % of long context"
 
 
-def plots(record: Record) -> dict[str, bytes]:
+def plots(record: Record, advice: Advice | None = None) -> dict[str, bytes]:
     """Draw the plots that the results allow.
+
+    Args:
+        record: The record.
+        advice: Which strategy to take; None to find out.
 
     Returns:
         PNG images by the names of `CAPTIONS`; those that cannot be drawn are left out.
     """
     compared = ComparedResults.of(record)
+    advice = advice or advise(record)
     figures = {
+        "frontier": frontier(advice, names=NAMES, style=_style, quality=_QUALITIES[compared.measure]),
         "quality_tokens": _quality_tokens(compared),
         "k": _by_k(compared),
         "differences": differences(compared),
@@ -117,5 +143,5 @@ def _k_of(item: tuple[Variant, object]) -> int:
     return item[0][1] or 0
 
 
-def _style(strategy: Strategy) -> dict[str, str]:
+def _style(strategy: str) -> dict[str, str]:
     return {"marker": _MARKS[strategy], "color": _COLOURS[strategy]}
