@@ -170,6 +170,8 @@ def _break_even(evidence: Evidence) -> BreakEven:
         return BreakEven(share=float(share), own=own)
     sampled = [(evidence.units.means(gains * kind), evidence.units.means(kind)) for kind in kinds]
     both = np.logical_and.reduce([of_kind > 0 for _, of_kind in sampled])
+    if not both.any():  # so few that no sample has questions of both kinds
+        return BreakEven(share=float(share), own=own)
     low, high = np.quantile(_equal_at(*(sums[both] / of_kind[both] for sums, of_kind in sampled)), [0.025, 0.975])
     return BreakEven(share=float(share), low=float(min(low, share)), high=float(max(high, share)), own=own)
 

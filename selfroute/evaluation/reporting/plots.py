@@ -15,10 +15,13 @@ from selfroute.evaluation.reporting.papers.plots import differences, reasons
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES: Mapping[Strategy, str] = {
+NAMES: Mapping[str, str] = {
     "rag": "RAG",
     "long_context": "Long context",
     "self_route": "Self-Route",
+    "wider": "Wider look",
+    "graded": "Graded",
+    "graded_wider": "Graded, wider look",
     "closed_book": "Closed book",
 }
 CAPTIONS = {
