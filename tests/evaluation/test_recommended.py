@@ -52,6 +52,7 @@ def test_page_terminal_and_files_say_the_same_in_words_and_in_code(tmp_path: Pat
     advice = done.recommendation()
     assert advice.code == 'answerability="graded", doubt_below=50, stop_below=20, widen=16,'
     assert advice.words[0].startswith("Take graded answerability with a wider look: ")
+    assert advice.code in str(advice)
     assert advice.code in str(done)
     assert " ".join(str(done).split()).startswith(advice.words[0])
     done.save(tmp_path)

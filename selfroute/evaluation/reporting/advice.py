@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from selfroute.errors import ConfigurationError
@@ -33,9 +33,13 @@ class Advice:
 
     words: Sequence[str]
     code: str | None = None
-    found: Recommendation | None = None
-    frontier: Sequence[Point] = ()
+    found: Recommendation | None = field(default=None, repr=False)
+    frontier: Sequence[Point] = field(default=(), repr=False)
     k: int | None = None
+
+    def __str__(self) -> str:
+        """Return the sentences and the code."""
+        return "\n".join(self.lines)
 
     @property
     def lines(self) -> list[str]:
