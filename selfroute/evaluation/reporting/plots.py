@@ -19,7 +19,7 @@ NAMES: Mapping[str, str] = {
     "rag": "RAG",
     "long_context": "Long context",
     "self_route": "Self-Route",
-    "wider": "Wider look",
+    "wider": "Self-Route, wider look",
     "graded": "Graded",
     "graded_wider": "Graded, wider look",
     "closed_book": "Closed book",
