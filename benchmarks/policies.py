@@ -253,7 +253,7 @@ def _sure_from_50(look: Look | None) -> Look | None:
 
 def report(folder: Path, model: str, rows: list[Row]) -> None:
     """Print the table of one model, and the recommendation in words."""
-    found = recommend(rows, model=model)
+    found = recommend(rows)
     follow(Recorded(folder, model), rows, rules_of(found, rows))
     print(f"\n{folder.name}, {model}: {found.counts}.\n")
     print(f"{'':24}{'quality':>8}{'95 % interval':>16}{'tokens':>8}{'dollars':>11}")

@@ -43,6 +43,7 @@ _ONLY_IN_FILES = frozenset(
         "intervals_own_metric",
         "comparisons_own_metric",
         "judged_sample",
+        "frontier",
     }
 )
 """Tables that are too long for a terminal."""
@@ -298,11 +299,13 @@ def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Consol
     if options.as_json:
         record = {
             "settings": dict(evaluation.settings),
+            "recommendation": evaluation.recommendation().data(),
             "summary": evaluation.summary(),
             "tables": [asdict(table) for table in tables],
         }
         sys.stdout.write(json.dumps(record) + "\n")
     else:
+        show_summary(out, evaluation.recommendation().lines)
         show_summary(out, evaluation.summary())
         show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
     if replies.asked or replies.kept:

@@ -18,6 +18,8 @@ WIDENED: tuple[Strategy, ...] = ("wider", "graded_wider")
 GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
 LookStep = Literal["rag", "wider", "graded", "graded_wider", "long_context"]
 """The step and its prompt: `"rag"` and `"wider"` are plain, `"graded"` and `"graded_wider"` ask for the two numbers."""
+Measure = Literal["judged", "score"]
+"""`"judged"` is `Result.judged`, `"score"` the questions' own metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +237,13 @@ class Record:
         """Return how much there is: all of it would fill the screen."""
         counts = {"questions": self.questions, "results": self.results, "failures": self.failures}
         return f"{type(self).__name__}({', '.join(f'{len(found):,} {what}' for what, found in counts.items())})"
+
+
+def measure_of(record: Record) -> Measure:
+    """Return by which scores a record is to be judged: those of its judge, if it has one that works.
+
+    Where the model failed throughout, only what a rule decides has a grade, and that is no fair sample.
+    """
+    by = {each.judged_by for each in record.results if not each.based_only_on}
+    failed = any(each.strategy == "judge" for each in record.failures)
+    return "judged" if "model" in by or ("rule" in by and not failed) else "score"

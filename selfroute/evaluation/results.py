@@ -28,6 +28,8 @@ from selfroute.policies.calibrated import Calibrated
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
+    from selfroute.evaluation.reporting.advice import Advice
+
 __all__ = [
     "ALL_STRATEGIES",
     "STRATEGIES",
@@ -43,7 +45,7 @@ __all__ = [
 
 
 class Evaluation(Record):
-    """The results of an evaluation; `str` gives its summary and the main table.
+    """The results of an evaluation; `str` gives its recommendation, its summary and the main table.
 
     Attributes:
         questions: The questions that were asked.
@@ -90,11 +92,12 @@ class Evaluation(Record):
         return replace(self, other_grades=tuple(load_grades(path, model=model)))
 
     def __str__(self) -> str:
-        """Return the summary and the main table as plain text."""
+        """Return the recommendation, the summary and the main table as plain text."""
         with _reporting():
             from selfroute.evaluation.reporting.show import as_plain
 
-            return as_plain(self.summary(), [table for table in self.tables() if table.name == "main"])
+            sentences = [*self.recommendation().lines, "", *self.summary()]
+            return as_plain(sentences, [table for table in self.tables() if table.name == "main"])
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -107,6 +110,16 @@ class Evaluation(Record):
             from selfroute.evaluation.reporting.frame import frame
 
             return frame(self)
+
+    def recommendation(self) -> Advice:
+        """Return which strategy to take: in words, in the lines of code to paste, and with the figures behind it.
+
+        It takes `rag` and `long_context`; graded answerability is considered if it was tried.
+        """
+        with _reporting():
+            from selfroute.evaluation.reporting.advice import advise
+
+            return advise(self)
 
     def summary(self) -> list[str]:
         """Return a few sentences on what the results show."""

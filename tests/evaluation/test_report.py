@@ -343,8 +343,8 @@ def test_an_evaluation_of_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("evaluation", "names"),
     [
-        (of_the_paper(full("musique")), set(CAPTIONS)),
-        (full(), set(CAPTIONS) - {"differences"}),
+        (of_the_paper(full("musique")), set(CAPTIONS) - {"frontier"}),
+        (full(), set(CAPTIONS) - {"frontier", "differences"}),
         (replace(full(ks=[5]), reasons=()), {"quality_tokens"}),
         (an_evaluation(results_of({"rag": [0.5, 1]})), set()),
         (an_evaluation(results_of({"closed_book": [0.5, 1]})), set()),

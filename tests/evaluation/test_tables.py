@@ -201,6 +201,7 @@ def test_all_rows_are_as_long_as_the_columns_and_hold_plain_cells() -> None:
         "comparisons",
         "money",
         "declines",
+        "decline_rules",
         "k",
         "comparisons_by_dataset",
         "differences",
@@ -753,7 +754,7 @@ def test_the_summary_says_on_how_many_questions_it_rests() -> None:
         assert nothing.summary() == ["No question was finished by every strategy, so there is nothing to compare."]
 
 
-def test_an_evaluation_prints_as_its_summary_and_its_main_table(
+def test_an_evaluation_prints_as_its_recommendation_its_summary_and_its_main_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -761,7 +762,7 @@ def test_an_evaluation_prints_as_its_summary_and_its_main_table(
     evaluation = two_sets()
     assert repr(evaluation) == "Evaluation(3 questions, 9 results, 0 failures)"
     text = str(evaluation)
-    assert " ".join(text.split()).startswith(" ".join(evaluation.summary()))
+    assert " ".join(text.split()).startswith(" ".join([*evaluation.recommendation().words, *evaluation.summary()]))
     assert "(Table 1 of the paper)" in text
     assert "Tokens, cost and time" not in text
     assert max(map(len, text.splitlines())) in range(60, 101)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from selfroute.evaluation.calibrating.evidence import Evidence, Trial
@@ -17,12 +18,14 @@ class Point:
     Attributes:
         rule: The strategy and its bounds.
         width: The passages of its wider look; None if it has none.
+        k: The passages of its draft; None if that was not varied, or it has no draft.
         figures: What it brings, on the very questions: bounds that were picked by these figures look too good.
         efficient: Whether no other point is better for the same or less (dollars where known, else tokens).
     """
 
     rule: Rule
     width: int | None
+    k: int | None
     figures: Figures
     efficient: bool
 
@@ -47,18 +50,24 @@ def gain_of(evidence: Evidence, trial: Trial, over: Trial) -> Gain:
     )
 
 
-def frontier_of(evidence: Evidence, *, width: int) -> list[Point]:
-    """Return every rule that was tried with its figures, the cheapest first."""
-    found = {
-        rule: figures_of(evidence, evidence.trial(rule)) for rule in dict.fromkeys([*evidence.plain, *evidence.rules])
-    }
+def frontier_of(tried: Mapping[int | None, Evidence], *, width: int) -> list[Point]:
+    """Return every rule that was tried with its figures, the cheapest first.
+
+    Args:
+        tried: The questions, for each number of passages that a draft had.
+        width: The passages of the wider look.
+    """
+    found: dict[tuple[Rule, int | None], Figures] = {}
+    for k, evidence in tried.items():
+        for rule in dict.fromkeys([*evidence.plain, *evidence.rules]):
+            place = rule, None if rule.strategy == "long_context" else k
+            found.setdefault(place, figures_of(evidence, evidence.trial(rule)))
     priced = all(figures.dollars is not None for figures in found.values())
-    costs = {rule: (each.dollars or 0.0) if priced else each.token_share for rule, each in found.items()}
-    ordered = sorted(found, key=lambda rule: (costs[rule], -found[rule].quality))
+    costs = {place: (each.dollars or 0.0) if priced else each.token_share for place, each in found.items()}
     points, best = [], float("-inf")
-    for rule in ordered:
-        quality = round(found[rule].quality, 12)
-        points.append(Point(rule, width if rule.widens else None, found[rule], quality > best))
+    for rule, k in sorted(found, key=lambda place: (costs[place], -found[place].quality)):
+        quality = round(found[rule, k].quality, 12)
+        points.append(Point(rule, width if rule.widens else None, k, found[rule, k], quality > best))
         best = max(best, quality)
     return points
 

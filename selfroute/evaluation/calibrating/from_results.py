@@ -23,7 +23,7 @@ from selfroute.evaluation import records
 from selfroute.evaluation.calibrating.rows import WIDTH, Look, Row
 from selfroute.evaluation.judging import answers_of, decline_is_right
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Record
+from selfroute.evaluation.records import Record, measure_of
 
 Key = tuple[str, str]  # as in `Question.key`
 Looks = Mapping[str, records.Look]  # of one question, by step
@@ -54,7 +54,7 @@ def material_of(record: Record) -> Material:
     Raises:
         ConfigurationError: No question was finished by both `rag` and `long_context`.
     """
-    judged = any(look.judged is not None for look in record.looks)
+    judged = measure_of(record) == "judged"
     # Self-Route reads documents, too, but only those of the questions that it could not answer without.
     read = {result.key for result in record.results if result.strategy == "long_context" and not result.based_only_on}
     found = _by_question(record)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal
+
+import numpy as np
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.calibrate import calibrate, counts_of, rule_of
 from selfroute.evaluation.calibrating.choosing import cross_validated
-from selfroute.evaluation.calibrating.evidence import Evidence, Trial
-from selfroute.evaluation.calibrating.figures import Point, figures_of, frontier_of, gain_of
+from selfroute.evaluation.calibrating.evidence import PUBLISHED, Evidence, Trial
+from selfroute.evaluation.calibrating.figures import figures_of, gain_of
 from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Row, Rule, value_of
+from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain, Strategy
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
+_BUDGETS: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}
+_ROUTED: tuple[Name, ...] = ("self_route", "wider", "graded", "graded_wider")
 _MOST_BEHIND = 0.03
 _MOST_ERRORS = 1.8  # a little less than the interval, so that another bootstrap says the same
 NAMES: tuple[Name, ...] = (*STRATEGIES[:-1], "calibrated", "calibrated_for_quality", "long_context")
@@ -28,10 +32,14 @@ class BreakEven:
     Attributes:
         share: The share of unanswerable questions at which Self-Route is as good as RAG; below it, Self-Route is
             better. None if no question, or every question, is known to be unanswerable.
+        low: The lower end of its 95 % interval; None if there is none.
+        high: The upper end.
         own: Their share among these questions; None if it is not known of every question.
     """
 
     share: float | None
+    low: float | None = None
+    high: float | None = None
     own: float | None
 
 
@@ -69,8 +77,7 @@ class Recommendation:
         counts: How much this rests on.
         calibrations: The calibration within Self-Route's tokens, and that for the highest quality.
         break_even: How many unanswerable questions Self-Route can bear.
-        routes: How the routes of Self-Route and of the recommended rule were taken.
-        frontier: Every rule that was tried, with all bounds, the cheapest first.
+        routes: How the routes were taken by the plain strategies with a choice, and by the recommended one.
         few_documents: Whether this says nothing about other documents.
     """
 
@@ -84,18 +91,11 @@ class Recommendation:
     calibrations: Mapping[Name, Calibration]
     break_even: BreakEven
     routes: Mapping[Name, RouteMatrix]
-    frontier: Sequence[Point]
     few_documents: bool
 
 
-def recommend(  # noqa: PLR0913 - each says something else
-    rows: Iterable[Row],
-    *,
-    price_of_wrong: float = 1.0,
-    width: int = WIDTH,
-    among: Collection[Name] = NAMES,
-    model: str | None = None,
-    prompts: Mapping[str, str] | None = None,
+def recommend(
+    rows: Iterable[Row] | Evidence, *, price_of_wrong: float = 1.0, width: int = WIDTH, among: Collection[Name] = NAMES
 ) -> Recommendation:
     """Recommend the cheapest strategy that is level with the best.
 
@@ -104,35 +104,24 @@ def recommend(  # noqa: PLR0913 - each says something else
         price_of_wrong: What a wrong answer costs; see `selfroute.evaluation.calibrating.rows.value_of`.
         width: The passages of the wider look in these rows.
         among: The strategies to consider; those that were not tried are left out.
-        model: The model that answered, to be kept with the calibrations.
-        prompts: The prompts, as in `calibrate`.
 
     Raises:
         ConfigurationError: There are no questions, or none of the strategies was tried on them.
     """
-    evidence = Evidence(rows, price_of_wrong=price_of_wrong)
-    trials: dict[Name, Trial] = {rule.strategy: evidence.trial(rule) for rule in evidence.plain}
+    evidence = rows if isinstance(rows, Evidence) else Evidence(rows, price_of_wrong=price_of_wrong)
     rules: dict[Name, Rule] = {rule.strategy: rule for rule in evidence.plain}
+    trials: dict[Name, Trial] = {name: evidence.trial(rule) for name, rule in rules.items()}
     calibrations: dict[Name, Calibration] = {}
-    shares: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}
-    for name, share in shares.items():
-        calibrations[name] = calibrate(
-            evidence.rows,
-            token_share=share,
-            price_of_wrong=price_of_wrong,
-            width=width,
-            model=model,
-            prompts=prompts,
-        )
+    for name, share in _BUDGETS.items():
+        made = calibrate(evidence.rows, token_share=share, price_of_wrong=evidence.price_of_wrong, width=width)
+        calibrations[name], rules[name] = made, rule_of(made)
         trials[name], _ = cross_validated(evidence, token_share=share)
-        rules[name] = rule_of(calibrations[name])
     considered = [name for name in NAMES if name in among and name in trials]
     if not considered:
         msg = f"none of these strategies was tried on the questions: {', '.join(sorted(among))}"
         raise ConfigurationError(msg)
     figures = {name: figures_of(evidence, trials[name]) for name in NAMES if name in trials}
     best = max(considered, key=lambda name: round(figures[name].quality, 12))
-    behind = {name: gain_of(evidence, trials[name], trials[best]) for name in figures}
     strategy = _cheapest_level(evidence, trials, considered, _costs(figures), best)
     return Recommendation(
         strategy=strategy,
@@ -140,12 +129,11 @@ def recommend(  # noqa: PLR0913 - each says something else
         width=width if rules[strategy].widens else None,
         best=best,
         figures=figures,
-        behind=behind,
+        behind={name: gain_of(evidence, trials[name], trials[best]) for name in figures},
         counts=counts_of(evidence),
         calibrations=calibrations,
         break_even=_break_even(evidence),
-        routes={name: _routes(evidence, rules[name]) for name in dict.fromkeys(("self_route", strategy))},
-        frontier=frontier_of(evidence, width=width),
+        routes={name: _routes(evidence, rules[name]) for name in figures if name in (*_ROUTED, strategy)},
         few_documents=evidence.few_documents,
     )
 
@@ -171,19 +159,27 @@ def _costs(figures: Mapping[Name, Figures]) -> Mapping[Name, float]:
 
 
 def _break_even(evidence: Evidence) -> BreakEven:
-    known = [row.answerable for row in evidence.rows if row.answerable is not None]
-    own = known.count(False) / len(known) if len(known) == len(evidence.rows) else None
-    gains: dict[bool, list[float]] = {True: [], False: []}
-    rag, published = (evidence.trial(Rule(strategy)).values for strategy in ("rag", "self_route"))
-    for row, before, after in zip(evidence.rows, rag, published, strict=True):
-        if row.answerable is not None:
-            gains[row.answerable].append(after - before)
-    if not all(gains.values()):
+    answerable = [row.answerable for row in evidence.rows]
+    own = answerable.count(False) / len(answerable) if None not in answerable else None
+    kinds = [np.array([each is kind for each in answerable], dtype=float) for kind in (True, False)]
+    if not all(kind.any() for kind in kinds):
         return BreakEven(share=None, own=own)
-    with_answer, without = (fmean(gains[answerable]) for answerable in (True, False))
-    if with_answer <= 0:
-        return BreakEven(share=0.0, own=own)
-    return BreakEven(share=with_answer / (with_answer - min(without, 0.0)), own=own)
+    gains = evidence.trial(PUBLISHED).values - evidence.trial(Rule("rag")).values
+    share = _equal_at(*(np.array([(gains * kind).sum() / kind.sum()]) for kind in kinds))[0]
+    if evidence.units.count < 2:  # noqa: PLR2004
+        return BreakEven(share=float(share), own=own)
+    sampled = [(evidence.units.means(gains * kind), evidence.units.means(kind)) for kind in kinds]
+    both = np.logical_and.reduce([of_kind > 0 for _, of_kind in sampled])
+    if not both.any():  # so few that no sample has questions of both kinds
+        return BreakEven(share=float(share), own=own)
+    low, high = np.quantile(_equal_at(*(sums[both] / of_kind[both] for sums, of_kind in sampled)), [0.025, 0.975])
+    return BreakEven(share=float(share), low=float(min(low, share)), high=float(max(high, share)), own=own)
+
+
+def _equal_at(with_answer: Floats, without: Floats) -> Floats:
+    """Return the shares of unanswerable questions at which the gains on both kinds of questions add up to nothing."""
+    lost = with_answer - np.minimum(without, 0.0)
+    return np.where(with_answer <= 0, 0.0, with_answer / np.where(lost > 0, lost, 1.0))
 
 
 def _routes(evidence: Evidence, rule: Rule) -> RouteMatrix:

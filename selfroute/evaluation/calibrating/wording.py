@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS
-from selfroute.evaluation.calibrating.recommendation import Name, Recommendation
+from selfroute.evaluation.calibrating.recommendation import BreakEven, Name, Recommendation
 from selfroute.evaluation.calibrating.rows import GRADED, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.evaluation.table import Cell, Table
 from selfroute.policies.calibration import Calibration, Figures
 
+_EQUAL = 1e-9
 _IN_WORDS: dict[Name, str] = {
     "rag": "stay with RAG, and let it decline",
     "self_route": "take Self-Route as it is",
@@ -82,28 +83,26 @@ def gains_table(calibration: Calibration) -> Table:
     return Table("gains", "Gain over each plain strategy", columns, tuple(rows), (note,))
 
 
-def words_of(recommendation: Recommendation) -> str:
-    """Return the recommendation in words: what to take, why, and what that rests on."""
-    return "\n".join(_sentences(recommendation))
-
-
-def _sentences(found: Recommendation) -> Iterator[str]:
-    where = "On these documents, " if found.few_documents else ""
-    advice = _IN_WORDS[found.strategy]
+def sentences_of(found: Recommendation) -> Iterator[str]:
+    """Yield a recommendation in words: what to take, why, and what that rests on."""
+    here = "On this document, " if found.counts.documents == 1 else "On these documents, "
+    where, advice = here if found.few_documents else "", _IN_WORDS[found.strategy]
     yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {in_words(found.figures[found.strategy])}."
     if found.counts.questions < FEWEST_QUESTIONS:
         yield f"Fewer than {FEWEST_QUESTIONS} questions are too few to tell strategies apart."
     if found.strategy == found.best:
         yield "It has the highest quality, and nothing cheaper is level with it."
     else:
-        yield (
-            f"The highest quality has {_SHORT[found.best]}, {in_words(found.figures[found.best])}; from there it is "
-            f"{found.behind[found.strategy]}, which is not distinguishable from 0."
-        )
-    if found.strategy != "self_route":
-        yield f"Self-Route as published has {in_words(found.figures['self_route'])}."
-    taken, cheaper, behind = found.figures[found.strategy], found.figures["calibrated"], found.behind["calibrated"]
-    if behind.is_distinguishable and cheaper.token_share < taken.token_share:
+        best = _SHORT[found.best]
+        behind = found.behind[found.strategy]
+        yield f"{best[0].upper()}{best[1:]} has the highest quality, {in_words(found.figures[found.best])}."
+        if behind.gain < -_EQUAL:
+            yield f"The difference, {behind}, is not distinguishable from chance."
+    plain: tuple[Name, ...] = ("self_route", "rag")
+    others = [f"{_SHORT[name]} {in_words(found.figures[name])}" for name in plain if name != found.strategy]
+    yield f"For comparison: {', '.join(others)}."
+    cheaper, behind = found.figures["calibrated"], found.behind["calibrated"]
+    if behind.is_distinguishable and cheaper.token_share < found.figures[found.strategy].token_share:
         yield (
             f"If that is too dear: the calibrated rule, within Self-Route's tokens, has "
             f"{in_words(found.figures['calibrated'])}, {behind} from the best."
@@ -113,7 +112,12 @@ def _sentences(found: Recommendation) -> Iterator[str]:
         yield "The figures of a calibrated rule are those on documents that it was not chosen by."
     if found.few_documents:
         yield f"With fewer than {FEWEST_DOCUMENTS} documents this says nothing about others."
-    yield _break_even_text(found)
+    yield _break_even_text(found.break_even)
+
+
+def words_of(recommendation: Recommendation) -> str:
+    """Return the same, a sentence on each line."""
+    return "\n".join(sentences_of(recommendation))
 
 
 def in_words(figures: Figures) -> str:
@@ -124,15 +128,18 @@ def in_words(figures: Figures) -> str:
     return text.replace(" for ", f" [{100 * figures.low:.1f}, {100 * figures.high:.1f}] for ", 1)
 
 
-def _break_even_text(found: Recommendation) -> str:
-    share, own = found.break_even.share, found.break_even.own
-    yours = "" if own is None else f"; here {100 * own:.0f} % are"
-    if share is None:
+def _break_even_text(found: BreakEven) -> str:
+    yours = "" if found.own is None else f"; here {100 * found.own:.0f} % are"
+    if found.share is None:
         return (
             f"Which share of unanswerable questions Self-Route can bear takes questions of both kinds to tell{yours}."
         )
-    if share <= 0:
-        return f"Self-Route is not better than RAG, however few questions are unanswerable{yours}."
-    if share >= 1:
-        return f"Self-Route is better than RAG, however many questions are unanswerable{yours}."
-    return f"Self-Route is better than RAG if fewer than {100 * share:.0f} % of the questions are unanswerable{yours}."
+    between = ""
+    if found.low is not None and found.high is not None and found.low < found.high:
+        between = f" [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    if found.share <= 0:
+        return f"Self-Route is not better than RAG, however few questions are unanswerable{between}{yours}."
+    if found.share >= 1:
+        return f"Self-Route is better than RAG, however many questions are unanswerable{between}{yours}."
+    share = f"{100 * found.share:.0f} %{between}"
+    return f"Self-Route is better than RAG if fewer than {share} of the questions are unanswerable{yours}."

@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Literal
 
 from selfroute.evaluation.datasets import DATASETS
-from selfroute.evaluation.records import ALL_STRATEGIES, Record, Result, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, Measure, Record, Result, Strategy, measure_of
 from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
 
 Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
 Results = Mapping[Key, Result]
 Figures = dict[str, float | None]
-Measure = Literal["judged", "score"]
-"""`"judged"` is `Result.judged`, `"score"` the questions' own metrics."""
 
 
 @dataclass(frozen=True)
@@ -197,16 +194,6 @@ class ComparedResults:
 def tokens_row(strategy: Strategy) -> str:
     """Return the name of the figure that holds a strategy's share of the long context's tokens."""
     return "token %" if strategy == "self_route" else f"{strategy} token %"
-
-
-def measure_of(record: Record) -> Measure:
-    """Return by which scores a record is to be judged: those of its judge, if it has one that works.
-
-    Where the model failed throughout, only what a rule decides has a grade, and that is no fair sample.
-    """
-    by = {each.judged_by for each in strategy_results(record)}
-    failed = any(each.strategy == "judge" for each in record.failures)
-    return "judged" if "model" in by or ("rule" in by and not failed) else "score"
 
 
 def token_share(results: Sequence[Result], reader: Sequence[Result] | None) -> float | None:

@@ -3,6 +3,7 @@
 `results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
+* `recommendation`: which strategy to take, in `words` and in `code`, with the figures behind it, from 0 to 1.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`: lists of objects with the fields of
@@ -26,6 +27,7 @@ from typing import Any
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Failure, Look, OtherGrade, Passage, Reason, Record, Result
+from selfroute.evaluation.reporting.advice import Advice, advise
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
@@ -46,14 +48,15 @@ def save(record: Record, folder: str | Path) -> None:
         folder: The folder; it is made if it does not exist.
     """
     folder = Path(folder)
-    shown, drawn = tables(record), plots(record)
+    advice = advise(record)
+    shown, drawn = tables(record, advice), plots(record, advice)
     for part in (folder / "tables", folder / "plots"):
         part.mkdir(parents=True, exist_ok=True)
     # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
-    written = json.dumps(_as_json(record, shown), ensure_ascii=False, allow_nan=False, indent=1)
+    written = json.dumps(_as_json(record, shown, advice), ensure_ascii=False, allow_nan=False, indent=1)
     (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
     (folder / "report.html").write_text(
-        html(record, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
+        html(record, advice=advice, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
     )
     for name, image in drawn.items():
         (folder / "plots" / f"{name}.png").write_bytes(image)
@@ -85,7 +88,7 @@ def load(folder: str | Path) -> Record:
     )
 
 
-def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
+def _as_json(record: Record, shown: Sequence[Table], advice: Advice) -> dict[str, Any]:
     texts: dict[str, int] = {}
     k, *_ = ComparedResults.of(record).ks
     results = [
@@ -103,6 +106,7 @@ def _as_json(record: Record, shown: Sequence[Table]) -> dict[str, Any]:
             "selfroute": __version__,
             "settings": record.settings,
             "stopped": record.stopped,
+            "recommendation": advice.data(),
             "summary": summary(record),
             "tables": [asdict(table) for table in shown],
             "questions": [

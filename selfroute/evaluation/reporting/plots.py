@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from selfroute.evaluation.records import Record, Strategy
+from selfroute.evaluation.reporting.advice import Advice, advise
 from selfroute.evaluation.reporting.compared import ComparedResults, Variant, tokens_row
 from selfroute.evaluation.reporting.drawing import as_png, finish_axes, new_figure
+from selfroute.evaluation.reporting.frontier import frontier
 from selfroute.evaluation.reporting.papers.plots import differences, reasons
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES: Mapping[Strategy, str] = {
+NAMES: Mapping[str, str] = {
     "rag": "RAG",
     "long_context": "Long context",
     "self_route": "Self-Route",
@@ -23,6 +25,7 @@ NAMES: Mapping[Strategy, str] = {
     "closed_book": "Closed book",
 }
 CAPTIONS = {
+    "frontier": "Quality against cost, with 95 % intervals: faint points are other bounds, on the very questions.",
     "quality_tokens": "Quality against input tokens: up and to the left is better.",
     "k": "Quality and tokens by the number of retrieved passages, as in Figure 3 of the paper.",
     "differences": "The difference of the scores of RAG and the long context, as in Figure 2 of the paper.",
@@ -49,17 +52,24 @@ _MARKS = {
     "closed_book": "X",
 }
 _SCORES = {"score": "score, average over data sets", "judged": "judged correctness, average over data sets"}
+_QUALITIES = {"score": "score", "judged": "judged correctness"}
 _TOKENS = "input tokens, % of long context"
 
 
-def plots(record: Record) -> dict[str, bytes]:
+def plots(record: Record, advice: Advice | None = None) -> dict[str, bytes]:
     """Draw the plots that the results allow.
+
+    Args:
+        record: The record.
+        advice: Which strategy to take; None to find out.
 
     Returns:
         PNG images by the names of `CAPTIONS`; those that cannot be drawn are left out.
     """
     compared = ComparedResults.of(record)
+    advice = advice or advise(record)
     figures = {
+        "frontier": frontier(advice, names=NAMES, style=_style, quality=_QUALITIES[compared.measure]),
         "quality_tokens": _quality_tokens(compared),
         "k": _by_k(compared),
         "differences": differences(compared),
@@ -136,5 +146,5 @@ def _k_of(item: tuple[Variant, object]) -> int:
     return item[0][1] or 0
 
 
-def _style(strategy: Strategy) -> dict[str, str]:
+def _style(strategy: str) -> dict[str, str]:
     return {"marker": _MARKS[strategy], "color": _COLOURS[strategy]}

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import LETTERS
-from selfroute.evaluation.records import Failure, Passage, Reason, Record, Result
-from selfroute.evaluation.reporting.compared import ComparedResults, Measure
+from selfroute.evaluation.records import Failure, Measure, Passage, Reason, Record, Result
+from selfroute.evaluation.reporting.advice import Advice, advise
+from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.notes import judge_cost
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
@@ -88,11 +89,18 @@ class QuestionResults:
         return [result for result in self.results if result.strategy in strategies and not result.based_only_on]
 
 
-def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapping[str, bytes] | None = None) -> str:
+def html(
+    record: Record,
+    *,
+    advice: Advice | None = None,
+    tables_: Sequence[Table] | None = None,
+    plots_: Mapping[str, bytes] | None = None,
+) -> str:
     """Make the report.
 
     Args:
         record: The record.
+        advice: Which strategy to take; None to find out.
         tables_: Its tables; None to make them.
         plots_: Its plots; None to draw them.
 
@@ -106,7 +114,8 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
         autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
-    images = (plots(record) if plots_ is None else plots_).items()
+    advice = advice or advise(record)
+    images = (plots(record, advice) if plots_ is None else plots_).items()
     style, script = _part("report.css"), _part("report.js")
     judge = record.settings.get("judge")
     return environment.from_string(_part("report.html.jinja")).render(
@@ -115,8 +124,9 @@ def html(record: Record, *, tables_: Sequence[Table] | None = None, plots_: Mapp
         judge=judge,
         judge_cost=judge and judge_cost(judge),
         version=__version__,
+        advice=advice,
         summary=summary(record),
-        tables=tables(record) if tables_ is None else tables_,
+        tables=tables(record, advice) if tables_ is None else tables_,
         plots=[(CAPTIONS[name], b64encode(image).decode()) for name, image in images],
         questions=_question_results(record),
         names=NAMES,

@@ -8,7 +8,10 @@ from dataclasses import replace
 
 from selfroute.evaluation.judging import decline_is_right
 from selfroute.evaluation.records import ALL_STRATEGIES, Record, Strategy
+from selfroute.evaluation.reporting.advice import Advice, advise
+from selfroute.evaluation.reporting.advice_tables import advice_tables
 from selfroute.evaluation.reporting.compared import ComparedResults, mean, tokens_row
+from selfroute.evaluation.reporting.decline_rules import decline_rules
 from selfroute.evaluation.reporting.judged import judge_agreement, judged_sample
 from selfroute.evaluation.reporting.money import money
 from selfroute.evaluation.reporting.notes import about_intervals, about_main, metric_names
@@ -32,11 +35,15 @@ _TOKENS = ("first's token %", "second's token %")
 _COMPARED = ("questions", "difference", "low", "high", "p", "better", "equal", "worse", *_TOKENS, "verdict")
 
 
-def tables(record: Record) -> list[Table]:
+def tables(record: Record, advice: Advice | None = None) -> list[Table]:
     """Return all tables that the results allow; those of `papers` only if its data sets or ablations were run.
 
     With a judge, the tables are about what it says; `..._own_metric` are the same by the questions' own metrics. So are
     those of `papers`, where there are figures of the paper to stand beside.
+
+    Args:
+        record: The record.
+        advice: Which strategy to take; None to find out.
     """
     compared = ComparedResults.of(record)
     own = compared if compared.measure == "score" else ComparedResults.of(record, "score")
@@ -45,14 +52,15 @@ def tables(record: Record) -> list[Table]:
         (compared, (main, intervals)),
         (own, () if own is compared else (_own(main), _own(intervals), _own(comparisons))),
         (papers, (beside_paper,)),
-        (compared, (comparisons, money, declines, judge_agreement, judged_sample)),
+        (compared, (comparisons, money, declines, decline_rules, judge_agreement, judged_sample)),
         (papers, (by_k,)),
         (compared, (comparisons_by_dataset,)),
         (papers, (differences, agreement, wins, passkey, based_only_on, closed_book)),
         (compared, (reasons, failures)),
         (papers, (decisions,)),
     )
-    return [table for given, some in makers for maker in some if (table := maker(given))]
+    made = [table for given, some in makers for maker in some if (table := maker(given))]
+    return [*made[:1], *advice_tables(advice or advise(record)), *made[1:]]
 
 
 def _own(maker: _Maker) -> _Maker:

@@ -8,6 +8,8 @@ import pytest
 
 from calibrating_parts import made_up
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.calibrating.evidence import Evidence
+from selfroute.evaluation.calibrating.figures import frontier_of
 from selfroute.evaluation.calibrating.recommendation import recommend
 from selfroute.evaluation.calibrating.rows import Look, Row
 from selfroute.evaluation.calibrating.wording import code_of, words_of
@@ -97,7 +99,7 @@ def test_the_route_matrix_counts_every_question_once() -> None:
 
 
 def test_the_frontier_holds_every_rule_and_marks_those_that_nothing_beats() -> None:
-    points = recommend(RICH).frontier
+    points = frontier_of({None: Evidence(RICH)}, width=16)
     assert {"rag", "self_route", "wider", "graded", "graded_wider", "long_context"} == {p.rule.strategy for p in points}
     shares = [point.figures.token_share for point in points]
     assert shares == sorted(shares)

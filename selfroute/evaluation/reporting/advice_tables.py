@@ -1,0 +1,99 @@
+"""The tables behind a recommendation: the strategies, unanswerable questions, routes, and the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from selfroute.evaluation.calibrating.recommendation import Recommendation
+from selfroute.evaluation.calibrating.rows import GRADED
+from selfroute.evaluation.reporting.advice import Advice
+from selfroute.evaluation.table import Cell, Table
+from selfroute.policies.calibration import Figures
+
+_PRICE = ("quality", "low", "high", "token %", "dollars a question")
+
+
+def advice_tables(advice: Advice) -> Iterator[Table]:
+    """Yield the tables that there are figures for; none without a recommendation."""
+    if found := advice.found:
+        yield from (_strategies(found), _break_even(found), _routes(found), _frontier(advice))
+
+
+def _strategies(found: Recommendation) -> Table:
+    """Make the table of what each strategy brings, and how far it is from the best."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, figures in found.figures.items():
+        behind = found.behind[name]
+        apart = (None, None, None) if name == found.best else _points(behind.gain, behind.low, behind.high)
+        said = "recommended" if name == found.strategy else "best" if name == found.best else ""
+        rows.append((name, *_shown(figures), *apart, said))
+    columns = ("strategy", *_PRICE, "difference", "difference low", "difference high", "")
+    notes = (
+        "quality is times 100, with its 95 % interval; token % are input tokens in per cent of the long context's.",
+        "difference is that to the best strategy, question by question.",
+        "calibrated is the best rule within Self-Route's tokens, calibrated_for_quality the best at any price.",
+        "The figures of these two are those on documents that they were not chosen by.",
+    )
+    return Table("strategies", "What each strategy brings", columns, tuple(rows), notes)
+
+
+def _break_even(recommended: Recommendation) -> Table:
+    """Make the table of the unanswerable questions that Self-Route can bear, and of those that there are."""
+    found = recommended.break_even
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("Self-Route is as good as RAG at", *_points(found.share, found.low, found.high)),
+        ("these questions", *_points(found.own, None, None)),
+    )
+    notes = (
+        "Below the first share, Self-Route is better than RAG.",
+        "It rests on what escalating brings to questions with an answer and costs on others, so it takes some of both.",
+    )
+    columns = ("", "unanswerable %", "low", "high")
+    return Table("break_even", "Unanswerable questions: how many Self-Route can bear", columns, rows, notes)
+
+
+def _routes(recommended: Recommendation) -> Table:
+    """Make the confusion matrix of the routes."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, found in recommended.routes.items():
+        for needed, escalated, kept in (
+            ("yes", found.needed_escalated, found.needed_kept),
+            ("no", found.idle_escalated, found.idle_kept),
+        ):
+            total = escalated + kept
+            rows.append((name, needed, escalated, kept, 100 * escalated / total if total else None))
+    notes = (
+        "A question needed the documents if the long context's answer to it is better than the draft's.",
+        "Escalated means that the draft was not final: more passages were read, or the documents.",
+        "An escalation that was not needed costs tokens; one that is missing costs quality.",
+    )
+    columns = ("strategy", "needed the documents", "escalated", "kept the draft", "escalated %")
+    return Table("routes", "Was the document needed, and was it read?", columns, tuple(rows), notes)
+
+
+def _frontier(advice: Advice) -> Table:
+    """Make the table of all strategies, bounds and widths."""
+    rows: list[tuple[Cell, ...]] = []
+    for point in advice.frontier:
+        rule = point.rule
+        bounds = (rule.doubt_below, rule.stop_below) if rule.strategy in GRADED else ("", "")
+        head = (rule.strategy, "" if point.k is None else point.k, *bounds, point.width or "")
+        said = "recommended" if advice.recommends(point) else ""
+        rows.append((*head, *_shown(point.figures), "yes" if point.efficient else "", said))
+    price = "dollars" if advice.is_priced else "tokens"
+    notes = (
+        f"The cheapest first; efficient: nothing is better for as few {price}.",
+        "All of it is computed from the replies of this run: the best of many bounds looks better here than it is.",
+    )
+    columns = ("strategy", "k", "doubt_below", "stop_below", "widen", *_PRICE, "efficient", "")
+    return Table("frontier", "All strategies, bounds and widths", columns, tuple(rows), notes)
+
+
+def _shown(figures: Figures) -> tuple[Cell, ...]:
+    dollars = None if figures.dollars is None else f"{figures.dollars:.6f}"
+    return (*_points(figures.quality, figures.low, figures.high), 100 * figures.token_share, dollars)
+
+
+def _points(*values: float | None) -> tuple[Cell, ...]:
+    """Return values times 100."""
+    return tuple(None if value is None else 100 * value for value in values)
