@@ -63,7 +63,7 @@ def test_results_become_the_rows_that_they_were_made_of(world: str, judged: bool
 def test_a_saved_evaluation_becomes_the_same_rows(world: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from selfroute.evaluation.reporting import export  # noqa: PLC0415
 
-    monkeypatch.setattr(export, "plots", lambda record: {})  # drawing takes a second
+    monkeypatch.setattr(export, "plots", lambda *_: {})  # drawing takes a second
     made = evaluated(WORLDS[world])
     made.save(tmp_path)
     assert without_documents(material_of(Evaluation.load(tmp_path)).rows) == without_documents(material_of(made).rows)
