@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
@@ -84,7 +85,14 @@ class Index(Protocol):
         """Embed passages and add them."""
 
     def open_session(
-        self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int, priced_as: str | None
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: Any,
+        long_context_llm: Any,
+        k: int,
+        priced_as: str | None,
+        steering: Steering,
     ) -> AbstractContextManager[Session]:
         """Open a session over these texts of the index; its ledger counts until the end of the context."""
 

@@ -83,6 +83,7 @@ class DemoAnswer:
         answerable: Whether the question was answered.
         answer: The answer.
         match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
+        decision: Why it took that route.
         usage: The tokens and the cost.
     """
 
@@ -91,6 +92,7 @@ class DemoAnswer:
     answerable: bool
     answer: str
     match: bool
+    decision: Mapping[str, Any]
     usage: Mapping[str, Any]
 
 
@@ -118,6 +120,7 @@ def _answer(question: DemoQuestion, output: Output) -> DemoAnswer:
         answerable=answerable,
         answer=answer,
         match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
+        decision=output.decision,
         usage=output.usage,
     )
 

@@ -20,6 +20,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_llamaindex import ExtractiveReader, load_embeddings
 
@@ -103,7 +104,14 @@ class LlamaIndexIndex:
 
     @contextmanager
     def open_session(
-        self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int, priced_as: str | None
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: LLM,
+        long_context_llm: LLM | None,
+        k: int,
+        priced_as: str | None,
+        steering: Steering,
     ) -> Iterator[LlamaIndexSession]:
         """Build the engine; an engine of your own needs no more than this."""
         own = MetadataFilter(key="text_key", operator=FilterOperator.IN, value=[text.key for text in texts])
@@ -117,6 +125,7 @@ class LlamaIndexIndex:
                 streaming=streaming,
                 measure_savings=MEASURE_SAVINGS,
                 priced_as=priced_as,
+                **steering.options(),
             )
             for streaming in (False, True)
         ]
