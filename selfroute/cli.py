@@ -102,9 +102,10 @@ def demo(
         with _starting():
             from selfroute.command import demo_and_ask as command
             from selfroute.command import loading
+            from selfroute.command.steering import Steering
 
             host = loading.load(framework)
-        steering = command.Steering(graded=graded, widen=widen)
+        steering = Steering(graded=graded, widen=widen)
         options = command.Options(
             host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
         )
@@ -149,9 +150,10 @@ def ask(
         with _starting():
             from selfroute.command import demo_and_ask as command
             from selfroute.command import loading
+            from selfroute.command.steering import Steering
 
             host = loading.load(framework)
-        steering = command.Steering(
+        steering = Steering(
             graded=graded,
             doubt_below=doubt_below,
             stop_below=stop_below,

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Options:
     embeddings: str | None
     as_json: bool
     priced_as: str | None = None
-    steering: Steering = Steering()
+    steering: Steering = field(default_factory=Steering)
 
     def load_models(self) -> run.Models | None:
         """Make the models that the user names; None for the extractive reader."""
@@ -101,8 +101,10 @@ def demo(options: Options, *, limit: int | None) -> None:
     else:
         totals = run.totals(answers, ledger.to_dict())
         screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
-        if not (models.is_language_model or options.steering.is_on):
-            _demo_steering(out, library, models, options)
+        if not models.is_language_model:
+            if not options.steering.is_on:
+                _demo_steering(out, library, models, options)
+            screen.show_warning(out)
 
 
 def _demo_steering(out: Console, library: Library, models: run.Models, options: Options) -> None:

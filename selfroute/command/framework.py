@@ -84,7 +84,7 @@ class Index(Protocol):
     def add(self, passages: Sequence[IndexedPassage]) -> None:
         """Embed passages and add them."""
 
-    def open_session(
+    def open_session(  # noqa: PLR0913 - what a session needs
         self,
         texts: Sequence[Text],
         *,

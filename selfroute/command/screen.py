@@ -26,8 +26,9 @@ from selfroute.usage.ledger import Ledger
 PIPE_WIDTH = 110
 _INDENT = 10
 _GRADED = (
-    "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), and "
-    "how sure it is of its own (the confidence). Without confidence it reads more; a decline without prospect ends there."
+    "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
+    "and how sure it is of its own (the confidence). An answer with little confidence reads more; a decline with "
+    "little prospect ends there."
 )
 _COLOURS = {"rag": "green", "wider": "cyan", "long_context": "yellow"}
 
@@ -170,8 +171,11 @@ def show_totals(
     grid.add_row("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
     console.rule(style="dim")
     console.print(grid)
-    if not models.is_language_model:
-        console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+
+
+def show_warning(console: Console) -> None:
+    """Say what the extractive reader's answers are worth."""
+    console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
 
 
 def show_steering(console: Console, steering: Steering) -> None:
@@ -283,14 +287,14 @@ def _reason(output: Output, names: Mapping[str, str]) -> str:
     decision, ruling = output.decision, output.decision["ruling"]
     numbers = _numbers(decision)
     if decision["signal"] == "answered":
-        return f"the retrieved passages answered it{numbers}, so no whole document was read"
+        return f"the retrieved passages answered it{numbers and f' ({numbers[2:]})'}, so no whole document was read"
     said = shortened(decision["evidence"], 80)
     why = {
         "no_passages": "no passage was found",
         "empty": "the reply to the passages was empty",
-        "doubt": f"the model was in doubt of its answer from the passages{numbers}",
+        "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
         "start": "the question goes to the documents at once",
-    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”){numbers}")
+    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
     read = [*(["more passages"] if output.usage["wider"] else []), *(_how_much(one, names) for one in output.read)]
     told = f"{why}, so it read {', then '.join(read)}" if read else why
     if ruling and not ruling["go"]:
@@ -303,10 +307,9 @@ def _reason(output: Output, names: Mapping[str, str]) -> str:
 
 
 def _numbers(decision: Mapping[str, Any]) -> str:
-    """Return the numbers of a graded draft in brackets; nothing if it gave none."""
-    if decision.get("confidence") is None:
-        return ""
-    return f" (prospect {decision['prospect']}, confidence {decision['confidence']})"
+    """Return the numbers of a graded draft, each after a comma; a decline has no confidence."""
+    shown = ("prospect",) if decision["declined"] else ("prospect", "confidence")
+    return "".join(f", {name} {decision[name]}" for name in shown if decision.get(name) is not None)
 
 
 def _how_much(document: Read, names: Mapping[str, str]) -> str:

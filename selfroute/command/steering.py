@@ -57,11 +57,11 @@ class Steering:
 
     def options(self) -> dict[str, Any]:
         """Return the options of the chain or engine."""
-        budget = {"usd": self.budget_usd, "tokens": self.budget_tokens}
+        usd, tokens = self.budget_usd, self.budget_tokens
         return {
             "answerability": "graded" if self.graded else "text",
             "doubt_below": self.doubt_below,
             "stop_below": self.stop_below,
             "widen": self.widen,
-            "escalation": None if budget == {"usd": None, "tokens": None} else Budget(**budget),
+            "escalation": None if usd is tokens is None else Budget(usd=usd, tokens=tokens),
         }

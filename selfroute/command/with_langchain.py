@@ -76,7 +76,7 @@ class LangChainIndex:
         )
 
     @contextmanager
-    def open_session(
+    def open_session(  # noqa: PLR0913 - what a session needs
         self,
         texts: Sequence[Text],
         *,

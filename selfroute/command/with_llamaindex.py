@@ -103,7 +103,7 @@ class LlamaIndexIndex:
         self._index.insert_nodes([_node(passage) for passage in passages])
 
     @contextmanager
-    def open_session(
+    def open_session(  # noqa: PLR0913 - what a session needs
         self,
         texts: Sequence[Text],
         *,
