@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from selfroute.command.framework import Framework, Output, Session
@@ -83,8 +83,8 @@ class DemoAnswer:
         answerable: Whether the question was answered.
         answer: The answer.
         match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
-        decision: Why it took that route.
         usage: The tokens and the cost.
+        decision: Why it took that route.
     """
 
     question: DemoQuestion
@@ -92,8 +92,8 @@ class DemoAnswer:
     answerable: bool
     answer: str
     match: bool
-    decision: Mapping[str, Any]
     usage: Mapping[str, Any]
+    decision: Mapping[str, Any] = field(default_factory=dict)
 
 
 def answer_all(session: Session, questions: Sequence[DemoQuestion], *, at_once: int) -> Iterator[DemoAnswer]:
@@ -120,8 +120,8 @@ def _answer(question: DemoQuestion, output: Output) -> DemoAnswer:
         answerable=answerable,
         answer=answer,
         match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
-        decision=output.decision,
         usage=output.usage,
+        decision=output.decision,
     )
 
 

@@ -295,14 +295,13 @@ def _reason(output: Output, names: Mapping[str, str]) -> str:
         "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
         "start": "the question goes to the documents at once",
     }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
-    read = [*(["more passages"] if output.usage["wider"] else []), *(_how_much(one, names) for one in output.read)]
-    told = f"{why}, so it read {', then '.join(read)}" if read else why
+    documents = ", ".join(_how_much(document, names) for document in output.read)
+    read = ", then ".join(filter(None, ["more passages" if output.usage["wider"] else "", documents]))
+    told = f"{why}, so it read {read}" if read else why
     if ruling and not ruling["go"]:
         return f"{told}; it went no further: {ruling['reason'] or ruling['by']}"
     if not read:
         return f"{told}, and there was no document to read"
-    if output.route == "wider" and output.answerable:
-        return f"{told}, which answered it"
     return told if output.answerable else f"{told}, which did not answer it either"
 
 
