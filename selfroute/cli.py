@@ -58,6 +58,13 @@ EmbeddingModel = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_PATH", help="A sentence-transformers model [default: all-MiniLM-L6-v2]"),
 ]
+Graded = Annotated[
+    bool,
+    typer.Option("--graded", help="Ask the model how sure it is: doubted answers read more, hopeless questions stop"),
+]
+Widen = Annotated[
+    int | None, typer.Option(min=1, help="Look at so many passages before whole documents, for example 16")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 
 
@@ -87,15 +94,21 @@ def demo(
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
     priced_as: PricedAs = None,
+    graded: Graded = False,
+    widen: Widen = None,
 ) -> None:
     """Answer the questions that come with selfroute from the documents that come with it."""
     with _errors_on_one_line():
         with _starting():
             from selfroute.command import demo_and_ask as command
             from selfroute.command import loading
+            from selfroute.command.steering import Steering
 
             host = loading.load(framework)
-        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as)
+        steering = Steering(graded=graded, widen=widen)
+        options = command.Options(
+            host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
+        )
         command.demo(options, limit=limit)
 
 
@@ -115,15 +128,42 @@ def ask(
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
     priced_as: PricedAs = None,
+    graded: Graded = False,
+    doubt_below: Annotated[
+        int | None,
+        typer.Option(min=0, max=100, help="With --graded: an answer with less confidence reads more [default: 50]"),
+    ] = None,
+    stop_below: Annotated[
+        int | None,
+        typer.Option(min=0, max=100, help="With --graded: a decline with less prospect ends there [default: 20]"),
+    ] = None,
+    widen: Widen = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
+    ] = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost, likewise")
+    ] = None,
 ) -> None:
     """Answer questions from your own text files."""
     with _errors_on_one_line():
         with _starting():
             from selfroute.command import demo_and_ask as command
             from selfroute.command import loading
+            from selfroute.command.steering import Steering
 
             host = loading.load(framework)
-        options = command.Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as)
+        steering = Steering(
+            graded=graded,
+            doubt_below=doubt_below,
+            stop_below=stop_below,
+            widen=widen,
+            budget_tokens=budget_tokens,
+            budget_usd=budget_usd,
+        )
+        options = command.Options(
+            host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
+        )
         command.ask(options, files=files, questions=question, store=store, passages=show_passages)
 
 

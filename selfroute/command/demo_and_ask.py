@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from rich.console import Console
 from selfroute.command import run, screen
 from selfroute.command.framework import Framework, Session
 from selfroute.command.library import Library
+from selfroute.command.steering import Steering
 from selfroute.command.texts import Text, read_text
 from selfroute.demo import corpus
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
@@ -37,6 +38,7 @@ class Options:
         embeddings: The embedding model; None for all-MiniLM-L6-v2.
         as_json: Whether to print JSON only.
         priced_as: The model as which it is priced, as `provider:name`; None to use its own name and address.
+        steering: Which questions read more than their passages.
     """
 
     framework: Framework
@@ -47,6 +49,7 @@ class Options:
     embeddings: str | None
     as_json: bool
     priced_as: str | None = None
+    steering: Steering = field(default_factory=Steering)
 
     def load_models(self) -> run.Models | None:
         """Make the models that the user names; None for the extractive reader."""
@@ -55,6 +58,7 @@ class Options:
 
 def demo(options: Options, *, limit: int | None) -> None:
     """Route the shipped questions over the shipped documents."""
+    options.steering.check(k=options.k, model=options.model)
     models = options.load_models()
     texts = [Text(name, text) for name, text in corpus.load_documents().items()]
     questions = corpus.spread(corpus.load_questions(), limit)
@@ -65,7 +69,13 @@ def demo(options: Options, *, limit: int | None) -> None:
         screen.show_reader(err, models)
     else:
         screen.show_opening(
-            out, texts=texts, questions=len(questions), k=options.k, framework=options.framework.NAME, models=models
+            out,
+            texts=texts,
+            questions=len(questions),
+            k=options.k,
+            framework=options.framework.NAME,
+            models=models,
+            steering=options.steering,
         )
     with _timed(seconds, "embedding model"):
         embeddings = _load_embeddings(options, progress)
@@ -91,12 +101,26 @@ def demo(options: Options, *, limit: int | None) -> None:
     else:
         totals = run.totals(answers, ledger.to_dict())
         screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
+        if not models.is_language_model:
+            if not options.steering.is_on:
+                _demo_steering(out, library, models, options)
+            screen.show_warning(out)
+
+
+def _demo_steering(out: Console, library: Library, models: run.Models, options: Options) -> None:
+    """Ask two more questions, one for the wider look and one for the bound of the prospect."""
+    steering = Steering(graded=True, widen=options.k + corpus.WIDER_BY)
+    screen.show_steering(out, steering)
+    with _open_session(library, models, replace(options, steering=steering)) as session:
+        for question in corpus.STEERED:
+            screen.show_steered(out, session.ask(question), names={name: name for name in library.texts})
 
 
 def ask(
     options: Options, *, files: Sequence[Path], questions: Sequence[str], store: Path | None, passages: bool
 ) -> None:
     """Route questions over the user's own files."""
+    options.steering.check(k=options.k, model=options.model)
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)
@@ -124,7 +148,11 @@ def ask(
 
 def _open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
     return library.open_session(
-        models.llm, long_context_llm=models.long_context_llm, k=options.k, priced_as=options.priced_as
+        models.llm,
+        long_context_llm=models.long_context_llm,
+        k=options.k,
+        priced_as=options.priced_as,
+        steering=options.steering,
     )
 
 

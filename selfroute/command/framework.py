@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
@@ -83,8 +84,15 @@ class Index(Protocol):
     def add(self, passages: Sequence[IndexedPassage]) -> None:
         """Embed passages and add them."""
 
-    def open_session(
-        self, texts: Sequence[Text], *, llm: Any, long_context_llm: Any, k: int, priced_as: str | None
+    def open_session(  # noqa: PLR0913 - what a session needs
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: Any,
+        long_context_llm: Any,
+        k: int,
+        priced_as: str | None,
+        steering: Steering,
     ) -> AbstractContextManager[Session]:
         """Open a session over these texts of the index; its ledger counts until the end of the context."""
 

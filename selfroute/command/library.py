@@ -14,6 +14,7 @@ from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
 from selfroute.command.framework import Framework, Session
+from selfroute.command.steering import Steering
 from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, IndexedPassage, Text, split
 from selfroute.errors import ConfigurationError
 
@@ -83,7 +84,7 @@ class Library:
             self._collection.delete(where=earlier)
 
     def open_session(
-        self, llm: Any, *, long_context_llm: Any, k: int, priced_as: str | None
+        self, llm: Any, *, long_context_llm: Any, k: int, priced_as: str | None, steering: Steering
     ) -> AbstractContextManager[Session]:
         """Open a session over these texts; its ledger counts until the end of the context.
 
@@ -92,9 +93,12 @@ class Library:
             long_context_llm: The model of the second step; None for the same.
             k: How many passages to retrieve.
             priced_as: The model as which the first step is priced; None for itself.
+            steering: Which questions read more than their passages.
         """
         texts = [*self.texts.values()]
-        return self._index.open_session(texts, llm=llm, long_context_llm=long_context_llm, k=k, priced_as=priced_as)
+        return self._index.open_session(
+            texts, llm=llm, long_context_llm=long_context_llm, k=k, priced_as=priced_as, steering=steering
+        )
 
 
 def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:

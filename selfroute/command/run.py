@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from selfroute.command.framework import Framework, Output, Session
@@ -84,6 +84,7 @@ class DemoAnswer:
         answer: The answer.
         match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
         usage: The tokens and the cost.
+        decision: Why it took that route.
     """
 
     question: DemoQuestion
@@ -92,6 +93,7 @@ class DemoAnswer:
     answer: str
     match: bool
     usage: Mapping[str, Any]
+    decision: Mapping[str, Any] = field(default_factory=dict)
 
 
 def answer_all(session: Session, questions: Sequence[DemoQuestion], *, at_once: int) -> Iterator[DemoAnswer]:
@@ -119,6 +121,7 @@ def _answer(question: DemoQuestion, output: Output) -> DemoAnswer:
         answer=answer,
         match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
         usage=output.usage,
+        decision=output.decision,
     )
 
 

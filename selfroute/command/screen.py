@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import IO
+from typing import IO, Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -18,12 +18,18 @@ from rich.text import Text as Styled
 from selfroute.command.figures import STEP_NAMES, by_step, dollars, ledger_rows
 from selfroute.command.framework import Output, Read, Show
 from selfroute.command.run import DemoAnswer, Models
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.evaluation.table import printable
 from selfroute.usage.ledger import Ledger
 
 PIPE_WIDTH = 110
 _INDENT = 10
+_GRADED = (
+    "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
+    "and how sure it is of its own (the confidence). An answer with little confidence reads more; a decline with "
+    "little prospect ends there."
+)
 _COLOURS = {"rag": "green", "wider": "cyan", "long_context": "yellow"}
 
 
@@ -66,7 +72,14 @@ def stage(console: Console, title: str, total: int | None = None) -> Iterator[Ca
 
 
 def show_opening(  # noqa: PLR0913 - each is shown
-    console: Console, *, texts: Sequence[Text], questions: int, k: int, framework: str, models: Models | None
+    console: Console,
+    *,
+    texts: Sequence[Text],
+    questions: int,
+    k: int,
+    framework: str,
+    models: Models | None,
+    steering: Steering,
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)
@@ -79,6 +92,10 @@ def show_opening(  # noqa: PLR0913 - each is shown
         "whole documents that they are from; if it declines again, the question is unanswerable. The columns on the "
         "right show the tokens that were used, those of reading these documents at once (LC alone), and the ratio."
     )
+    if steering.widen:
+        console.print(f"Before whole documents it looks at the {steering.widen} nearest passages.")
+    if steering.graded:
+        console.print(_GRADED)
     console.print()
     show_reader(console, models)
 
@@ -154,8 +171,28 @@ def show_totals(
     grid.add_row("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
     console.rule(style="dim")
     console.print(grid)
-    if not models.is_language_model:
-        console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+
+
+def show_warning(console: Console) -> None:
+    """Say what the extractive reader's answers are worth."""
+    console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+
+
+def show_steering(console: Console, steering: Steering) -> None:
+    """Say how the questions after the demo's are asked."""
+    console.rule(style="dim")
+    options = Styled(f"--graded --widen {steering.widen}", style="bold")
+    console.print(Styled("Two more questions, with the options ") + options + Styled(f". {_GRADED}"))
+    console.print(f"Before whole documents it looks at {steering.widen} passages. Its numbers are mere similarities.")
+
+
+def show_steered(console: Console, output: Output, *, names: Mapping[str, str]) -> None:
+    """Print one of these questions, its answer, and why it took that route."""
+    console.print()
+    _show_field(console, "Question", output.question)
+    _show_field(console, "Answer", shortened(output.answer, 200))
+    _show_field(console, "Why", _reason(output, names))
+    _show_field(console, "Tokens", f"{output.usage['total_tokens']:,} ({by_step(output.usage)})")
 
 
 def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
@@ -248,15 +285,16 @@ def show_reasons(
 
 def _reason(output: Output, names: Mapping[str, str]) -> str:
     decision, ruling = output.decision, output.decision["ruling"]
+    numbers = _numbers(decision)
     if decision["signal"] == "answered":
-        return "the retrieved passages answered it, so no whole document was read"
+        return f"the retrieved passages answered it{numbers and f' ({numbers[2:]})'}, so no whole document was read"
     said = shortened(decision["evidence"], 80)
     why = {
         "no_passages": "no passage was found",
         "empty": "the reply to the passages was empty",
-        "doubt": f"the model was in doubt of its answer from the passages (“{said}”)",
+        "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
         "start": "the question goes to the documents at once",
-    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”)")
+    }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
     documents = ", ".join(_how_much(document, names) for document in output.read)
     read = ", then ".join(filter(None, ["more passages" if output.usage["wider"] else "", documents]))
     told = f"{why}, so it read {read}" if read else why
@@ -265,6 +303,12 @@ def _reason(output: Output, names: Mapping[str, str]) -> str:
     if not read:
         return f"{told}, and there was no document to read"
     return told if output.answerable else f"{told}, which did not answer it either"
+
+
+def _numbers(decision: Mapping[str, Any]) -> str:
+    """Return the numbers of a graded draft, each after a comma; a decline has no confidence."""
+    shown = ("prospect",) if decision["declined"] else ("prospect", "confidence")
+    return "".join(f", {name} {decision[name]}" for name in shown if decision.get(name) is not None)
 
 
 def _how_much(document: Read, names: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 
@@ -75,7 +76,7 @@ class LangChainIndex:
         )
 
     @contextmanager
-    def open_session(
+    def open_session(  # noqa: PLR0913 - what a session needs
         self,
         texts: Sequence[Text],
         *,
@@ -83,6 +84,7 @@ class LangChainIndex:
         long_context_llm: BaseChatModel | None,
         k: int,
         priced_as: str | None,
+        steering: Steering,
     ) -> Iterator[LangChainSession]:
         """Build the chain; a chain of your own needs no more than this."""
         own = {"text_key": {"$in": [text.key for text in texts]}}
@@ -94,6 +96,7 @@ class LangChainIndex:
             long_context_llm=long_context_llm,
             measure_savings=MEASURE_SAVINGS,
             priced_as=priced_as,
+            **steering.options(),
         )
         yield LangChainSession(chain)
 

@@ -20,6 +20,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
+from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_llamaindex import ExtractiveReader, load_embeddings
 
@@ -102,8 +103,15 @@ class LlamaIndexIndex:
         self._index.insert_nodes([_node(passage) for passage in passages])
 
     @contextmanager
-    def open_session(
-        self, texts: Sequence[Text], *, llm: LLM, long_context_llm: LLM | None, k: int, priced_as: str | None
+    def open_session(  # noqa: PLR0913 - what a session needs
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: LLM,
+        long_context_llm: LLM | None,
+        k: int,
+        priced_as: str | None,
+        steering: Steering,
     ) -> Iterator[LlamaIndexSession]:
         """Build the engine; an engine of your own needs no more than this."""
         own = MetadataFilter(key="text_key", operator=FilterOperator.IN, value=[text.key for text in texts])
@@ -117,6 +125,7 @@ class LlamaIndexIndex:
                 streaming=streaming,
                 measure_savings=MEASURE_SAVINGS,
                 priced_as=priced_as,
+                **steering.options(),
             )
             for streaming in (False, True)
         ]

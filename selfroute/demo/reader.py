@@ -10,6 +10,8 @@ from selfroute.demo.sentences import Embed, SentencePicker, take_apart
 NAME = "extractive-reader"
 REFUSAL = "unanswerable"
 THRESHOLD = 0.57
+_ASKS_FOR_NUMBERS = "numbers from 0 to 100"
+_LOWEST, _HIGHEST = 0.3, 0.7  # the cosines that it calls 0 and 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class Reader:
     It understands nothing: it embeds the question and every sentence of the context, and returns the nearest
     sentence, or the refusal word if even that is not near enough. It is good for trying the routing without a key, not
     for judging answers. `with_langchain` and `with_llamaindex` make a model of it.
+
+    Where the prompt asks for two numbers from 0 to 100 (graded answerability), both are the cosine of the nearest
+    sentence, from 0 at 0.3 to 100 at 0.7; the second is 0 if it declines. They say how near that sentence is, not
+    whether the text holds the answer, so they show the routing and nothing else. With these thresholds no answer has
+    less than 67: to see a doubt, raise its bound above that.
 
     The default threshold was chosen with the 30 questions that come with the package, all-MiniLM-L6-v2 and five
     passages: at 0.57 it answers 15 of them from the passages and 2 from the whole documents, and declines 13, among
@@ -60,10 +67,18 @@ class Reader:
             threshold: The cosine below which it declines.
             refusal: What it writes to decline.
         """
-        question, context = take_apart(prompt, refusal=refusal)
+        question, context, instruction = take_apart(prompt, refusal=refusal)
         pick = self._picker.pick(question, context)
-        text = pick.text if pick and pick.cosine >= threshold else refusal
+        answers = pick is not None and pick.cosine >= threshold
+        text = pick.text if pick and answers else refusal
+        if _ASKS_FOR_NUMBERS in instruction:
+            nearness = _nearness(pick.cosine if pick else 0.0)
+            text = f"{nearness} {nearness if answers else 0}\n{text}"
         return ReaderReply(text, _tokens(prompt), _tokens(text))
+
+
+def _nearness(cosine: float) -> int:
+    return round(100 * min(max((cosine - _LOWEST) / (_HIGHEST - _LOWEST), 0.0), 1.0))
 
 
 def _tokens(text: str) -> int:

@@ -27,8 +27,8 @@ class Pick:
     cosine: float
 
 
-def take_apart(prompt: str, *, refusal: str) -> tuple[str, str]:
-    """Return the question and the context of a prompt, without the instruction.
+def take_apart(prompt: str, *, refusal: str) -> tuple[str, str, str]:
+    """Return the question, the context and the instruction of a prompt.
 
     Args:
         prompt: A context, and after it a paragraph `Question: ...` or `Query: ...` and perhaps `Answer:`. A paragraph
@@ -37,15 +37,14 @@ def take_apart(prompt: str, *, refusal: str) -> tuple[str, str]:
     """
     starts = list(_QUESTION.finditer(prompt))
     if not starts:
-        return "", prompt
+        return "", prompt, ""
     after = prompt[starts[-1].end() :].strip()  # the last one: a document may contain others
     question = after.split("\n\n")[0].removesuffix("Answer:").strip()
     blocks = prompt[: starts[-1].start()].strip().split("\n\n")
-    if refusal in blocks[-1]:
-        blocks.pop()
+    instruction = [blocks.pop()] if refusal in blocks[-1] else []
     if blocks and (blocks[0].rstrip().endswith(":") or refusal in blocks[0]):
-        blocks.pop(0)
-    return question, "\n\n".join(blocks)
+        instruction.insert(0, blocks.pop(0))
+    return question, "\n\n".join(blocks), "\n\n".join(instruction)
 
 
 def split_sentences(text: str) -> Iterator[str]:

@@ -251,6 +251,128 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: s
     assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
+LONG = "The boat has two masts and a stove. " * 300
+BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
+
+
+@pytest.mark.parametrize(
+    ("given", "drafts", "route", "answer", "why"),
+    [
+        (["--graded"], ["90 80\nOrla."], "rag", "Orla.", "answered it (prospect 90, confidence 80), so no"),
+        (
+            ["--graded"],
+            ["80 42\nOrla."],
+            "long context",
+            "Two masts.",
+            "in doubt of its answer from the passages (prospect 80, confidence 42), so it read the whole of crew.txt",
+        ),
+        (
+            ["--graded"],
+            ["10 0\nunanswerable"],
+            "rag",
+            "unanswerable",
+            "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
+        ),
+        (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "(prospect 80, confidence 55), so it read the whole"),
+        (BOUNDS, ["25 0\nunanswerable"], "rag", "unanswerable", "it went no further: the model gives the documents 25"),
+        (["--widen", "4"], ["unanswerable", "Orla."], "wider", "Orla.", "so it read more passages"),
+        (
+            ["--widen", "4"],
+            ["unanswerable", "unanswerable"],
+            "long context",
+            "Two masts.",
+            "so it read more passages, then the whole of crew.txt",
+        ),
+        (
+            ["--budget-tokens", "1000"],
+            ["unanswerable"],
+            "rag",
+            "unanswerable",
+            "it went no further: ",
+        ),
+        (
+            ["--graded", "--budget-tokens", "1000"],
+            ["80 42\nOrla."],
+            "rag",
+            "Orla.",
+            "(prospect 80, confidence 42); it went no further: ",
+        ),
+    ],
+    ids=[
+        "graded", "doubt", "stop", "doubt-bound", "stop-bound", "wider", "wider-in-vain", "budget", "budget-and-doubt"
+    ],
+)  # fmt: skip
+@both
+def test_ask_says_what_the_numbers_a_wider_look_and_a_budget_led_to(  # noqa: PLR0913, PLR0917
+    run: Run,
+    server: LoopbackServer,
+    framework: str,
+    given: list[str],
+    drafts: list[str],
+    route: str,
+    answer: str,
+    why: str,
+) -> None:
+    Path("crew.txt").write_text(f"Captain Orla Venn sails it. {LONG}")
+
+    def reply(request: Request) -> str:
+        return left.pop(0) if request.prompt.startswith("Passages") else "Two masts."
+
+    server.answer = reply
+    call = ["ask", "crew.txt", "-q", "Who sails?", "--k", "1", "--framework", framework, *model(server), *given]
+    left = [*drafts]
+    shown = run(*call)
+    assert (shown.code, left) == (0, []), shown.err
+    assert re.search(rf"^Route +{route}$", shown.out, re.MULTILINE), shown.out
+    assert re.search(rf"^Answer +{answer}$", shown.out, re.MULTILINE), shown.out
+    assert why in " ".join(shown.out.split()), shown.out
+    left = [*drafts]
+    report = json.loads(run(*call, "--json").out)
+    assert (report["route"], report["answer"]) == (route.replace(" ", "_"), answer)
+    assert (report["usage"]["wider"] is not None) is ("--widen" in given)
+    ruling = report["decision"]["ruling"]
+    assert (ruling is not None and not ruling["go"]) is ("went no further" in why)
+
+
+@pytest.mark.parametrize("command", [["ask", "ferry.md", "-q", QUESTION], ["demo"]], ids=["ask", "demo"])
+def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run, command: list[str]) -> None:
+    refused = {("--widen", "5"): "--widen 5 must be more than the 5 passages of the first look (--k)"}
+    if command[0] == "ask":
+        refused[("--doubt-below", "60")] = "--doubt-below needs --graded too"
+        refused[("--stop-below", "10")] = "--stop-below needs --graded too"
+        refused[("--budget-usd", "1")] = "use --budget-tokens"
+        refused[("--doubt-below", "101", "--graded")] = "--doubt-below"
+    for given, said in refused.items():
+        result = run(*command, *given)
+        assert (result.code, result.out) == (2, ""), given
+        assert said in result.err, given
+
+
+@both
+def test_the_demo_ends_with_two_questions_that_numbers_and_a_wider_look_steer(run: Run, framework: str) -> None:
+    shown = run("demo", "--limit", "1", "--framework", framework).out
+    after = " ".join(shown.split("wall time")[1].split())
+    assert "--graded --widen 9" in after
+    assert re.findall(r"Question (\S+ \S+)", after) == ["After how", "Who is"]
+    assert after.count("Why ") == after.count("Tokens ") == 2
+    for given in (["--graded"], ["--widen", "9"], ["--json"]):
+        assert "Two more questions" not in run("demo", "--limit", "1", *given).out
+
+
+@pytest.mark.matrix  # it indexes the documents of the demo, which takes long
+@both
+def test_the_real_embeddings_steer_the_two_questions_of_the_demo_as_it_says(
+    run: Run, monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    monkeypatch.setattr(f"selfroute.command.with_{framework}.load_embeddings", REAL[framework])
+    after = " ".join(run("demo", "--limit", "1", "--framework", framework).out.split("wall time")[1].split())
+    first, second = after.split("Question ")[1:]
+    assert "forty lifts" in first.split("Why")[0]
+    assert "so it read more passages" in first
+    assert "Answer unanswerable" in second
+    assert "it went no further: the model gives the documents" in second
+
+
 @both
 def test_the_real_embeddings_find_the_answer(run: Run, monkeypatch: pytest.MonkeyPatch, framework: str) -> None:
     monkeypatch.setattr(f"selfroute.command.with_{framework}.load_embeddings", REAL[framework])

@@ -39,7 +39,12 @@ REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
     "no passages": (NO_PASSAGES, Usage(), False, "no passage was found, and there was no document to read"),
     "wider": (DECLINED, LOOKED, True, "so it read more passages"),
     "wider and documents": (DECLINED, ALL, True, "so it read more passages, then the whole of a"),
-    "in doubt": (DOUBT, READ, True, "the model was in doubt of its answer from the passages (“80 42”), so it read the"),
+    "in doubt": (
+        DOUBT,
+        READ,
+        True,
+        "the model was in doubt of its answer from the passages (prospect 80, confidence 42), so it read the",
+    ),
     "from the start": (
         STARTED,
         replace(READ, rag=None),
