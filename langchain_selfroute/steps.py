@@ -35,7 +35,7 @@ class Steps(Call[CallbackManagerForChainRun]):
         start = self._begin()
         if not isinstance(start, str):
             start = call(start, self.inputs, self._child("start"), name="start")
-        return self._flow(start)
+        return self.flow_from(start)
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Call the retriever, in a child run."""
@@ -98,7 +98,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
         start = self._begin()
         if not isinstance(start, str):
             start = await acall(start, self.inputs, self._child("start"))
-        return self._flow(start)
+        return self.flow_from(start)
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Do as `Steps.retrieve` does, asynchronously."""

@@ -114,12 +114,12 @@ class Steps(BaseSteps[NodeWithScore]):
     def flow(self) -> Flow:
         """Return a fresh flow for the query."""
         start = self.settings.start
-        return self._flow(documents.call(start, self.query) if callable(start) else start)
+        return self.flow_from(documents.call(start, self.query) if callable(start) else start)
 
     async def aflow(self) -> Flow:
         """Do as `flow` does, asynchronously."""
         start = self.settings.start
-        return self._flow(await documents.acall(start, self.query) if callable(start) else start)
+        return self.flow_from(await documents.acall(start, self.query) if callable(start) else start)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
         """Return those of the nodes that were retrieved already which fit the window; for a wider look, retrieve."""

@@ -57,9 +57,9 @@ class Escalating(Fitting[Document]):
         """The question."""
 
     @property
-    @abstractmethod
     def _inputs(self) -> Mapping[str, Any]:
         """All inputs of the call, for policies."""
+        return {"input": self.question}
 
     @property
     @abstractmethod
@@ -104,7 +104,6 @@ class Escalating(Fitting[Document]):
 
     def _announce(self, decided: Decided) -> None:
         """Announce the route."""
-        raise NotImplementedError
 
     async def _aannounce(self, decided: Decided) -> None:
         """Do as `_announce` does, asynchronously."""

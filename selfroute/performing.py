@@ -84,7 +84,7 @@ class BaseSteps(Escalating[Document]):
     def _log_missing_usage(self, step: Route) -> None:
         """Log how to make the model of a step report its token counts, if it can."""
 
-    def _flow(self, start: Any) -> Flow:
+    def flow_from(self, start: Any = "rag") -> Flow:
         """Return a fresh flow for the question, from a first step on.
 
         Raises:

@@ -233,7 +233,7 @@ def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
         for adapter, awaited in adapters_of(scenario, names):
             if awaited:
                 steps = names["AsyncSteps"](adapter, QUESTION)
-                items = asyncio.run(collected(astream(steps.flow(), steps)))
+                items = asyncio.run(collected(astream(steps.flow_from(), steps)))
             else:
                 items = list(adapter.stream(QUESTION))
             decided, *pieces, answer = items
