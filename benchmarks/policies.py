@@ -39,10 +39,11 @@ from selfroute.evaluation.calibrating.choosing import cross_validated
 from selfroute.evaluation.calibrating.evidence import Evidence
 from selfroute.evaluation.calibrating.figures import figures_of
 from selfroute.evaluation.calibrating.recommendation import NAMES, Name, Recommendation, recommend
-from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Look, Row, Rule
+from selfroute.evaluation.calibrating.rows import GRADED, Look, Row, Rule
 from selfroute.evaluation.calibrating.wording import code_of, words_of
 from selfroute.evaluation.metrics import f1
 from selfroute.policies.calibration import Figures
+from selfroute.settings import WIDTH
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 

@@ -18,8 +18,8 @@ from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
-DOUBT_BELOW, STOP_BELOW = 50, 20
-"""The bounds of graded answerability that were measured first, and that hold unless others are set."""
+DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
+"""The bounds of graded answerability and the passages of a wider look that were measured first; there may be better."""
 _HIGHEST = 100
 
 

@@ -10,11 +10,11 @@ from itertools import groupby
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.budget import OUTPUT_TOKENS
 from selfroute.evaluation.asking.chunks import chunks
-from selfroute.evaluation.asking.strategies import WIDTH
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
 from selfroute.evaluation.table import Cell, Table
+from selfroute.settings import WIDTH
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 

@@ -16,6 +16,8 @@ STRATEGIES: tuple[Strategy, ...] = ("rag", "long_context", "self_route")
 ALL_STRATEGIES: tuple[Strategy, ...] = (*STRATEGIES, "wider", "graded", "graded_wider")
 WIDENED: tuple[Strategy, ...] = ("wider", "graded_wider")
 GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
+MOST_DOUBT = 90
+"""The highest bound of the confidence that is tried: drafts below it get a wider look in an evaluation, too."""
 LookStep = Literal["rag", "wider", "graded", "graded_wider", "long_context"]
 """The step and its prompt: `"rag"` and `"wider"` are plain, `"graded"` and `"graded_wider"` ask for the two numbers."""
 Measure = Literal["judged", "score"]

@@ -20,11 +20,11 @@ from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.retrieval import Found, Order, Retriever, ordered, passage_text
 from selfroute.evaluation.asking.runner import Task, TaskOutcome
-from selfroute.evaluation.asking.strategies import WIDTH
 from selfroute.evaluation.asking.with_langchain import ChainPipeline
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, WIDENED, Passage
 from selfroute.flow import Route
+from selfroute.settings import WIDTH
 from selfroute.usage.prices import PricedModel, declared_models
 
 _DOCUMENTS = 64

@@ -12,17 +12,12 @@ from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.evaluation.asking.replies import Reply
-from selfroute.evaluation.records import GRADED, WIDENED, LookStep, Strategy
+from selfroute.evaluation.records import GRADED, MOST_DOUBT, WIDENED, LookStep, Strategy
 from selfroute.flow import Route
 from selfroute.policies.case import Case
-from selfroute.settings import DOUBT_BELOW, STOP_BELOW, Settings
+from selfroute.settings import DOUBT_BELOW, STOP_BELOW, WIDTH, Settings
 from selfroute.usage.counts import NOTHING, StepUsage
 from selfroute.usage.prices import PricedModel
-
-WIDTH = 16
-"""The passages of a wider look, unless the chain or engine has a width of its own."""
-MOST_DOUBT = 90
-"""The highest bound of the confidence that can be tried afterwards: drafts below it get a wider look, too."""
 
 Used = Mapping[Route, list[Reply]]
 """The replies that were used, by the model: that of the first step answers from more passages, too."""

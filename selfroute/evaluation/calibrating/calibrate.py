@@ -8,9 +8,10 @@ from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.choosing import choose, cross_validated
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS, Evidence
 from selfroute.evaluation.calibrating.figures import figures_of, gain_of
-from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Row, Rule
+from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.policies.calibration import Calibration, Counts, Gain, hash_of
+from selfroute.settings import WIDTH
 
 
 def calibrate(  # noqa: PLR0913 - each says something else

@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.calibrating.rows import DOUBT_BELOW, GRADED, STOP_BELOW, Row, Rule, value_of
+from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule, value_of
+from selfroute.evaluation.records import MOST_DOUBT
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS, Floats, Units
 from selfroute.policies.calibration import STRATEGIES, Strategy
+from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 FEWEST_QUESTIONS = 50
 
-_DOUBTS = (0, 30, 40, 50, 60, 70, 90)
-MOST_DOUBT = _DOUBTS[-1]
+_DOUBTS = (0, 30, 40, 50, 60, 70, MOST_DOUBT)
 _STOPS = (0, 10, 20, 30)
 PUBLISHED = Rule("self_route")
 

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import records
-from selfroute.evaluation.calibrating.rows import WIDTH, Look, Row
+from selfroute.evaluation.calibrating.rows import Look, Row
 from selfroute.evaluation.judging import answers_of, decline_is_right
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Record, measure_of
+from selfroute.settings import WIDTH
 
 Key = tuple[str, str]  # as in `Question.key`
 Looks = Mapping[str, records.Look]  # of one question, by step

@@ -13,9 +13,10 @@ from selfroute.evaluation.calibrating.calibrate import calibrate, counts_of, rul
 from selfroute.evaluation.calibrating.choosing import cross_validated
 from selfroute.evaluation.calibrating.evidence import PUBLISHED, Evidence, Trial
 from selfroute.evaluation.calibrating.figures import figures_of, gain_of
-from selfroute.evaluation.calibrating.rows import GRADED, WIDTH, Row, Rule, value_of
+from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule, value_of
 from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain, Strategy
+from selfroute.settings import WIDTH
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
 _BUDGETS: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}

@@ -7,10 +7,9 @@ from math import isfinite
 
 from selfroute.errors import ConfigurationError
 from selfroute.policies.calibration import Strategy
+from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
-DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
-"""The bounds and the width that were measured, and that hold unless an evaluation shows better ones."""
 
 
 @dataclass(frozen=True, slots=True)
