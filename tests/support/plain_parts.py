@@ -40,7 +40,7 @@ class PlainAdapter(BaseSteps[str]):
     def flow(self) -> Flow:
         check_question(self.asked)
         start = self.settings.start
-        return self._flow(start(self.inputs) if callable(start) else start)
+        return self.flow_from(start(self.inputs) if callable(start) else start)
 
     @property
     def inputs(self) -> Mapping[str, Any]:
