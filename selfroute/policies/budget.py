@@ -74,7 +74,7 @@ class Budget(Policy):
             raise ConfigurationError(msg)
         self._usd = None if usd is None else dollars_of("usd", usd)
         self._tokens = None if tokens is None else count_of("tokens", tokens)
-        self._window = seconds_of(per)
+        self._per, self._window = per, seconds_of(per)
         self._clock, self._lock = clock, Lock()
         self._steps: deque[_Step] = deque()  # in the window, in the order of time
         self._over: deque[tuple[_Step, Spent]] = deque()  # to be settled by who holds the lock next
@@ -102,6 +102,12 @@ class Budget(Policy):
             msg = "a Budget counts in its own process: build the chain in each process, with its share of the budget"
             raise TypeError(msg)
         return _question_budget, (self._usd, self._tokens)
+
+    def __repr__(self) -> str:
+        """Return the limits."""
+        limits = {"usd": self._usd, "tokens": self._tokens}
+        given = [f"{name}={value}" for name, value in limits.items() if value is not None]
+        return f"<{type(self).__name__}({', '.join(given)}) per {self._per}>"
 
     @property
     def spent(self) -> dict[str, Any]:

@@ -72,6 +72,10 @@ class Policy:
             ConfigurationError: It was made for other prompts.
         """
 
+    def __repr__(self) -> str:
+        """Return what it is called."""
+        return f"<{self.name}>"
+
     def parts(self) -> Sequence[Any]:
         """Return this policy, or the policies that it combines."""
         return (self,)

@@ -259,3 +259,18 @@ def test_a_copy_shares_the_budget_and_a_pickle_says_why_not() -> None:
     with pytest.raises(TypeError, match="in its own process"):
         pickle.dumps(budget)
     assert ask(pickle.loads(pickle.dumps(Budget(tokens=150))), case_of())  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        (Budget(usd="0.50"), "<Budget(usd=0.50) per question>"),
+        (Budget(usd=0, tokens=9, per="day"), "<Budget(usd=0, tokens=9) per day>"),
+        (Budget(tokens=9, per=timedelta(minutes=5)), "<Budget(tokens=9) per 0:05:00>"),
+        (Never(), "<never>"),
+        (Never() | (Budget(tokens=9) & gold), "<never | budget & gold>"),
+    ],
+    ids=["dollars", "both", "of a window", "never", "combined"],
+)
+def test_a_policy_shows_what_it_is(policy: Escalation, shown: str) -> None:
+    assert repr(policy) == shown

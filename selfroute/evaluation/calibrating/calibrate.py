@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.choosing import choose, cross_validated
-from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS, Evidence
+from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS, Evidence, is_number
 from selfroute.evaluation.calibrating.figures import figures_of, gain_of
 from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
@@ -42,8 +42,8 @@ def calibrate(  # noqa: PLR0913 - each says something else
     Raises:
         ConfigurationError: There are no questions, or a value is not valid.
     """
-    if token_share is not None and not 0 < token_share <= 1:
-        msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share}"
+    if token_share is not None and not (is_number(token_share) and 0 < token_share <= 1):
+        msg = f"token_share is a share of the long context's tokens, above 0 and at most 1; it is {token_share!r}"
         raise ConfigurationError(msg)
     evidence = Evidence(rows, price_of_wrong=price_of_wrong)
     rule = choose(evidence, range(len(evidence.rows)), token_share=token_share)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 
@@ -37,6 +38,11 @@ class Trial:
     dollars: Floats | None
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value that a user gave is a number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 class Evidence:
     """The questions to choose by, and what each rule brings on them.
 
@@ -53,8 +59,8 @@ class Evidence:
         if not self.rows:
             msg = "there is no question to choose by: evaluate rag, self_route and long_context on some questions first"
             raise ConfigurationError(msg)
-        if not 0 <= price_of_wrong < float("inf"):
-            msg = f"price_of_wrong is 0 or more; it is {price_of_wrong}"
+        if not (is_number(price_of_wrong) and 0 <= price_of_wrong < float("inf")):
+            msg = f"price_of_wrong is a number, 0 or more; it is {price_of_wrong!r}"
             raise ConfigurationError(msg)
         self.price_of_wrong = price_of_wrong
         self.units = Units([row.document for row in self.rows])

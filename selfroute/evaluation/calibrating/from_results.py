@@ -139,4 +139,7 @@ def _remarks(record: Record, rows: Sequence[Row], *, judged: bool) -> Iterator[s
         missing = "are not finished by rag and long_context" + (", or not graded" if judged else "")
         yield f"{len(record.questions) - len(rows):,} of {len(record.questions):,} questions {missing}: left out."
     if rows and all(question.document is None for question in record.questions):
-        yield "The questions do not say which document they are on (document), so they count as being on one."
+        yield (
+            "The questions do not say which document they are on, so they count as being on one: give each the text of "
+            "its document, under the key document."
+        )

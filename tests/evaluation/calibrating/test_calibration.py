@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -144,9 +145,14 @@ def test_the_options_are_those_of_the_constructor() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"token_share": 0}, {"token_share": 1.5}, {"price_of_wrong": -1}, {"price_of_wrong": float("nan")}]
+    "wrong",
+    [
+        *({"token_share": value} for value in (0, 1.5, True, "0.3")),
+        *({"price_of_wrong": value} for value in (-1, float("nan"), True, "3", None)),
+    ],
+    ids=str,
 )
-def test_values_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
+def test_values_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         calibrate(made_up(60, 20), **wrong)
 
