@@ -88,10 +88,12 @@ def sentences_of(found: Recommendation) -> Iterator[str]:
     here = "On this document, " if found.counts.documents == 1 else "On these documents, "
     where, advice = here if found.few_documents else "", _IN_WORDS[found.strategy]
     yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {in_words(found.figures[found.strategy])}."
-    if found.counts.questions < FEWEST_QUESTIONS:
+    few_questions = found.counts.questions < FEWEST_QUESTIONS
+    if few_questions:
         yield f"Fewer than {FEWEST_QUESTIONS} questions are too few to tell strategies apart."
     if found.strategy == found.best:
-        yield "It has the highest quality, and nothing cheaper is level with it."
+        cheapest = "" if few_questions else ", and nothing cheaper is level with it"
+        yield f"Nothing has a higher quality{cheapest}."
     else:
         best = _SHORT[found.best]
         behind = found.behind[found.strategy]
