@@ -15,7 +15,8 @@ WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,command/% core/test_flow.py core/test_load.py \
 	$(addprefix docs/test_,docs.py examples.py notebooks.py) documents/test_rebuild.py \
-	$(addprefix evaluation/test_,data.py hub.py metrics.py report.py retrieval.py tables.py) \
+	$(addprefix evaluation/test_,data.py hub.py judged_report.py metrics.py recommended.py report.py retrieval.py \
+	sampling.py tables.py) policies/test_stored_calibration.py \
 	languages/test_answerability.py support/% usage/test_telemetry.py)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1

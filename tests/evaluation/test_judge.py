@@ -296,6 +296,7 @@ def test_one_odd_reply_costs_one_more_call_and_no_question() -> None:
 
 
 def test_what_is_not_judged_is_left_out_of_what_is_compared_and_said() -> None:
+    pytest.importorskip("scipy")
     judge = Replying(["well", "well"])
     done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True, concurrency=1)
     main = next(table for table in done.tables() if table.name == "main")
@@ -322,6 +323,7 @@ def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
 
 
 def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
+    pytest.importorskip("scipy")
     def broken(prompt: str) -> tuple[str, ...]:
         if is_judging(prompt):
             raise TimeoutError

@@ -328,6 +328,7 @@ def test_a_retriever_without_a_number_is_refused_before_anything_is_paid(strateg
 
 @both
 def test_a_sweep_asks_with_each_number_and_reads_the_documents_once(framework: Framework) -> None:
+    pytest.importorskip("scipy")
     pipeline = framework.make(Replies())
     done = evaluate(pipeline, ONE, sweep={"k": [3, 1]}, strategies=ALL_STRATEGIES)
     assert not done.failures
