@@ -324,6 +324,7 @@ def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
 
 def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
     pytest.importorskip("scipy")
+
     def broken(prompt: str) -> tuple[str, ...]:
         if is_judging(prompt):
             raise TimeoutError
