@@ -268,7 +268,7 @@ MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
     "chunks on a page": ([{"page": 0, "chunk": 0}, {"page": 0, "chunk": 2}, {"page": 1, "chunk": 0}], ((18, 18),)),
     "an empty page": ([{"page": 0, "chunk": 0}, {"page": 2, "chunk": 1}, {"page": 2, "chunk": 2}], ()),
     "numbers of one alone": ([{"chunk": 0}, {"chunk": 5}, {}], ()),
-    "numbers that are none": ([{"page_label": "i"}, {"page_label": "ii"}, {"page_label": "7"}], ()),
+    "what only looks like numbers": ([{"page_label": "i"}, {"page_label": "ii"}, {"page_label": "7"}], ()),
 }
 
 

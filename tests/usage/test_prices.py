@@ -238,7 +238,7 @@ BROKEN = {
     "names changed": "class Use: ...\ndef price(*_): ...",
     "arguments changed": "def Usage(reading): ...\ndef calc_price(use): ...",
     "a price that raises": "class Usage:\n def __init__(self, **_): ...\ndef calc_price(*_, **__): raise ValueError",
-    "a price that is none": "def Usage(**_): ...\ndef calc_price(*_, **__): return None",
+    "a price of None": "def Usage(**_): ...\ndef calc_price(*_, **__): return None",
     "a price that is text": PRICE.format("'a lot'"),
     "a price that is no number": PRICE.format("float('nan')"),
     "a price below zero": PRICE.format("-1"),
