@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from importlib import import_module
 
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.stored.stores.base import Fetch, Store
-from langchain_selfroute.stored.stores.chroma import Chroma
+from langchain_selfroute.stored.stores.base import Fetch, Store, kind_of
 from langchain_selfroute.stored.stores.fetched import Fetched
-from langchain_selfroute.stored.stores.in_memory import InMemory
 from selfroute.errors import ConfigurationError
 
 __all__ = ["Fetch", "Store", "store_of"]
+
+_KINDS: Mapping[tuple[str, str], str] = {
+    ("langchain_core", "InMemoryVectorStore"): "in_memory.InMemory",
+    ("langchain_chroma", "Chroma"): "chroma.Chroma",
+    ("langchain_community", "Chroma"): "chroma.Chroma",
+}
+"""The module and class that list each kind of store, by its top-level package and class; imported when it is met."""
 
 
 def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
@@ -25,17 +32,23 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     Raises:
         ConfigurationError: The store is of an unknown kind and there is no `fetch`, or `fetch` is unusable.
     """
+    found = kind_of(vectorstore, _KINDS)
+    known = _listing(*found) if found else None
     if fetch is not None:
         if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
-        return Fetched(vectorstore, fetch)
-    if InMemory.kind(vectorstore):
-        return InMemory(vectorstore)
-    if Chroma.kind(vectorstore):
-        return Chroma(vectorstore)
+        return Fetched(vectorstore, fetch, known)
+    if found and known:
+        return known(vectorstore, found[0])
     msg = (
         f"a {type(vectorstore).__name__} has no known way to list the chunks of one document: pass fetch=, a callable "
         "that takes (source_key, source, filter) and returns all chunks whose metadata has that source, as Documents"
     )
     raise ConfigurationError(msg)
+
+
+def _listing(_kind: type, name: tuple[str, str]) -> type[Store]:
+    module, _, listing = _KINDS[name].partition(".")
+    found: type[Store] = getattr(import_module(f"{__name__}.{module}"), listing)
+    return found

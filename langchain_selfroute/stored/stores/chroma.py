@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from langchain_selfroute.host import collection_id
-from langchain_selfroute.stored.stores.base import Store, kind_of, searches_as
+from langchain_selfroute.stored.stores.base import Store
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
@@ -18,25 +18,7 @@ _PAGE = 32_000  # rows; Chroma returns at most 32,766 with their texts, and sear
 class Chroma(Store):
     """`Chroma` of `langchain_chroma`, embedded or over HTTP. Filters are dicts in the form of Chroma's `where`."""
 
-    def __init__(self, vectorstore: Any) -> None:
-        self._vectorstore, self._get = vectorstore, vectorstore.get
-        self._kind = self.kind(vectorstore)
-
-    @staticmethod
-    def kind(vectorstore: Any) -> type | None:
-        """Return LangChain's own class of a Chroma store, None if it is another store."""
-        return kind_of(vectorstore, "Chroma", "langchain_chroma", "langchain_community")
-
-    @override
-    def is_of(self, vectorstore: Any) -> bool:
-        if vectorstore is self._vectorstore:
-            return True
-        theirs = collection_id(vectorstore)
-        return theirs is not None and theirs == collection_id(self._vectorstore)
-
-    @override
-    def is_plain(self, vectorstore: Any) -> bool:
-        return searches_as(vectorstore, self._kind)
+    lists_ids = True
 
     @override
     def check(self, condition: Any) -> None:
@@ -45,23 +27,22 @@ class Chroma(Store):
             raise ConfigurationError(msg)
 
     @override
-    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+    def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         where, at, size = _where(key, source, conditions), 0, _PAGE
         while size == _PAGE:
-            found = self._get(where=where, limit=_PAGE, offset=at, include=["documents", "metadatas"])
+            found = self._vectorstore.get(where=where, limit=_PAGE, offset=at, include=["documents", "metadatas"])
             at, size = at + _PAGE, len(found["ids"])
             for id_, text, about in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
                 yield StoredChunk(id_, text or "", about or {})
 
     @override
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
-        ids: list[str] = self._get(where=_where(key, source, conditions), include=[])["ids"]
+        ids: list[str] = self._vectorstore.get(where=_where(key, source, conditions), include=[])["ids"]
         return ids
 
     @override
-    def cache_key(self, conditions: Sequence[Any]) -> str | None:
-        known = collection_id(self._vectorstore)  # not the object: two may share a collection, and one may change it
-        return None if known is None else repr((known, conditions))
+    def collection(self, vectorstore: Any) -> Any:
+        return collection_id(vectorstore)
 
 
 def _where(key: str, source: Any, conditions: Sequence[Any]) -> Mapping[str, Any]:

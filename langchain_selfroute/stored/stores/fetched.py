@@ -20,8 +20,12 @@ class Fetched(Store):
 
     in_threads = False
 
-    def __init__(self, vectorstore: VectorStore, fetch: Fetch) -> None:
-        self._vectorstore, self._fetch = vectorstore, fetch
+    def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
+        """Take a vector store, and what is known of its kind apart from how its chunks are listed."""
+        super().__init__(vectorstore, type(vectorstore))
+        self._fetch = fetch
+        if known:
+            self.filter_key, self.harmless = known.filter_key, known.harmless
 
     @override
     def is_of(self, vectorstore: Any) -> bool:
@@ -37,6 +41,10 @@ class Fetched(Store):
 
     @override
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        return self.rows(key, source, conditions)  # `fetch` may return chunks without a source, or one id for all
+
+    @override
+    def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         if len(conditions) > 1:
             msg = "fetch takes one filter: pass the same to the retriever and StoredDocuments, or to only one of them"
             raise ConfigurationError(msg)
@@ -48,11 +56,3 @@ class Fetched(Store):
                 msg = f"fetch was asked for {source!r} and returned a chunk of {document.metadata[key]!r}"
                 raise ReplyError(msg)
             yield StoredChunk(document.id or "", document.page_content, document.metadata)
-
-    @override
-    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
-        return [chunk.id for chunk in self.chunks(key, source, conditions)]
-
-    @override
-    def cache_key(self, conditions: Sequence[Any]) -> str | None:
-        return None
