@@ -9,30 +9,25 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
-from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, chroma_where
-from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
+from llamaindex_selfroute.stored.stores.base import VectorStore
 
 _LEAST, _MOST = 2_000, 20_000  # rows in a page; Chroma returns at most 32,766, and searches again for each page
 _OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
 
 
-class Chroma(Store):
+class Chroma(VectorStore):
     """`ChromaVectorStore`, embedded or over HTTP."""
 
     lists_ids = True
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
+    tests_filters = False
 
     @override
-    def is_searched_by(self, retriever: Any) -> bool:
-        store = host.vector_store_of(retriever)
-        same = store is self._store or getattr(getattr(store, "client", None), "id", None) == self._store.client.id
-        return same and searches_as(store, listing_class(self._store))
+    def collection(self, store: Any) -> Any:
+        return getattr(getattr(store, "client", None), "id", None)
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         where, at, size, limit = _where(document, filters), 0, 0, 0
         while size == limit:
             limit = min(max(_LEAST, at), _MOST)

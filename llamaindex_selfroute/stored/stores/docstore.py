@@ -21,6 +21,7 @@ class Docstore(Store):
     """The document store of an index; only those of its nodes that are in the index."""
 
     lists_ids = True
+    tests_filters = False
 
     def __init__(self, index: Any) -> None:
         self._index, self._docstore = index, index.docstore
@@ -34,7 +35,7 @@ class Docstore(Store):
         return host.index_of(retriever) is self._index and plain and self._indexed(()) is not None
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         info, test = self._docstore.get_ref_doc_info(document), test_of(filters)
         ids = list(dict.fromkeys(info.node_ids if info else ()))
         indexed = self._indexed(ids)

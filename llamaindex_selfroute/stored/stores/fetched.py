@@ -18,7 +18,7 @@ from selfroute.errors import ReplyError
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    lists_ids = in_threads = False
+    in_threads = False
 
     def __init__(self, index: Any, fetch: Fetch) -> None:
         self._index, self._fetch = index, fetch
@@ -28,9 +28,12 @@ class Fetched(Store):
         return host.index_of(retriever) is self._index
 
     @override
-    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+    def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:
+        return filter(test_of(filters), self.rows(document, filters))  # `fetch` may return nodes without a document
+
+    @override
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         found: Any = self._fetch(document, together(filters))
-        test = test_of(filters)
         if inspect.iscoroutine(found):
             found.close()  # it is refused below
         for node in found if isinstance(found, Iterable) else [found]:
@@ -40,9 +43,4 @@ class Fetched(Store):
             if node.ref_doc_id not in (None, document):
                 msg = f"fetch was asked for {document!r} and returned a node of {node.ref_doc_id!r}"
                 raise ReplyError(msg)
-            if test(node):
-                yield node
-
-    @override
-    def ids(self, document: str, filters: Filters) -> list[str]:
-        return [node.node_id for node in self.nodes(document, filters)]
+            yield node

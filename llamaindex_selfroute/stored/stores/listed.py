@@ -7,7 +7,7 @@ comes back is tested again, whatever the store says about its filters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unicodedata import category
 
@@ -15,41 +15,34 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from typing_extensions import override
 
-from llamaindex_selfroute import host
-from llamaindex_selfroute.stored.conditions import Filters, test_of, together
-from llamaindex_selfroute.stored.stores.base import Store, listing_class, searches_as
+from llamaindex_selfroute.stored.conditions import Filters, together
+from llamaindex_selfroute.stored.stores.base import VectorStore
 from selfroute.errors import ConfigurationError
 
+_LIMITS = frozenset({100, 1_000, 9_999, 10_000, 16_384})  # after which integrations end a listing without a word
 _HARMLESS = frozenset(" _-./:")  # but not a quote, a backslash, or what some drivers replace, such as a percent sign
 
 
-class Listed(Store):
+class Listed(VectorStore):
     """Any vector store that has `get_nodes`."""
 
-    lists_ids = False
-
-    def __init__(self, store: Any) -> None:
-        self._store, self._kind = store, listing_class(store)
-
     @override
-    def is_searched_by(self, retriever: Any) -> bool:
-        return host.vector_store_of(retriever) is self._store and searches_as(self._store, self._kind)
-
-    @override
-    def nodes(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+    def rows(self, document: str, filters: Filters) -> Sequence[BaseNode]:
         asked = together([MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=document)]), *filters])
         self._refuse_unsafe(asked)
         try:
-            found: Iterable[BaseNode] = self._store.get_nodes(None, asked)
+            found = list(self._store.get_nodes(None, asked))
         except NotImplementedError as error:
             msg = f"{type(self._store).__name__}.get_nodes: {error}; pass StoredDocuments(fetch=...)"
             raise ConfigurationError(msg) from error
-        test = test_of(filters)
-        return (node for node in found if node.ref_doc_id == document and test(node))
-
-    @override
-    def ids(self, document: str, filters: Filters) -> list[str]:
-        return [node.node_id for node in self.nodes(document, filters)]
+        if len(found) in _LIMITS:
+            msg = (
+                f"{type(self._store).__name__}.get_nodes returned {len(found):,} nodes of {document!r}, the most that "
+                "some stores return: the rest of the document may be missing; pass StoredDocuments(fetch=...), a "
+                "callable that takes (ref_doc_id, filters) and lists all nodes of the document"
+            )
+            raise ConfigurationError(msg)
+        return found
 
     def _refuse_unsafe(self, filters: Any) -> None:
         """Raise a `ConfigurationError` if a text in filters could be read as a part of a query."""
