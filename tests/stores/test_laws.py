@@ -1,0 +1,206 @@
+"""One set of laws over all stores: what any store holds is read whole, in order, and behind its wall."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from store_cases import CASES, Case, Piece, cut, numbered, text_of
+from store_cases.base import ANSWER
+
+HOSTILE: tuple[str, ...] = (
+    "o'hara's \"notes\".txt",
+    "x' OR '1'='1",
+    "' OR '1'='1' OR 'a'='",
+    'x" or "1" == "1',
+    "north' --",
+    "a; drop table x; --",
+    "x'); DELETE FROM chunks; --",
+    "x\\' OR 1=1 --",
+    "$eq",
+    '{"$ne": ""}',
+    "$1 $value",
+    ":name",
+    "%",
+    "100%s%(x)s",
+    "a_b",
+    "*",
+    ".*",
+    "a?b",
+    "[a-z]",
+    "{x}",
+    "{{ 7 * 7 }}",
+    "C:\\dir\\new\\x",
+    "ends in a backslash\\",
+    "a\nb\tc.txt",
+    "carriage\rreturn",
+    "a,b|c",
+    "a.b[0].c",
+    "a b  c ",
+    "null",
+    "None",
+    "true",
+    "42",
+    "4.2e1",
+    "A.TXT",
+    "a.txt",
+    "Протокол – 会議 🗒️",
+    "caf\u00e9.txt",
+    "cafe\u0301.txt",
+    "ʼmodifier＇fullwidth",
+    "L" * 5_000,
+)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _cases(kinds: Iterable[type[Case]] = CASES) -> list[Any]:
+    return [pytest.param(kind, id=kind.name, marks=[pytest.mark.matrix] if kind.heavy else []) for kind in kinds]
+
+
+@pytest.fixture(params=_cases())
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    kind: type[Case] = request.param
+    missing = [module for module in kind.needs if not _is_there(module)]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    opened = kind(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_a_document_is_read_word_for_word_whatever_the_order_of_its_chunks(store: Case) -> None:
+    pieces = cut(numbered("minutes", 40))
+    shuffled = random.Random(7).sample(pieces, len(pieces))  # noqa: S311
+    store.add([*shuffled, *cut(numbered("another"), source="another")])
+    read = store.reader().read(pieces[3])
+    assert (read.text, read.label["method"], read.label["gaps"]) == (text_of(pieces), "offsets", [])
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_two_lines_of_the_readme_lead_to_a_routed_answer(store: Case, mode: str) -> None:
+    pieces = cut(numbered("minutes"))
+    store.add(pieces)
+    routed = store.routed(mode)
+    assert (routed.route, routed.answer) == ("long_context", ANSWER)
+    assert text_of(pieces).strip() in routed.prompt
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_filter_of_an_engine_holds_on_both_steps(store: Case, mode: str) -> None:
+    ours = cut(numbered("ours"), tenant="north")
+    store.add([*cut(numbered("theirs"), tenant="south"), *ours])
+    for name, condition in store.filters("north").items():
+        routed = store.routed(mode, within=condition)
+        assert text_of(ours).strip() in routed.prompt, name
+        assert "theirs" not in routed.prompt, name
+
+
+def test_two_tenants_with_one_source_name_read_their_own_text(store: Case) -> None:
+    texts = {tenant: cut(numbered(tenant), tenant=tenant) for tenant in ("north", "south")}
+    mixed = [piece for pair in zip(*texts.values(), strict=False) for piece in pair]
+    store.add([*mixed, *(piece for pieces in texts.values() for piece in pieces if piece not in mixed)])
+    for tenant, pieces in texts.items():
+        for name, condition in store.filters(tenant).items():
+            ways = ({"within": condition}, {"declared": condition}, {"within": condition, "declared": condition})
+            for way in ways:
+                read = store.reader(**way).read(pieces[0])
+                assert read.text == text_of(pieces), (tenant, name, list(way))
+
+
+def test_a_document_behind_the_wall_is_not_there(store: Case) -> None:
+    pieces = cut(numbered("theirs"), source="theirs", tenant="south")
+    store.add([*pieces, *cut(numbered("ours"), source="ours", tenant="north")])
+    for condition in store.filters("north").values():
+        reader = store.reader(within=condition)
+        with pytest.raises((DocumentNotFoundError, ConfigurationError)):
+            reader.read(pieces[0])
+
+
+def test_a_hostile_source_names_its_own_document_and_no_other(store: Case) -> None:
+    texts = {source: cut(numbered(f"number {n}", 3), source=source) for n, source in enumerate(HOSTILE)}
+    theirs = [Piece(f"theirs {n}", source, "south", 500) for n, source in enumerate(HOSTILE)]
+    store.add([*(piece for pieces in texts.values() for piece in pieces), *theirs])
+    condition = next(iter(store.filters("north").values()))
+    reader = store.reader(within=condition)
+    wrong = {}
+    for source, pieces in texts.items():
+        try:
+            found = reader.read(pieces[0]).text
+        except Exception as error:  # noqa: BLE001 - all that went wrong is shown at once
+            found = repr(error)
+        if found != text_of(pieces):
+            wrong[source[:40]] = found[:200]
+    assert not wrong
+
+
+@pytest.mark.parametrize("store", _cases(kind for kind in CASES if kind.typed), indirect=True)
+def test_a_number_names_another_document_than_its_digits(store: Case) -> None:
+    for number in (7, 7.5):
+        texts = {source: cut(numbered(f"{source!r}", 3), source=source) for source in (number, str(number))}
+        for source, pieces in texts.items():
+            store.add(pieces)
+            assert store.reader().read(pieces[0]).text == text_of(pieces), repr(source)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(600)
+def test_a_document_of_many_chunks_is_complete_and_in_order(store: Case) -> None:
+    text = "".join(f"{n:05d} fills a line to forty characters.\n" for n in range(store.many))
+    pieces = cut(text, size=len(text) // store.many)
+    assert len(pieces) == store.many
+    for at in range(0, store.many, 4_000):
+        store.add(pieces[at : at + 4_000])
+    condition = next(iter(store.filters("north").values()))
+    read = store.reader(within=condition).read(pieces[0])
+    assert (len(read.text), read.label["chunks"], read.label["gaps"]) == (len(text), store.many, [])
+    assert read.text == text
+
+
+def test_deleted_chunks_are_missing_and_come_back_when_they_are_added_again(store: Case) -> None:
+    pieces = cut(numbered("minutes", 30))
+    ids = store.add(pieces)
+    reader, middle = store.reader(), slice(8, 12)
+    assert reader.read(pieces[0]).text == text_of(pieces)
+    store.delete(ids[middle])
+    without = reader.read(pieces[0])
+    assert not any(piece.text in without.text for piece in pieces[middle])
+    assert without.label["gaps"] == [[pieces[8].start, pieces[12].start]]
+    store.add(pieces[middle])
+    again = reader.read(pieces[0])
+    assert (again.text, again.label["gaps"]) == (text_of(pieces), [])
+
+
+def test_eight_threads_read_what_one_reads(store: Case) -> None:
+    texts = {f"minutes {n}": cut(numbered(f"minutes {n}", 20), source=f"minutes {n}") for n in range(8)}
+    store.add([piece for pieces in texts.values() for piece in pieces])
+    reader = store.reader()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda pieces: reader.read(pieces[0]).text, [*texts.values()] * 4))
+    assert found == [text_of(pieces) for pieces in texts.values()] * 4
+
+
+def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store_keeps_their_order(
+    store: Case,
+) -> None:
+    pieces = [Piece(piece.text.strip()) for piece in cut(numbered("minutes", 20))]
+    store.add(pieces)
+    if store.ordered:
+        read = store.reader().read(pieces[0])
+        assert read.label["method"] == "order"
+        assert read.text.split() == " ".join(piece.text for piece in pieces).split()
+    else:
+        with pytest.raises(ConfigurationError, match="add_start_index"):
+            store.reader().read(pieces[0])

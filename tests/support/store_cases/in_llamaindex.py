@@ -1,0 +1,132 @@
+"""Stores of LlamaIndex: what all of them share, and those that come with the frameworks' own packages."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from llamaindex_parts import ScriptedLLM
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+from store_cases.base import ANSWER, QUESTION, Case, Piece, Read, Routed
+
+SIZE = 8
+EMBEDDING = MockEmbedding(embed_dim=SIZE)
+VECTOR = [0.5] * SIZE
+
+
+@dataclass(frozen=True)
+class _Reader:
+    stored: Any
+    retriever: Any  # makes one: an index in memory tells it which nodes there are
+
+    def read(self, piece: Piece) -> Read:
+        passage = NodeWithScore(node=node_of(piece), score=1.0)
+        (document,) = self.stored.behind(self.retriever())([passage], QueryBundle(QUESTION))
+        return Read(document.get_content(), document.metadata["selfroute"])
+
+
+class LlamaIndexCase(Case):
+    """An index of LlamaIndex."""
+
+    index: Any
+    typed = False
+
+    def add(self, pieces: Iterable[Piece]) -> list[str]:
+        """Index nodes as an index on a vector store does."""
+        nodes = [node_of(piece, embedding=VECTOR) for piece in pieces]
+        self.index.insert_nodes(nodes)
+        return [node.node_id for node in nodes]
+
+    def delete(self, ids: list[str]) -> None:
+        """Delete nodes as `delete_nodes` does."""
+        self.index.delete_nodes(ids, delete_from_docstore=True)
+
+    def filters(self, tenant: str) -> Mapping[str, Any]:
+        """Metadata filters, alone and nested."""
+        own = MetadataFilter(key="tenant", value=tenant)
+        other = MetadataFilter(key="tenant", value="nobody")
+        either = MetadataFilters(filters=[own, other], condition=FilterCondition.OR)
+        return {
+            "==": MetadataFilters(filters=[own]),
+            "in": MetadataFilters(filters=[MetadataFilter(key="tenant", value=[tenant], operator=FilterOperator.IN)]),
+            "or": either,
+        }
+
+    def reader(self, *, within: Any = None, declared: Any = None) -> Any:
+        """Read documents behind the index's own retriever."""
+        options = {"similarity_top_k": 3} if within is None else {"similarity_top_k": 3, "filters": within}
+        return _Reader(StoredDocuments(self.index, filters=declared), lambda: self.index.as_retriever(**options))
+
+    def routed(self, mode: str, *, within: Any = None) -> Routed:
+        """Ask through `SelfRouteQueryEngine.from_index`."""
+        model = ScriptedLLM(draft=("unanswerable",), final=(ANSWER,), marker="Read the following text")
+        options = {} if within is None else {"filters": within}
+        engine = SelfRouteQueryEngine.from_index(self.index, llm=model, similarity_top_k=2, **options)
+        response: Any = engine.query(QUESTION) if mode == "sync" else asyncio.run(engine.aquery(QUESTION))
+        return Routed(response.metadata["route"], str(response), model.calls[-1].prompt)
+
+
+def node_of(piece: Piece, *, embedding: list[float] | None = None) -> TextNode:
+    """Return a node as a splitter makes it, but without links to its neighbours."""
+    end = None if piece.start is None else piece.start + len(piece.text)
+    return TextNode(
+        text=piece.text,
+        metadata={"tenant": piece.tenant},
+        start_char_idx=piece.start,
+        end_char_idx=end,
+        embedding=embedding,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=piece.source)},
+    )
+
+
+class DocstoreCase(LlamaIndexCase):
+    """The docstore of an index in memory."""
+
+    name = "llamaindex-docstore"
+    many = 2_000  # LlamaIndex takes minutes for more
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty index."""
+        super().__init__(folder)
+        self.index = VectorStoreIndex([], embed_model=EMBEDDING)
+
+    def dump(self) -> int:
+        """Read all nodes."""
+        return len([node.get_content() for node in self.index.docstore.docs.values()])
+
+
+class ChromaCase(LlamaIndexCase):
+    """Chroma, embedded."""
+
+    name = "llamaindex-chroma"
+    needs = ("llama_index.vector_stores.chroma",)
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty store."""
+        import chromadb
+        from llama_index.vector_stores.chroma import ChromaVectorStore
+
+        super().__init__(folder)
+        self._collection = chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}")
+        store = ChromaVectorStore(chroma_collection=self._collection)
+        self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
+
+    def dump(self) -> int:
+        """Read all rows."""
+        return len(self._collection.get(include=["documents", "metadatas"])["ids"])
+
+
+CASES: tuple[type[Case], ...] = (DocstoreCase, ChromaCase)
