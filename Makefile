@@ -42,10 +42,10 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 test: $(VENV)/.test ## Install what the tests need and run one case of each law
 	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix"
 
-test-matrix: $(VENV)/.test ## Run the rest: every mode with every client and store, notebooks, long properties
+test-matrix: $(VENV)/.test-all ## Run the rest: every mode with every client and store, notebooks, long properties
 	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
 
-test-all: $(VENV)/.test ## Run all tests, and measure what they cover
+test-all: $(VENV)/.test-all ## Run all tests, and measure what they cover
 	$(BIN)/python -m pytest $(PARALLEL) $(WHOLE) --cov
 
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
@@ -101,6 +101,11 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing into $(VENV); the first time takes a minute or two ..."
 	$(INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.test-all: $(VENV)/.test
+	@echo "Installing LanceDB and Milvus too ..."
+	$(INSTALL) --editable '.[test-all]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
