@@ -1,5 +1,6 @@
 """The documentation says what works: its code is run, its commands are parsed, its links lead somewhere."""
 
+import ast
 import asyncio
 import json
 import re
@@ -71,6 +72,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 BLOCKS = [block for page in TEXTS for block in blocks_of(page)]
 COMMANDS = [block for block in BLOCKS if block.language in {"bash", "console"}]
+RECIPES = [block for block in BLOCKS if block.language == "py"]
 RUN = [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
 TARGETS = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
 EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
@@ -349,10 +351,17 @@ def test_the_third_adapter_reads_what_its_team_may_read_and_reads_it_anew_when_t
 def test_every_block_is_of_a_kind_that_is_run_or_checked() -> None:
     fences = sum(len(re.findall(r"^\s*(?:```|~~~)", text_of(page), re.MULTILINE)) for page in TEXTS)
     assert fences == 2 * len(BLOCKS)
-    checked = {"bash", "console", "json", "text"}
+    checked = {"bash", "console", "json", "py", "text"}
     others = [block for block in BLOCKS if block.language not in checked]
     assert not [(named(block.page), block.language) for block in others if block.language != "python"]
     assert {block.page for block in others} == set(RUN)
+
+
+@pytest.mark.parametrize("block", RECIPES, ids=lambda block: f"{named(block.page)}-{block.line}")
+def test_a_recipe_that_cannot_be_run_here_is_a_fetch_all_the_same(block: Block) -> None:
+    found = {one.name: one for one in ast.walk(ast.parse(block.text)) if isinstance(one, ast.FunctionDef)}
+    assert [argument.arg for argument in found["fetch"].args.args] == ["source_key", "source", "filter"]
+    assert "**None of them was run by us**" in text_of(block.page)
 
 
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: named(block.page))
