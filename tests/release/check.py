@@ -3,8 +3,8 @@
     python tests/release/check.py [--constraint constraints.txt] dist [python3.10 python3.11 ...]
 
 Each extra is installed into a virtual environment of its own, where its program of `programs/` does what a user of it
-does. Interpreters that are not there are left out. The extras that bring torch along are installed only for the one
-that runs this, and resolved for the others. It ends with exit code 1 if anything is wrong.
+does. Interpreters that are not there are left out. The extras that bring hundreds of megabytes along are installed only
+for the one that runs this, and resolved for the others. It ends with exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ LIGHT = {
     "prices": "[prices]",
     "openai": "[openai]",
     "google_genai": "[google-genai]",
+    "faiss": "[faiss]",
+    "postgres": "[postgres]",
+    "qdrant": "[qdrant]",
 }
-WITH_TORCH = {"cli": "[cli]", "evaluate": "[evaluate]"}
+HEAVY = {"cli": "[cli]", "evaluate": "[evaluate]", "lancedb": "[lancedb]", "milvus": "[milvus]"}
 
 
 class FailedError(Exception):
@@ -55,10 +58,10 @@ def main() -> int:
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     pythons = {here: sys.executable} | {version: path for path in args.pythons if (version := version_of(path))}
     for version, python in pythons.items():
-        for name, extras in {**LIGHT, **WITH_TORCH}.items():
+        for name, extras in {**LIGHT, **HEAVY}.items():
             began = time.monotonic()
             try:
-                if name in WITH_TORCH and version != here:
+                if name in HEAVY and version != here:
                     resolve(f"{wheel}{extras}", python, environment)
                 else:
                     check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
