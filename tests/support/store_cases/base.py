@@ -76,7 +76,9 @@ class Case(ABC):
 
     @abstractmethod
     def reader(self, *, within: Any = None, declared: Any = None) -> Any:
-        """Return an object with `read(piece) -> Read`: the document behind a retrieved piece.
+        """Return an object that reads the document behind a retrieved piece.
+
+        Its `read(piece)` returns a `Read`, `listed(piece)` the number of its chunks; `forget()` empties its cache.
 
         Args:
             within: The retriever's filter.

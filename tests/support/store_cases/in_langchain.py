@@ -38,11 +38,19 @@ class HashEmbeddings(Embeddings):
 class _Reader:
     stored: Any
     retriever: Any
+    within: Any
 
     def read(self, piece: Piece) -> Read:
         passage = Document(piece.text, metadata={"source": piece.source, "tenant": piece.tenant})
         (document,) = self.stored.behind(self.retriever, {})({"input": QUESTION, "retrieved": [passage]})
         return Read(document.page_content, document.metadata["selfroute"])
+
+    def listed(self, piece: Piece) -> int:
+        conditions = [] if self.within is None else [self.within]
+        return len(list(self.stored._store.chunks("source", piece.source, conditions)))
+
+    def forget(self) -> None:
+        self.stored.forget()
 
 
 class LangChainCase(Case):
@@ -63,7 +71,7 @@ class LangChainCase(Case):
         """Read documents behind the store's own retriever."""
         search = {"k": 3} if within is None else {"k": 3, self.filter_key: within}
         stored = StoredDocuments(self.vectorstore, filter=declared)
-        return _Reader(stored, self.vectorstore.as_retriever(search_kwargs=search))
+        return _Reader(stored, self.vectorstore.as_retriever(search_kwargs=search), within)
 
     def routed(self, mode: str, *, within: Any = None) -> Routed:
         """Ask through `SelfRouteChain.from_vectorstore`."""

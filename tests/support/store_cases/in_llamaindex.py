@@ -31,11 +31,18 @@ VECTOR = [0.5] * SIZE
 class _Reader:
     stored: Any
     retriever: Any  # makes one: an index in memory tells it which nodes there are
+    within: Any
 
     def read(self, piece: Piece) -> Read:
         passage = NodeWithScore(node=node_of(piece), score=1.0)
         (document,) = self.stored.behind(self.retriever())([passage], QueryBundle(QUESTION))
         return Read(document.get_content(), document.metadata["selfroute"])
+
+    def listed(self, piece: Piece) -> int:
+        return len(list(self.stored._store.nodes(piece.source, [] if self.within is None else [self.within])))
+
+    def forget(self) -> None:
+        self.stored.forget()
 
 
 class LlamaIndexCase(Case):
@@ -68,7 +75,9 @@ class LlamaIndexCase(Case):
     def reader(self, *, within: Any = None, declared: Any = None) -> Any:
         """Read documents behind the index's own retriever."""
         options = {"similarity_top_k": 3} if within is None else {"similarity_top_k": 3, "filters": within}
-        return _Reader(StoredDocuments(self.index, filters=declared), lambda: self.index.as_retriever(**options))
+        return _Reader(
+            StoredDocuments(self.index, filters=declared), lambda: self.index.as_retriever(**options), within
+        )
 
     def routed(self, mode: str, *, within: Any = None) -> Routed:
         """Ask through `SelfRouteQueryEngine.from_index`."""
