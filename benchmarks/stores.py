@@ -3,7 +3,7 @@
     python benchmarks/stores.py [--chunks 20000] [--runs 5] [name ...]
 
 The stores are those of the tests' laws (`tests/support/store_cases`), each with one document in chunks of 40 characters
-and a filter. A dump reads the ids, texts and metadata of all rows by the store's own means, without a filter and without
+and a filter. A dump reads the ids, texts and metadata of all rows by the store's own means, with no filter and without
 looking at them; `list` is what we read, a filter applied and each row looked at once more; `read` is the document put
 together, from no cache. All three run in one process, in turn, after one round that is not counted; times are medians,
 and the results are the ratios to the dump. The goal for `list` is 1.5. Where a dump does nothing but return a reference
