@@ -18,6 +18,8 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("langchain_core", "InMemoryVectorStore"): "in_memory.InMemory",
     ("langchain_chroma", "Chroma"): "chroma.Chroma",
     ("langchain_community", "Chroma"): "chroma.Chroma",
+    ("langchain_community", "FAISS"): "faiss.Faiss",
+    ("langchain_qdrant", "QdrantVectorStore"): "qdrant.Qdrant",
 }
 """The module and class that list each kind of store, by its top-level package and class; imported when it is met."""
 

@@ -1,0 +1,37 @@
+"""List the chunks of FAISS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from langchain_selfroute.host import faiss_test
+from langchain_selfroute.stored.stores.base import Store
+from selfroute.documents.stored import StoredChunk
+from selfroute.errors import ConfigurationError
+
+
+class Faiss(Store):
+    """`FAISS` of `langchain_community`. Filters are dicts, or callables that take the metadata."""
+
+    @override
+    def check(self, condition: Any) -> None:
+        if not isinstance(condition, Mapping) and not callable(condition):
+            msg = f"FAISS takes a dict or a callable over the metadata as filter, not a {type(condition).__name__}"
+            raise ConfigurationError(msg)
+        self.test_of(condition)
+
+    @override
+    def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        # The index numbers its rows as they were added, also after some were deleted or merged.
+        for _, id_ in sorted(self._vectorstore.index_to_docstore_id.items()):
+            document = self._vectorstore.docstore.search(id_)
+            if not isinstance(document, str):  # what it returns for an id that was deleted
+                yield StoredChunk(id_, document.page_content, document.metadata)
+
+    @override
+    def test_of(self, condition: Any) -> Callable[[StoredChunk], bool]:
+        test = faiss_test(self._vectorstore, condition)
+        return lambda chunk: bool(test(chunk.metadata))

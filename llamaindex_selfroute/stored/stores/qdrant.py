@@ -1,0 +1,46 @@
+"""List the nodes of Qdrant, embedded or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+from typing_extensions import override
+
+from llamaindex_selfroute import host
+from llamaindex_selfroute.stored.conditions import Filters
+from llamaindex_selfroute.stored.stores.base import VectorStore
+from selfroute.documents.qdrant import collection_of, equals, points_of
+from selfroute.errors import ConfigurationError
+
+
+class Qdrant(VectorStore):
+    """`QdrantVectorStore`, whose own `get_nodes` ends after 9,999 nodes."""
+
+    ordered = False
+    lists_ids = True
+    tests_filters = False
+
+    @override
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        for point in self._points(document, filters, with_payload=True):
+            yield host.qdrant_node(self._store, point)
+
+    @override
+    def ids(self, document: str, filters: Filters) -> list[str]:
+        return [str(point.id) for point in self._points(document, filters, with_payload=False)]
+
+    @override
+    def collection(self, store: Any) -> Any:
+        return None if store.client is None else collection_of(store.client, store.collection_name)
+
+    def _points(self, document: str, filters: Filters, *, with_payload: bool) -> Iterator[Any]:
+        if self._store.client is None:
+            msg = (
+                "this QdrantVectorStore has only an async client, and documents are read by a sync one: pass it "
+                "client=QdrantClient(...) beside aclient="
+            )
+            raise ConfigurationError(msg)
+        where = [equals("ref_doc_id", document), *(host.qdrant_filter(self._store, each) for each in filters)]
+        return points_of(self._store.client, self._store.collection_name, where, with_payload=with_payload)

@@ -1,0 +1,120 @@
+"""FAISS of LangChain, and Qdrant in both frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from llama_index.core import StorageContext, VectorStoreIndex
+
+from store_cases.base import Case
+from store_cases.in_langchain import SIZE, HashEmbeddings, LangChainCase
+from store_cases.in_llamaindex import EMBEDDING, LlamaIndexCase
+
+
+class FaissCase(LangChainCase):
+    """FAISS in memory."""
+
+    name = "langchain-faiss"
+    needs = ("langchain_community", "faiss")
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty store."""
+        import faiss
+        from langchain_community.docstore.in_memory import InMemoryDocstore
+        from langchain_community.vectorstores import FAISS
+
+        super().__init__(folder)
+        self.vectorstore = FAISS(HashEmbeddings(), faiss.IndexFlatL2(SIZE), InMemoryDocstore(), {})
+
+    def filters(self, tenant: str) -> Mapping[str, Any]:
+        """Dicts and a callable over the metadata."""
+        return {
+            "dict": {"tenant": tenant},
+            "$and": {"$and": [{"tenant": {"$eq": tenant}}, {"source": {"$neq": 0}}]},
+            "callable": lambda metadata: metadata["tenant"] == tenant,
+        }
+
+    def dump(self) -> int:
+        """Read its docstore."""
+        store: Any = self.vectorstore
+        return len([store.docstore.search(id_) for id_ in store.index_to_docstore_id.values()])
+
+
+def _rows(client: Any) -> int:
+    count, offset = 0, None
+    while True:
+        points, offset = client.scroll("chunks", limit=10_000, offset=offset)
+        count += len(points)
+        if offset is None:
+            return count
+
+
+class QdrantCase(LangChainCase):
+    """Qdrant in memory."""
+
+    name = "langchain-qdrant"
+    needs = ("langchain_qdrant",)
+    ordered = False
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty collection."""
+        from langchain_qdrant import QdrantVectorStore
+        from qdrant_client import QdrantClient, models
+
+        super().__init__(folder)
+        self._client = QdrantClient(":memory:")
+        size = models.VectorParams(size=SIZE, distance=models.Distance.COSINE)
+        self._client.create_collection("chunks", vectors_config=size)
+        self.vectorstore = QdrantVectorStore(self._client, "chunks", HashEmbeddings())
+
+    def filters(self, tenant: str) -> Mapping[str, Any]:
+        """Filters of Qdrant's own models."""
+        from qdrant_client import models
+
+        own = models.FieldCondition(key="metadata.tenant", match=models.MatchValue(value=tenant))
+        other = models.FieldCondition(key="metadata.tenant", match=models.MatchValue(value="nobody"))
+        return {
+            "must": models.Filter(must=[own]),
+            "should": models.Filter(should=[own, other]),
+            "must_not": models.Filter(must_not=[models.Filter(must_not=[own])]),
+            "nested": models.Filter(must=[models.Filter(should=[own]), models.Filter()]),
+        }
+
+    def dump(self) -> int:
+        """Read all points."""
+        return _rows(self._client)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+
+class IndexQdrantCase(LlamaIndexCase):
+    """Qdrant in memory, in LlamaIndex."""
+
+    name = "llamaindex-qdrant"
+    needs = ("llama_index.vector_stores.qdrant",)
+    ordered = False
+
+    def __init__(self, folder: Path) -> None:
+        """Open an empty collection."""
+        from llama_index.vector_stores.qdrant import QdrantVectorStore
+        from qdrant_client import QdrantClient
+
+        super().__init__(folder)
+        self._client = QdrantClient(":memory:")
+        store = QdrantVectorStore("chunks", client=self._client)
+        self.index = VectorStoreIndex([], StorageContext.from_defaults(vector_store=store), embed_model=EMBEDDING)
+
+    def dump(self) -> int:
+        """Read all points."""
+        return _rows(self._client)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+
+CASES: tuple[type[Case], ...] = (FaissCase, QdrantCase, IndexQdrantCase)
