@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -23,6 +24,9 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
+from llamaindex_selfroute.host import leaves_of
+from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
+from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch, store_of
@@ -142,11 +146,13 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
         known = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        elsewhere = scope is not None and known is not None and not self._store.is_searched_by(scope.retriever)
-        unknown = self.filters is None and (known is None or elsewhere)
-        limits = (known or AccessLimits()).within(self.filters)
-        cached = self._store.lists_ids
-        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, declared=not unknown)
+        here = scope is not None and all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+        unknown = self.filters is None and (known is None or not here)
+        limits = (AccessLimits() if known is None else known).within(self.filters)
+        if not here:
+            limits = replace(limits, bigger=BiggerNodes(()))  # what these nodes lead to is not known there
+        verified = unknown or (known is not None and not here)
+        return Access(limits, limits.key, cached=self._store.lists_ids, verified=verified, declared=not unknown)
 
     @property
     @override
@@ -179,17 +185,27 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     @override
     def _chunks(self, source: Any, limits: AccessLimits | None) -> Iterator[StoredChunk]:
-        limits = limits or AccessLimits()
+        limits = AccessLimits() if limits is None else limits
         if limits.documents is not None and source not in limits.documents:
             return
-        for node in self._store.nodes(source, limits.filters):
-            if limits.nodes is None or node.node_id in limits.nodes:
-                link = Link.of(node)
-                yield StoredChunk(node.node_id, link.text, node.metadata, link.parent, host=(node, link))
+        shown = limits.bigger.shown(source, test_of(limits.filters), partial(self._hidden, source, limits))
+        parent_start = limits.bigger.starts(self.docstore)
+        for found in self._store.nodes(source, limits.filters):
+            if limits.nodes is None or found.node_id in limits.nodes:
+                node = shown(found)
+                link = Link.of(node, parent_start(node))
+                parent = parent_of(found) if node is found else node.node_id
+                yield StoredChunk(found.node_id, link.text, found.metadata, parent, host=(node, link))
+
+    def _hidden(self, source: Any, limits: AccessLimits) -> Iterator[BaseNode]:
+        """Yield the nodes of a document that the limits hide."""
+        if limits:
+            visible = set(self._ids(source, limits))
+            yield from (node for node in self._store.nodes(source, ()) if node.node_id not in visible)
 
     @override
     def _ids(self, source: Any, limits: AccessLimits | None) -> list[str]:
-        limits = limits or AccessLimits()
+        limits = AccessLimits() if limits is None else limits
         if limits.documents is not None and source not in limits.documents:
             return []
         ids = self._store.ids(source, limits.filters)
