@@ -62,10 +62,11 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
-    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Sometimes
-    these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document
-    is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise
-    a `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
+    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met; LlamaIndex's
+    own retrievers around others, such as a `QueryFusionRetriever`, have those of the others. Sometimes these are
+    unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document is read
+    only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise a
+    `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
     nothing is.
 
     Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five

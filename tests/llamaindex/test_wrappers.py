@@ -29,6 +29,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import STORES, a_chroma, declining, only, over, split
 from selfroute.errors import ConfigurationError
 
+NOTHING_HIDDEN = MetadataFilters(filters=[])
 ASK = "What does the handbook say on page seven of the desk?"
 A, A_OR_C = only("tenant", "a"), only("tenant", ["a", "c"], FilterOperator.IN)
 
@@ -277,7 +278,6 @@ UNSEEN: dict[str, Callable[[Parts], BaseRetriever]] = {
     "the transformation is somebody's own": lambda parts: TransformRetriever(parts.leaf, Changing()),
     "only words are searched": lambda parts: _fusion(parts.words),
     "words are searched instead": lambda parts: _router(parts.words, parts.leaf),
-    "one searches another store": lambda parts: _fusion(parts.leaf, _made("simple", _lines, MINE).leaf),
     "a link leads to somebody's own": lambda parts: _recursive(parts, other=Hiding(parts.leaf)),
 }
 
@@ -291,8 +291,15 @@ async def test_where_they_differ_or_are_unknown_nothing_is_read_unless_it_is_sai
     hidden = _made(store, _lines, MINE, THEIRS)._replace(filters=A)
     retriever = UNSEEN[name](hidden)
     assert await _asked(retriever, StoredDocuments(hidden.index), mode) is None
-    if name != "one searches another store":
-        _is_mine(await _asked(retriever, StoredDocuments(hidden.index, filters=A), mode))
+    _is_mine(await _asked(retriever, StoredDocuments(hidden.index, filters=A), mode))
+
+
+@pytest.mark.parametrize("store", ["simple", "chroma"])
+async def test_all_of_them_have_to_search_the_store_that_is_read(store: str) -> None:
+    here, there = (_made(store, _lines, MINE, vary=True) for _ in range(2))
+    for retriever in (_fusion(here.leaf, there.leaf), _fusion(there.leaf, here.leaf)):
+        assert await _asked(retriever, StoredDocuments(here.index)) is None
+        _is_mine(await _asked(retriever, StoredDocuments(here.index, filters=NOTHING_HIDDEN)))
 
 
 @pytest.mark.parametrize("store", ["simple", "chroma"])
@@ -336,6 +343,20 @@ async def test_a_bigger_node_of_another_document_is_not_read() -> None:
     assert read.get_content().split() == MINE.text.split()
 
 
+async def test_the_links_of_another_store_are_not_followed() -> None:
+    cuts = [_pointers(document) for document in (MINE, THEIRS)]
+    for nodes in cuts:
+        names = {node.node_id: f"node-{n}" for n, node in enumerate(nodes.bigger)}
+        for one in nodes.indexed:
+            one.index_id = names[one.index_id]  # type: ignore[attr-defined]
+        for one in nodes.bigger:
+            one.node_id = names[one.node_id]
+    mine, theirs = (Parts(STORES["chroma"](nodes.indexed), nodes) for nodes in cuts)
+    for documents in (StoredDocuments(theirs.index), StoredDocuments(theirs.index, filters=NOTHING_HIDDEN)):
+        with pytest.raises(ConfigurationError):
+            documents.behind(_recursive(mine))(_recursive(mine).retrieve(ASK), QueryBundle(ASK))
+
+
 # The order of what was cut from bigger nodes
 
 
@@ -354,11 +375,12 @@ async def test_leaves_are_put_where_they_stand_in_their_parents_whatever_the_ord
     assert asked.source_nodes[0].node.metadata["selfroute"]["method"] == "offsets"
 
 
-async def test_what_a_plain_retriever_read_before_is_not_given_to_one_that_knows_bigger_nodes() -> None:
+def test_what_a_plain_retriever_read_before_is_not_given_to_one_that_knows_bigger_nodes() -> None:
     """And the other way round: the questions stand in the place of the text where nothing else is known."""
     parts = _made("chroma", _questions, MINE)
-    documents = StoredDocuments(parts.index)
+    documents, found = StoredDocuments(parts.index), parts.leaf.retrieve(ASK)
+    recursive = _recursive(parts)
     for _ in range(2):
-        asked = await _asked(parts.leaf, documents)
-        assert "What says the handbook" in asked.sources[0]
-        _is_mine(await _asked(_recursive(parts), documents))
+        for retriever, texts in ((parts.leaf, parts.nodes.indexed), (recursive, parts.nodes.bigger)):
+            (read,) = documents.behind(retriever)(found, QueryBundle(ASK))
+            assert read.get_content().split() == [word for node in texts for word in node.get_content().split()]
