@@ -93,6 +93,19 @@ def leaves_of(retriever: BaseRetriever) -> list[BaseRetriever]:
     return [leaf for leaves in found for leaf in leaves]
 
 
+def copies_in(retriever: Any) -> Mapping[str, dict[str, Any]] | None:
+    """Return the copies of nodes that a `BM25Retriever` searches by words, by their ids; None if that is unknown.
+
+    They are as `node_to_metadata_dict` writes them.
+    """
+    if not _searches_words(retriever):
+        return None
+    copies, weights = getattr(retriever, "corpus", None), getattr(retriever, "corpus_weight_mask", None)
+    if not isinstance(copies, list) or not all(isinstance(one, dict) and "node_id" in one for one in copies):
+        return None
+    return {one["node_id"]: one for one, weight in zip(copies, weights or [1] * len(copies), strict=True) if weight}
+
+
 def bigger_nodes_of(retriever: BaseRetriever) -> list[Mapping[str, Any] | BaseDocumentStore]:
     """Return where a retriever and those that it asks look up the nodes that found nodes stand for or were cut from.
 

@@ -35,7 +35,7 @@ class Link:
     version: str | None = None
 
     @classmethod
-    def of(cls, node: BaseNode, parent_start: int | None = 0) -> Link:
+    def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
         """Return the link of a node.
 
         Args:
@@ -44,7 +44,9 @@ class Link:
         """
         text, parent = node.get_content(), parent_of(node)
         if parent is None and isinstance(node, IndexNode) and node.index_id != node.node_id:
-            parent, parent_start = node.index_id, None
+            parent, parent_start = node.index_id, None  # its own offset may count from there
+        elif parent is None:
+            parent_start = 0
         start, end = offset(getattr(node, "start_char_idx", None)), getattr(node, "end_char_idx", None)
         changed = start is not None and end is not None and end - start != len(text)
         start = None if start is None or parent_start is None or changed else parent_start + start

@@ -62,8 +62,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
-    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met; LlamaIndex's
-    own retrievers around others, such as a `QueryFusionRetriever`, have those of the others. Sometimes these are
+    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Retrievers
+    of LlamaIndex that ask others, such as a `QueryFusionRetriever`, have those of the others. Sometimes these are
     unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document is read
     only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise a
     `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
@@ -147,7 +147,10 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
         known = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        here = scope is not None and all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+        here = scope is not None and (
+            all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+            or (known is not None and known.copies is not None)  # then each node is compared with its copy
+        )
         unknown = self.filters is None and (known is None or not here)
         limits = (AccessLimits() if known is None else known).within(self.filters)
         if not here:
@@ -192,7 +195,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         shown = limits.bigger.shown(source, test_of(limits.filters), partial(self._hidden, source, limits))
         parent_start = limits.bigger.starts(self.docstore)
         for found in self._store.nodes(source, limits.filters):
-            if limits.nodes is None or found.node_id in limits.nodes:
+            if limits.let_through(found):
                 node = shown(found)
                 link = Link.of(node, parent_start(node))
                 parent = parent_of(found) if node is found else node.node_id

@@ -23,6 +23,7 @@ from llama_index.core.retrievers import (
 from llama_index.core.schema import BaseNode, IndexNode, NodeWithScore, QueryBundle
 from llama_index.core.tools import RetrieverTool
 from llama_index.core.vector_stores import FilterOperator, MetadataFilters
+from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
 from llamaindex_parts import FAR_APART, STREAMS, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
@@ -66,6 +67,8 @@ class Words(BaseRetriever):
     def __init__(self, nodes: Sequence[BaseNode]) -> None:
         super().__init__()
         self._nodes = nodes
+        self.corpus = [node_to_metadata_dict(node) | {"node_id": node.node_id} for node in nodes]
+        self.corpus_weight_mask: list[int] | None = None
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         asked = set(query_bundle.query_str.split())
@@ -177,6 +180,12 @@ def _fusion(*retrievers: BaseRetriever, kind: type[QueryFusionRetriever] = Query
     return kind([*retrievers], llm=MockLLM(), num_queries=1, use_async=False)
 
 
+def _stored_words(parts: Parts) -> BaseRetriever:
+    words = parts.words
+    words.corpus = None  # type: ignore[attr-defined]
+    return words
+
+
 def _router(*retrievers: BaseRetriever) -> BaseRetriever:
     return RouterRetriever(
         First(), [RetrieverTool.from_defaults(one, description="d") for one in retrievers], llm=MockLLM()
@@ -202,6 +211,8 @@ RETRIEVERS: dict[str, tuple[Callable[[Document], Nodes], Callable[[Parts], BaseR
     "fusion": (_lines, lambda parts: _fusion(parts.leaf, parts.leaf)),
     "fusion with words": (_lines, lambda parts: _fusion(parts.words, parts.leaf)),
     "fusion of fusions": (_lines, lambda parts: _fusion(_fusion(parts.leaf), _fusion(parts.words))),
+    "words": (_lines, lambda parts: parts.words),
+    "fusion of words": (_lines, lambda parts: _fusion(parts.words, parts.words)),
     "router": (_lines, lambda parts: _router(parts.leaf, parts.leaf)),
     "transform": (_lines, lambda parts: TransformRetriever(parts.leaf, IdentityQueryTransform())),
     "windows": (_windows, lambda parts: parts.leaf),
@@ -276,7 +287,7 @@ UNSEEN: dict[str, Callable[[Parts], BaseRetriever]] = {
     "one of several is somebody's own, deeper": lambda parts: _fusion(parts.leaf, _fusion(Hiding(parts.leaf))),
     "the wrapper is derived from the host's": lambda parts: _fusion(parts.leaf, kind=Fusing),
     "the transformation is somebody's own": lambda parts: TransformRetriever(parts.leaf, Changing()),
-    "only words are searched": lambda parts: _fusion(parts.words),
+    "words are searched in a store": lambda parts: _fusion(_stored_words(parts)),
     "words are searched instead": lambda parts: _router(parts.words, parts.leaf),
     "a link leads to somebody's own": lambda parts: _recursive(parts, other=Hiding(parts.leaf)),
 }
@@ -300,6 +311,21 @@ async def test_all_of_them_have_to_search_the_store_that_is_read(store: str) -> 
     for retriever in (_fusion(here.leaf, there.leaf), _fusion(there.leaf, here.leaf)):
         assert await _asked(retriever, StoredDocuments(here.index)) is None
         _is_mine(await _asked(retriever, StoredDocuments(here.index, filters=NOTHING_HIDDEN)))
+
+
+@pytest.mark.parametrize("store", ["simple", "chroma"])
+def test_what_words_are_searched_in_is_read_if_the_store_holds_the_same(store: str) -> None:
+    nodes = split(MINE)
+    nodes[3].set_content(nodes[3].get_content().replace("walnut", "birch"))  # type: ignore[attr-defined]
+    index = STORES[store](nodes)
+    weighted, other = Words(nodes), Words(nodes)
+    weighted.corpus_weight_mask = [int(n != 3) for n in range(len(nodes))]
+    other.corpus[3] |= node_to_metadata_dict(split(MINE)[3])
+    for retriever in (weighted, other, Words([*nodes[:3], *nodes[4:]])):
+        (read,) = StoredDocuments(index).behind(retriever)([NodeWithScore(node=nodes[0])], QueryBundle(ASK))
+        assert read.get_content().split() == [
+            word for n, node in enumerate(nodes) if n != 3 for word in node.get_content().split()
+        ]
 
 
 @pytest.mark.parametrize("store", ["simple", "chroma"])
