@@ -20,7 +20,15 @@ from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.retrievers import (
+    AutoMergingRetriever,
+    QueryFusionRetriever,
+    RecursiveRetriever,
+    RouterRetriever,
+    TransformRetriever,
+)
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 
 from selfroute.errors import ConfigurationError
@@ -30,6 +38,7 @@ _SELECTING = (
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
 _WRAPPED = ("_retriever", "_vector_retriever")
+_WORDS = ("llama_index.retrievers.bm25.", "BM25Retriever")  # searches its own copies of nodes by words
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -66,6 +75,78 @@ def search_of(retriever: BaseRetriever) -> Search | None:
         )
     except AttributeError:
         _refuse("where a VectorIndexRetriever keeps its filters")
+
+
+def leaves_of(retriever: BaseRetriever) -> list[BaseRetriever]:
+    """Return the retrievers that search, seen through LlamaIndex's own wrappers around them.
+
+    Wrappers return what those that they ask let through, so if these have the same limits, the wrapper has them too.
+    A fusion lets through what any one of its retrievers does, so those that search nodes in memory are left out if
+    there are others. A class of somebody else's may hide nodes, and is not seen through.
+    """
+    asked = _asked_by(retriever)
+    if asked is None:
+        return [retriever]
+    found = [leaves_of(one) for one in asked]
+    if type(retriever) is QueryFusionRetriever:
+        found = [leaves for leaves in found if not all(map(_searches_words, leaves))] or found
+    return [leaf for leaves in found for leaf in leaves]
+
+
+def copies_in(retriever: Any) -> Mapping[str, dict[str, Any]] | None:
+    """Return the copies of nodes that a `BM25Retriever` searches by words, by their ids; None if that is unknown.
+
+    They are as `node_to_metadata_dict` writes them.
+    """
+    if not _searches_words(retriever):
+        return None
+    copies, weights = getattr(retriever, "corpus", None), getattr(retriever, "corpus_weight_mask", None)
+    if not isinstance(copies, list) or not all(isinstance(one, dict) and "node_id" in one for one in copies):
+        return None
+    return {one["node_id"]: one for one, weight in zip(copies, weights or [1] * len(copies), strict=True) if weight}
+
+
+def bigger_nodes_of(retriever: BaseRetriever) -> list[Mapping[str, Any] | BaseDocumentStore]:
+    """Return where a retriever and those that it asks look up the nodes that found nodes stand for or were cut from.
+
+    Mappings hold what an `IndexNode` leads to, by its `index_id`: also retrievers and query engines. Document stores
+    hold the parents of nodes.
+    """
+    known: list[Mapping[str, Any] | BaseDocumentStore] = [retriever.object_map] if retriever.object_map else []
+    try:
+        if type(retriever) is RecursiveRetriever:
+            known.append(retriever._node_dict)  # noqa: SLF001
+        if type(retriever) is AutoMergingRetriever:
+            known.append(retriever._storage_context.docstore)  # noqa: SLF001
+    except AttributeError:
+        _refuse("where a RecursiveRetriever or an AutoMergingRetriever keeps its nodes")
+    return known + [one for asked in _asked_by(retriever) or () for one in bigger_nodes_of(asked)]
+
+
+def _asked_by(retriever: Any) -> list[BaseRetriever] | None:
+    """Return the retrievers that a wrapper asks; None if it is none of LlamaIndex's own."""
+    kind = type(retriever)
+    try:
+        if kind in (QueryFusionRetriever, RouterRetriever):
+            return [*retriever._retrievers]  # noqa: SLF001
+        if kind is RecursiveRetriever:
+            return [*retriever._retriever_dict.values()]  # noqa: SLF001
+        if kind is AutoMergingRetriever:
+            return [retriever._vector_retriever]  # noqa: SLF001
+        if kind is TransformRetriever and _is_own(retriever._query_transform):  # noqa: SLF001
+            return [retriever._retriever]  # noqa: SLF001
+    except AttributeError:
+        _refuse(f"where a {kind.__name__} keeps the retrievers that it asks")
+    return None
+
+
+def _is_own(part: Any) -> bool:
+    return type(part).__module__.startswith("llama_index.")
+
+
+def _searches_words(retriever: Any) -> bool:
+    package, name = _WORDS
+    return type(retriever).__module__.startswith(package) and type(retriever).__name__ == name
 
 
 @cache

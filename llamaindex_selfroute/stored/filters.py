@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import MetadataFilters
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
-from llamaindex_selfroute.host import search_of
+from llamaindex_selfroute.host import bigger_nodes_of, copies_in, leaves_of, search_of
+from llamaindex_selfroute.stored.bigger import BiggerNodes
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
@@ -25,11 +29,15 @@ class AccessLimits:
         filters: The filters that nodes have to meet, all of them.
         documents: The ids of the only documents; None for no limit.
         nodes: The ids of the only nodes; None for no limit.
+        copies: Copies of these nodes, if the retriever searches them instead of a store.
+        bigger: The nodes that the retriever returns in the place of found ones.
     """
 
     filters: tuple[MetadataFilters, ...] = ()
     documents: frozenset[str] | None = None
     nodes: frozenset[str] | None = None
+    copies: Mapping[str, dict[str, Any]] | None = field(default=None, compare=False)
+    bigger: BiggerNodes = field(default=BiggerNodes(()), compare=False)
 
     def __bool__(self) -> bool:
         return self != _OPEN
@@ -37,7 +45,15 @@ class AccessLimits:
     @property
     def key(self) -> Hashable:
         """A cache key for these limits: the limits themselves, since two limits may have the same hash, or JSON."""
-        return tuple(map(repr, self.filters)), self.documents, self.nodes
+        return tuple(map(repr, self.filters)), self.documents, self.nodes, self.bigger
+
+    def let_through(self, node: BaseNode) -> bool:
+        """Return whether a node is one of the only nodes; a copy of it has to have the same text."""
+        if self.nodes is not None and node.node_id not in self.nodes:
+            return False
+        return (
+            self.copies is None or metadata_dict_to_node(self.copies[node.node_id]).get_content() == node.get_content()
+        )
 
     def within(self, filters: MetadataFilters | None) -> AccessLimits:
         """Return these limits with additional filters."""
@@ -52,6 +68,8 @@ _OPEN = AccessLimits()
 def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
     """Find the limits of a retriever.
 
+    LlamaIndex's own wrappers are seen through, if all retrievers that they ask have the same limits.
+
     Args:
         retriever: The retriever.
         postprocessors: Applied to its nodes. LlamaIndex's own only drop what is irrelevant; others may hide nodes.
@@ -61,8 +79,19 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
     """
     if not all(type(one).__module__.startswith(("llama_index.", "selfroute.")) for one in postprocessors):
         return None
+    first, *others = [_limits(leaf) for leaf in leaves_of(retriever)] or [None]
+    if first is None or any(one != first for one in others):
+        return None
+    return replace(first, bigger=BiggerNodes(bigger_nodes_of(retriever)))
+
+
+def _limits(retriever: BaseRetriever) -> AccessLimits | None:
+    """Return the limits of a retriever that asks no other one."""
     if type(retriever).__module__.startswith(_UNFILTERED):
         return _OPEN
+    copies = copies_in(retriever)
+    if copies is not None:
+        return AccessLimits(nodes=frozenset(copies), copies=copies)
     search = search_of(retriever)
     if search is None or set(search.options) - _HARMLESS:
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from llama_index.core.schema import BaseNode, NodeRelationship, RelatedNodeInfo
+from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
 
+from llamaindex_selfroute.stored.bigger import parent_of
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 
@@ -21,7 +22,7 @@ class Link:
         start: Its offset in the document, in characters; None if that is not known.
         before: The id of the node before it; None for the first.
         after: The id of the node after it; None for the last.
-        parent: The id of the node that it was cut from; None if it was cut from the document itself.
+        parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
         version: The hash of the document that it was cut from; None if that is not known.
     """
 
@@ -34,12 +35,21 @@ class Link:
     version: str | None = None
 
     @classmethod
-    def of(cls, node: BaseNode) -> Link:
-        """Return the link of a node."""
-        text, parent = node.get_content(), _id(node, NodeRelationship.PARENT)
+    def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
+        """Return the link of a node.
+
+        Args:
+            node: The node.
+            parent_start: The offset in the document of the node that it was cut from; None if that is not known.
+        """
+        text, parent = node.get_content(), parent_of(node)
+        if parent is None and isinstance(node, IndexNode) and node.index_id != node.node_id:
+            parent, parent_start = node.index_id, None  # its own offset may count from there
+        elif parent is None:
+            parent_start = 0
         start, end = offset(getattr(node, "start_char_idx", None)), getattr(node, "end_char_idx", None)
-        if start is not None and (parent or (end is not None and end - start != len(text))):
-            start = None  # relative to its parent, or its text was changed later
+        changed = start is not None and end is not None and end - start != len(text)
+        start = None if start is None or parent_start is None or changed else parent_start + start
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
         version = source.hash if isinstance(source, RelatedNodeInfo) else None
@@ -67,8 +77,8 @@ def put_together(links: Iterable[Link]) -> RebuiltDocument:
         return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks))
     ways = _once(_ways(links))
     links.clear()
-    # Nodes linked only to the one before were cut from other nodes, and their offsets are relative to these.
-    nested = any(link.after is None for way in ways for link in way[:-1])
+    # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
+    nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
     if not nested and all(way[0].start is not None for way in ways):
         ways.sort(key=lambda way: way[0].start or 0)
     more = ways[-1][-1].after is not None

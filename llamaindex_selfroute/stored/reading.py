@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -23,6 +24,9 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
+from llamaindex_selfroute.host import leaves_of
+from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
+from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch, store_of
@@ -58,10 +62,11 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
-    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Sometimes
-    these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document
-    is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise
-    a `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
+    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Retrievers
+    of LlamaIndex that ask others, such as a `QueryFusionRetriever`, have those of the others. Sometimes these are
+    unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document is read
+    only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise a
+    `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
     nothing is.
 
     Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five
@@ -142,11 +147,16 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
         known = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        elsewhere = scope is not None and known is not None and not self._store.is_searched_by(scope.retriever)
-        unknown = self.filters is None and (known is None or elsewhere)
-        limits = (known or AccessLimits()).within(self.filters)
-        cached = self._store.lists_ids
-        return Access(limits, limits.key, cached=cached, verified=unknown or elsewhere, declared=not unknown)
+        here = scope is not None and (
+            all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+            or (known is not None and known.copies is not None)  # then each node is compared with its copy
+        )
+        unknown = self.filters is None and (known is None or not here)
+        limits = (AccessLimits() if known is None else known).within(self.filters)
+        if not here:
+            limits = replace(limits, bigger=BiggerNodes(()))  # what these nodes lead to is not known there
+        verified = unknown or (known is not None and not here)
+        return Access(limits, limits.key, cached=self._store.lists_ids, verified=verified, declared=not unknown)
 
     @property
     @override
@@ -179,17 +189,27 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     @override
     def _chunks(self, source: Any, limits: AccessLimits | None) -> Iterator[StoredChunk]:
-        limits = limits or AccessLimits()
+        limits = AccessLimits() if limits is None else limits
         if limits.documents is not None and source not in limits.documents:
             return
-        for node in self._store.nodes(source, limits.filters):
-            if limits.nodes is None or node.node_id in limits.nodes:
-                link = Link.of(node)
-                yield StoredChunk(node.node_id, link.text, node.metadata, link.parent, host=(node, link))
+        shown = limits.bigger.shown(source, test_of(limits.filters), partial(self._hidden, source, limits))
+        parent_start = limits.bigger.starts(self.docstore)
+        for found in self._store.nodes(source, limits.filters):
+            if limits.let_through(found):
+                node = shown(found)
+                link = Link.of(node, parent_start(node))
+                parent = parent_of(found) if node is found else node.node_id
+                yield StoredChunk(found.node_id, link.text, found.metadata, parent, host=(node, link))
+
+    def _hidden(self, source: Any, limits: AccessLimits) -> Iterator[BaseNode]:
+        """Yield the nodes of a document that the limits hide."""
+        if limits:
+            visible = set(self._ids(source, limits))
+            yield from (node for node in self._store.nodes(source, ()) if node.node_id not in visible)
 
     @override
     def _ids(self, source: Any, limits: AccessLimits | None) -> list[str]:
-        limits = limits or AccessLimits()
+        limits = AccessLimits() if limits is None else limits
         if limits.documents is not None and source not in limits.documents:
             return []
         ids = self._store.ids(source, limits.filters)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.llms import LLM
+from llama_index.core import StorageContext
+from llama_index.core.indices.query.query_transform.base import IdentityQueryTransform
+from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import (
+    AutoMergingRetriever,
+    QueryFusionRetriever,
+    RecursiveRetriever,
+    TransformRetriever,
+)
 from llama_index.core.schema import Document, QueryBundle
 from llama_index.core.vector_stores import simple
 
@@ -26,6 +34,15 @@ OF_CLASSES: dict[str, Any] = {
 OF_ENGINES = ("_response_synthesizer", "_node_postprocessors")
 OF_RETRIEVERS = ("_filters", "_doc_ids", "_node_ids", "_index", "_kwargs")
 OF_WIDER_LOOKS = ("_retriever", "_vector_retriever", "_retrievers", "_similarity_top_k")  # else none is possible
+OF_WRAPPERS: dict[str, Any] = {
+    "_retrievers": lambda leaf: QueryFusionRetriever([leaf], llm=MockLLM(), num_queries=1, use_async=False),
+    "_retriever_dict": lambda leaf: RecursiveRetriever("root", {"root": leaf}),
+    "_node_dict": lambda leaf: RecursiveRetriever("root", {"root": leaf}),
+    "_vector_retriever": lambda leaf: AutoMergingRetriever(leaf, StorageContext.from_defaults()),
+    "_storage_context": lambda leaf: AutoMergingRetriever(leaf, StorageContext.from_defaults()),
+    "_query_transform": lambda leaf: TransformRetriever(leaf, IdentityQueryTransform()),
+    "_retriever": lambda leaf: TransformRetriever(leaf, IdentityQueryTransform()),
+}
 OF_MODULES = ("_build_metadata_filter_fn",)
 HARMLESS = ("_should_use_structure_outputs", "_prepare_schema")  # without them, a report is asked for in another way
 OWN = ("_query", "_aquery")  # the engine has them itself
@@ -34,7 +51,7 @@ REFUSED = [*OF_CLASSES, *OF_ENGINES, *OF_RETRIEVERS, *OF_MODULES]
 
 
 def test_every_private_name_is_known_here() -> None:
-    known = {*REFUSED, *HARMLESS, *OWN, *OPENINFERENCE, *OF_WIDER_LOOKS, "_vector_store"}
+    known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, *OF_WIDER_LOOKS, "_vector_store"}
     assert private_names(host) == known
 
 
@@ -57,6 +74,15 @@ def test_a_name_that_has_gone_is_said_with_the_versions_that_have_it(
     with pytest.raises(ConfigurationError, match=r"LlamaIndex has changed .*; use llama-index-core 0\.12"):
         engine.synthesize(QueryBundle(QUESTION), nodes)
     host.selects_nodes_as.cache_clear()
+
+
+@pytest.mark.parametrize("name", list(OF_WRAPPERS))
+def test_a_name_of_a_wrapper_that_has_gone_is_said_too(name: str) -> None:
+    engine, retriever = _engine()
+    nodes, wrapper = retriever.retrieve(QUESTION), OF_WRAPPERS[name](retriever)
+    delattr(wrapper, name)
+    with pytest.raises(ConfigurationError, match=r"LlamaIndex has changed .*; use llama-index-core 0\.12"):
+        engine.with_retriever(wrapper).synthesize(QueryBundle(QUESTION), nodes)
 
 
 def test_a_store_that_a_retriever_no_longer_names_counts_as_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +111,16 @@ def test_nothing_private_is_needed_at_import() -> None:
     run(f"""
 import llama_index.core
 from llama_index.core.indices.vector_store import VectorIndexRetriever
-from llama_index.core.llms import LLM
+from llama_index.core import StorageContext
+from llama_index.core.indices.query.query_transform.base import IdentityQueryTransform
+from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import (
+    AutoMergingRetriever,
+    QueryFusionRetriever,
+    RecursiveRetriever,
+    TransformRetriever,
+)
 from llama_index.core.vector_stores import simple
 for name in {sorted(private_names(host) | {"build_metadata_filter_fn"})}:
     for holder in (LLM, RetrieverQueryEngine, VectorIndexRetriever, simple):

@@ -200,12 +200,13 @@ def _of_two(parts: Parts, *, which: int) -> SelfRouteQueryEngine:
     return engines[which]
 
 
-def _fusion(parts: Parts) -> QueryFusionRetriever:
-    return QueryFusionRetriever([parts.retriever()], llm=MockLLM(), num_queries=1, use_async=False)
+def _fusion(*retrievers: BaseRetriever) -> QueryFusionRetriever:
+    return QueryFusionRetriever([*retrievers], llm=MockLLM(), num_queries=1, use_async=False)
 
 
 READ: dict[str, Callable[[Parts], Any]] = {
     "the retriever has it": lambda parts: parts.engine(parts.retriever()),
+    "all retrievers of a fusion have it": lambda parts: parts.engine(_fusion(parts.retriever(), parts.retriever())),
     "from_index has it": lambda parts: parts.of_index(filters=A),
     "both have it": lambda parts: parts.engine(parts.retriever(), documents=StoredDocuments(parts.index, filters=A)),
     "each has another": lambda parts: parts.engine(
@@ -242,7 +243,7 @@ REFUSED: dict[str, Callable[[Parts], Any]] = {
     "the host's engine hides it": lambda parts: parts.index.as_query_engine(
         filters=A, response_synthesizer=parts.synthesizer(), llm=parts.llm
     ),
-    "a fusion of retrievers hides it": lambda parts: parts.engine(_fusion(parts)),
+    "a retriever in a fusion hides it": lambda parts: parts.engine(_fusion(ScopedDocuments(parts.retriever()))),
     "a callable around the documents hides it": lambda parts: parts.engine(
         parts.retriever(), documents=lambda nodes, query: [*StoredDocuments(parts.index)(nodes, query)]
     ),
