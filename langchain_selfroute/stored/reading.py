@@ -64,6 +64,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     """
 
     advice = _ADVICE
+    order_advice = 'split it with add_start_index=True, or number its chunks in metadata["chunk_index"]'
     match_ids = True
 
     def __init__(

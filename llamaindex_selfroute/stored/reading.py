@@ -87,6 +87,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         "pass StoredDocuments(filters=...), which every node has to meet, or MetadataFilters(filters=[]) if nothing is "
         "hidden"
     )
+    order_advice = (
+        "with a node parser that keeps start_char_idx, or the links between nodes (include_prev_next_rel=True)"
+    )
 
     def __init__(
         self,
@@ -211,7 +214,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
                     fields[kind] += [key for key in getattr(node, kind) if key not in fields[kind]]
                 yield link
 
-        return put_together(links()), fields
+        return put_together(links(), ordered=self._ordered), fields
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> BaseNode:

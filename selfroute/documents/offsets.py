@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, takewhile, zip_longest
 
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.repetition import fits_further_on, repeats_itself
@@ -28,16 +29,19 @@ class OffsetJoin:
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         """Take the chunks in any order; all have offsets."""
         self._ordered = sorted(chunks, key=lambda chunk: (chunk.start or 0, -len(chunk.text)))
-        self._written: list[int] = []  # how many characters of each are written before it; less than 0 if text is missing
+        self._written: list[int] = []  # how many characters of each stand before it; less than 0 after a stretch
         self._white_space = WhiteSpace(self._ordered)
         places = {chunk.place for chunk in chunks}
         self._is_numbered = () not in places and len(places) == len(chunks)
         self._longest = max(len(chunk.text) for chunk in chunks)
-        self._widest = 0  # the longest stretch that no chunk holds
+        self._stretches: list[Gap] = []  # that no chunk holds, white space or not
         self._movable = 0  # characters that are lost if every ambiguous chunk really stands further on
         self._inside: list[int] = []  # chunks within the one that ends at `end`, as long as nothing follows it
         self._repeated: list[int] = []  # those of them that may be no more than a splitter's overlap
         self._settled = set[int]()  # those of them whose places are certain
+        self._ambiguous: int | None = (
+            None  # the chunk that ends at `end`, if it shares text with those before it and fits further on
+        )
         self._overlap = 0  # the longest of two neighbours
         self.gaps: list[Gap] = []
         self.end = 0
@@ -63,7 +67,7 @@ class OffsetJoin:
             return None
         if (in_order or not ordered) and join._movable * _TOLERATED_LOSS > join.end:
             return None
-        certain = certain and not join._movable and (in_order or join._each_adds_text())
+        certain = certain and not join._movable and (in_order or join._each_has_its_place(ordered=ordered))
         if not certain or any(map(join._may_stand_further_on, copies)):
             join.gaps.append((join.end, join.end))
         return join
@@ -94,7 +98,9 @@ class OffsetJoin:
                     self._inside.append(index)
                 else:
                     self._overlap = max(self._overlap, shared)
-                    self._movable += shared * (fits_further_on(text, shared) and not text.isspace())
+                    if fits_further_on(text, shared) and not text.isspace():
+                        self._movable += shared
+                        self._ambiguous = index
             self._written.append(shared)
             self._note_gap(index, start, missing=bool(last_place) and chunk.place[0] - last_place[0] > 1)
             last_place = chunk.place
@@ -108,7 +114,8 @@ class OffsetJoin:
 
     def _note_gap(self, index: int, start: int, *, missing: bool) -> None:
         stretch = start - self.end
-        self._widest = max(stretch, self._widest)
+        if stretch > 0:
+            self._stretches.append((self.end, start))
         if missing:
             self.gaps.append((start - max(stretch, 0), start))
         elif stretch > 0 and not (self._is_numbered and index) and not self._white_space.explains(stretch, index):
@@ -121,6 +128,10 @@ class OffsetJoin:
             index: The number of the chunk that follows.
             start: Where it starts; None if nothing follows.
         """
+        room = 0 if start is None else start - self.end
+        if self._ambiguous is not None:
+            self._move_on(self._ambiguous, index, room)
+            self._ambiguous = None
         for number in self._inside:
             chunk = self._ordered[number]
             length, room = len(chunk.text), 0 if start is None else start - self.end
@@ -140,21 +151,40 @@ class OffsetJoin:
                 self._movable += length
         self._inside.clear()
 
-    def _each_adds_text(self) -> bool:
-        """Return whether each chunk holds text of its own: if not, and without any order, it may be misplaced."""
+    def _move_on(self, number: int, index: int, room: int) -> None:
+        """Write a whole chunk that shares text with those before it, if that explains the stretch behind it better."""
+        shared, length = self._written[number], len(self._ordered[number].text)
+        white_space = self._white_space
+        if room >= length - shared and white_space.explains(room, index) and not white_space.holds(room):
+            self._written[number] = -2
+            self.end += shared
+
+    def _each_has_its_place(self, *, ordered: bool) -> bool:
+        """Return whether each chunk holds text of its own: if not, and without any order, it may be misplaced.
+
+        Args:
+            ordered: Whether the chunks have an order, which then is not that of their offsets.
+        """
         chunks = (chunk for index, chunk in enumerate(self._ordered) if index not in self._settled)
-        stretches = [(chunk.start or 0, chunk.text) for chunk in chunks if not chunk.text.isspace()]
+        shown = [chunk for chunk in chunks if not chunk.text.isspace()]
         end = 0
-        for (start, text), following in zip_longest(stretches, stretches[1:]):
-            if not text[max(end - start, 0) : following[0] - start if following else None].strip():
+        for chunk, following in zip_longest(shown, shown[1:]):
+            start = chunk.start or 0
+            own = chunk.text[max(end - start, 0) : (following.start or 0) - start if following else None]
+            if not own.strip() and (ordered or self._may_stand_further_on(chunk)):
                 return False
-            end = max(end, start + len(text))
+            end = max(end, start + len(chunk.text))
         return True
 
     def _may_stand_further_on(self, chunk: Chunk) -> bool:
         """Return whether there is room for a chunk after the place where it was found."""
-        at_end = (chunk.start or 0) + len(chunk.text) == self.end
-        return at_end or len(chunk.text) <= self._widest or _has_period(chunk.text)
+        length, start = len(chunk.text), chunk.start or 0
+        if start + length == self.end or _has_period(chunk.text):
+            return True
+        reach = start + length + self._overlap  # the splitter searched from its overlap with the chunk before
+        first = bisect_left(self._stretches, (start,))
+        near = takewhile(lambda stretch: stretch[0] <= reach, islice(self._stretches, first, None))
+        return any(end - begin >= length for begin, end in near)
 
 
 def _has_period(text: str) -> bool:

@@ -15,7 +15,7 @@ _MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small
 class UnknownOrderError(ConfigurationError):
     """A store lists the chunks of a document in no order, and they do not say where they stand either."""
 
-    def __init__(self, message: str = "the chunks have neither offsets that fit together nor numbers") -> None:
+    def __init__(self, message: str = "they have neither offsets that fit together nor numbers") -> None:
         """Take the message."""
         super().__init__(message)
 
@@ -97,5 +97,3 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
             number, step = number + step, 0
             placed.append(Chunk(chunk.text, chunk.start, (number,)))
     return placed
-
-

@@ -38,7 +38,11 @@ class WhiteSpace:
             return False
         near = range(max(index - _NEAR, 0), min(index + _NEAR, len(self._chunks)))
         spare = min(_INDENT, self._usual_length // _SHARE) if index else 0
-        return length <= _TIMES * max(map(self._longest_in, near)) + spare or length in self._lengths
+        return length <= _TIMES * max(map(self._longest_in, near)) + spare or self.holds(length)
+
+    def holds(self, length: int) -> bool:
+        """Return whether a chunk holds white space of exactly this length."""
+        return length in self._lengths
 
     def _longest_in(self, index: int) -> int:
         if index not in self._longest:
