@@ -64,6 +64,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     """
 
     advice = _ADVICE
+    order_advice = 'split it with add_start_index=True, or number its chunks in metadata["chunk_index"]'
     match_ids = True
 
     def __init__(
@@ -203,6 +204,11 @@ class StoredDocuments(StoredReader[Document, Document]):
             f"the vector store has no chunk of {source!r}{visible}: no chunk has this value as "
             f"metadata[{self.source_key!r}]"
         )
+
+    @property
+    @override
+    def _ordered(self) -> bool:
+        return self._store.ordered
 
     @property
     @override

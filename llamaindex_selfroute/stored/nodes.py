@@ -9,6 +9,7 @@ from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, Relat
 
 from llamaindex_selfroute.stored.bigger import parent_of
 from selfroute.documents.chunks import Chunk, offset
+from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 
 
@@ -61,26 +62,39 @@ def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
     return related.node_id if isinstance(related, RelatedNodeInfo) else None
 
 
-def put_together(links: Iterable[Link]) -> RebuiltDocument:
+def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocument:
     """Rebuild a document from all of its nodes, by following the links from each node to the next.
 
     If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them, and
     nodes that were indexed twice, are dropped. Nodes of different versions of the document may not fit together.
+
+    Args:
+        links: The nodes.
+        ordered: Whether the store returns them in the order in which they were added.
+
+    Raises:
+        UnknownOrderError: The nodes have no order: neither the store nor their links and offsets tell it.
     """
     held = {link.id: link for link in links}
     links = [link for link in held.values() if link.parent not in held]
+    if not ordered:
+        links.sort(key=lambda link: link.id)
     held.clear()
     if all(link.before is None and link.after is None for link in links):
         chunks = [Chunk(link.text, link.start) for link in links]
         versions = {link.version for link in links}
         links.clear()
-        return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks))
+        return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks), ordered=ordered)
     ways = _once(_ways(links))
     links.clear()
     # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
     nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
-    if not nested and all(way[0].start is not None for way in ways):
+    starts = {way[0].start for way in ways}
+    if not nested and None not in starts:
         ways.sort(key=lambda way: way[0].start or 0)
+    if not ordered and len(ways) > 1 and (nested or None in starts or len(starts) < len(ways)):
+        msg = "they have neither offsets in the document nor links that lead through all of them"
+        raise UnknownOrderError(msg)
     more = ways[-1][-1].after is not None
     return rebuild(_placed(ways, nested=nested), doubtful=more)
 

@@ -92,6 +92,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         "pass StoredDocuments(filters=...), which every node has to meet, or MetadataFilters(filters=[]) if nothing is "
         "hidden"
     )
+    order_advice = (
+        "with a node parser that keeps start_char_idx, or the links between nodes (include_prev_next_rel=True)"
+    )
 
     def __init__(
         self,
@@ -231,7 +234,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
                     fields[kind] += [key for key in getattr(node, kind) if key not in fields[kind]]
                 yield link
 
-        return put_together(links()), fields
+        return put_together(links(), ordered=self._ordered), fields
 
     @override
     def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> BaseNode:
@@ -255,6 +258,11 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             f"the index has no node of the document {source!r}{visible}, nor the document itself: pass the engine "
             "documents=, or keep the originals with index.docstore.add_documents(documents)"
         )
+
+    @property
+    @override
+    def _ordered(self) -> bool:
+        return self._store.ordered
 
     @property
     @override

@@ -17,11 +17,12 @@ from selfroute.copying import CopiedAsParts
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import chunks_of
 from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
+from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.scope import call_within, scope_of
 from selfroute.documents.sizes import Lengths, Size, Sizes
 from selfroute.documents.visibility import RetrievedChunk, VisibilityCheck
-from selfroute.errors import DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")
 Document = TypeVar("Document")
@@ -75,12 +76,14 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         start_key: The key of the metadata that holds a chunk's offset in its document.
         place_keys: Keys of the metadata that only say where in its document a chunk stands; no filter uses them.
         advice: What the user can do if a chunk may be hidden; it ends the error message.
+        order_advice: What the user can do if the store lists chunks in no order, and they have none either.
         match_ids: Whether a passage with an id is matched to the chunks by its id rather than by its text.
     """
 
     start_key: str = "start_index"
     place_keys: AbstractSet[str] = PLACE_KEYS | {start_key}
     advice: str = "say what is hidden"
+    order_advice: str = "store each chunk's offset in its document, or number the chunks"
     match_ids: bool = False
 
     def __init__(self) -> None:
@@ -91,7 +94,8 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
 
         Raises:
             DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
-            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
+            ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared; or nothing says in
+                which order the chunks belong.
         """
         return self._read(self._passages_in(*given))
 
@@ -150,7 +154,8 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
 
     def _assemble(self, chunks: Iterator[StoredChunk]) -> tuple[RebuiltDocument, dict[str, Any]]:
         """Join chunks; return the document, and what else the framework's document is made of."""
-        return rebuild(chunks_of(((chunk.text, chunk.metadata) for chunk in chunks), start_key=self.start_key)), {}
+        rows = ((chunk.text, chunk.metadata) for chunk in chunks)
+        return rebuild(chunks_of(rows, start_key=self.start_key), ordered=self._ordered), {}
 
     def _missing(self, source: Any, *, limited: bool) -> str:
         """Return the message for a document of which the store holds no chunk."""
@@ -161,6 +166,11 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     def _in_threads(self) -> bool:
         """Whether the store may be asked in several threads at once; if so, documents are counted in the background."""
         return False
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the store lists the chunks of a document in the order in which they were added."""
+        return True
 
     def forget(self, source: Any = None) -> None:
         """Drop a document from the cache, or all documents if `source` is None, so that it is read again."""
@@ -267,7 +277,14 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
                     parents.add(chunk.parent)
                 yield chunk
 
-        document, fields = self._assemble(read())
+        try:
+            document, fields = self._assemble(read())
+        except UnknownOrderError as error:
+            msg = (
+                f"the chunks of {source!r} cannot be put in order: the store lists them in no order, and {error}; "
+                f"index the document again: {self.order_advice}"
+            )
+            raise ConfigurationError(msg) from None
         if not ids:
             raise DocumentNotFoundError(self._missing(source, limited=bool(access.limits)))
         if check:

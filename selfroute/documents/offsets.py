@@ -1,0 +1,192 @@
+"""Join the chunks of a document by their offsets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice, takewhile, zip_longest
+
+from selfroute.documents.chunks import Chunk
+from selfroute.documents.repetition import fits_further_on, repeats_itself
+from selfroute.documents.white_space import WhiteSpace
+
+_TOLERATED_LOSS = 10  # at most a tenth of a text may depend on offsets that a repetition makes ambiguous
+
+Gap = tuple[int, int]
+
+
+class OffsetJoin:
+    """Chunks that can be joined by their offsets.
+
+    A splitter finds a chunk by searching for its text, so it may find a short one that comes again, such as a page
+    number, within the chunk before it. Such a chunk is moved to the stretch that follows, if it fits there.
+
+    Attributes:
+        gaps: As in `RebuiltDocument`, without the doubt at the end.
+        end: Where the last chunk ends.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        """Take the chunks in any order; all have offsets."""
+        self._ordered = sorted(chunks, key=lambda chunk: (chunk.start or 0, -len(chunk.text)))
+        self._written: list[int] = []  # how many characters of each stand before it; less than 0 after a stretch
+        self._white_space = WhiteSpace(self._ordered)
+        places = {chunk.place for chunk in chunks}
+        self._is_numbered = () not in places and len(places) == len(chunks)
+        self._longest = max(len(chunk.text) for chunk in chunks)
+        self._stretches: list[Gap] = []  # that no chunk holds, white space or not
+        self._movable = 0  # characters that are lost if every ambiguous chunk really stands further on
+        self._inside: list[int] = []  # chunks within the one that ends at `end`, as long as nothing follows it
+        self._repeated: list[int] = []  # those of them that may be no more than a splitter's overlap
+        self._settled = set[int]()  # those of them whose places are certain
+        self._ambiguous: int | None = (
+            None  # the chunk that ends at `end`, if it shares text with those before it and fits further on
+        )
+        self._overlap = 0  # the longest of two neighbours
+        self.gaps: list[Gap] = []
+        self.end = 0
+
+    @classmethod
+    def of(
+        cls, chunks: Sequence[Chunk], *, certain: bool = True, copies: Collection[Chunk] = (), ordered: bool = True
+    ) -> OffsetJoin | None:
+        """Return how the offsets join some chunks; None if they cannot be trusted.
+
+        Args:
+            chunks: The chunks, in the order of their places, or of the store.
+            certain: Whether nothing else casts doubt on them.
+            copies: Chunks that were dropped because the same are among the chunks, and may belong elsewhere.
+            ordered: Whether the order of the chunks says anything.
+        """
+        starts = [chunk.start for chunk in chunks if chunk.start is not None]
+        is_sorted = starts == sorted(starts)
+        if not chunks or len(starts) < len(chunks) or (chunks[0].place and not is_sorted):
+            return None
+        join, in_order = cls(chunks), is_sorted and (ordered or bool(chunks[0].place))
+        if not join._join():
+            return None
+        if (in_order or not ordered) and join._movable * _TOLERATED_LOSS > join.end:
+            return None
+        certain = certain and not join._movable and (in_order or join._each_has_its_place(ordered=ordered))
+        if not certain or any(map(join._may_stand_further_on, copies)):
+            join.gaps.append((join.end, join.end))
+        return join
+
+    def pieces(self) -> Iterator[str]:
+        """Yield what each chunk adds to the text, and release the chunk; this works once."""
+        self._ordered.reverse()
+        for index, shared in enumerate(self._written):
+            text = self._ordered.pop().text
+            if shared < 0 and index:
+                yield "\n" if shared == -1 else "\n\n"  # for the white space that the splitter stripped
+            yield text[max(shared, 0) :]
+
+    def _join(self) -> bool:
+        """Find out how much of each chunk is written before it; return False if the chunks contradict each other."""
+        last_start, last_text, last_place = 0, "", self._ordered[0].place  # `last_text` is the one that ends at `end`
+        for index, chunk in enumerate(self._ordered):
+            start, text = chunk.start or 0, chunk.text
+            is_inside = 0 < len(text) <= self.end - start
+            if not is_inside:
+                self._settle(index, start)
+            shared = min(self.end - start, len(text))
+            if shared > 0:
+                contradicts = not last_text.startswith(text[:shared], start - last_start)
+                if contradicts or shared * 2 > max(len(last_text), len(text)):
+                    return False
+                if is_inside:
+                    self._inside.append(index)
+                else:
+                    self._overlap = max(self._overlap, shared)
+                    if fits_further_on(text, shared) and not text.isspace():
+                        self._movable += shared
+                        self._ambiguous = index
+            self._written.append(shared)
+            self._note_gap(index, start, missing=bool(last_place) and chunk.place[0] - last_place[0] > 1)
+            last_place = chunk.place
+            if not is_inside:
+                last_start, self.end, last_text = start, start + len(text), text
+        self._settle(len(self._ordered), None)
+        lengths = {number: len(self._ordered[number].text) for number in self._repeated}
+        self._settled.update(number for number, length in lengths.items() if length <= self._overlap)
+        self._movable += sum(length for length in lengths.values() if length > self._overlap)
+        return True
+
+    def _note_gap(self, index: int, start: int, *, missing: bool) -> None:
+        stretch = start - self.end
+        if stretch > 0:
+            self._stretches.append((self.end, start))
+        if missing:
+            self.gaps.append((start - max(stretch, 0), start))
+        elif stretch > 0 and not (self._is_numbered and index) and not self._white_space.explains(stretch, index):
+            self.gaps.append((self.end, start))
+
+    def _settle(self, index: int, start: int | None) -> None:
+        """Decide where the chunks stand that lie within the one before.
+
+        Args:
+            index: The number of the chunk that follows.
+            start: Where it starts; None if nothing follows.
+        """
+        room = 0 if start is None else start - self.end
+        if self._ambiguous is not None:
+            self._move_on(self._ambiguous, index, room)
+            self._ambiguous = None
+        for number in self._inside:
+            chunk = self._ordered[number]
+            length, room = len(chunk.text), 0 if start is None else start - self.end
+            if chunk.text.isspace():
+                continue
+            if (chunk.start or 0) + length == self.end and start is not None and not _has_period(chunk.text):
+                # Had it stood after the end, the splitter would have merged it with what it repeats.
+                would_merge = 2 * length + room <= self._longest and self._white_space.explains(room, index)
+                if room < length or would_merge:
+                    self._repeated.append(number)
+                    continue
+            if length <= room and (chunk.start or 0) + length < self.end:
+                self._written[number] = -min(room - length, 2)
+                self.end += length - self._written[number]
+                self._settled.add(number)
+            else:
+                self._movable += length
+        self._inside.clear()
+
+    def _move_on(self, number: int, index: int, room: int) -> None:
+        """Write a whole chunk that shares text with those before it, if that explains the stretch behind it better."""
+        shared, length = self._written[number], len(self._ordered[number].text)
+        white_space = self._white_space
+        if room >= length - shared and white_space.explains(room, index) and not white_space.holds(room):
+            self._written[number] = -2
+            self.end += shared
+
+    def _each_has_its_place(self, *, ordered: bool) -> bool:
+        """Return whether each chunk holds text of its own: if not, and without any order, it may be misplaced.
+
+        Args:
+            ordered: Whether the chunks have an order, which then is not that of their offsets.
+        """
+        chunks = (chunk for index, chunk in enumerate(self._ordered) if index not in self._settled)
+        shown = [chunk for chunk in chunks if not chunk.text.isspace()]
+        end = 0
+        for chunk, following in zip_longest(shown, shown[1:]):
+            start = chunk.start or 0
+            own = chunk.text[max(end - start, 0) : (following.start or 0) - start if following else None]
+            if not own.strip() and (ordered or self._may_stand_further_on(chunk)):
+                return False
+            end = max(end, start + len(chunk.text))
+        return True
+
+    def _may_stand_further_on(self, chunk: Chunk) -> bool:
+        """Return whether there is room for a chunk after the place where it was found."""
+        length, start = len(chunk.text), chunk.start or 0
+        if start + length == self.end or _has_period(chunk.text):
+            return True
+        reach = start + length + self._overlap  # the splitter searched from its overlap with the chunk before
+        first = bisect_left(self._stretches, (start,))
+        near = takewhile(lambda stretch: stretch[0] <= reach, islice(self._stretches, first, None))
+        return any(end - begin >= length for begin, end in near)
+
+
+def _has_period(text: str) -> bool:
+    """Return whether the text could overlap with itself."""
+    return repeats_itself(text, within=len(text) - 1)

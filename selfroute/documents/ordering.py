@@ -1,0 +1,99 @@
+"""Put the chunks of a document in order, each once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from selfroute.documents.chunks import Chunk
+from selfroute.documents.repetition import repeats_itself
+from selfroute.errors import ConfigurationError
+
+_MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small its chunks
+
+
+class UnknownOrderError(ConfigurationError):
+    """A store lists the chunks of a document in no order, and they do not say where they stand either."""
+
+    def __init__(self, message: str = "they have neither offsets that fit together nor numbers") -> None:
+        """Take the message."""
+        super().__init__(message)
+
+
+def fixed_order(chunk: Chunk) -> tuple[tuple[int, ...], int, int, str]:
+    """Return a key that sorts chunks in the same way, whatever order they are listed in."""
+    return chunk.place, -1 if chunk.start is None else chunk.start, -len(chunk.text), chunk.text
+
+
+def deduplicate(chunks: list[Chunk], *, ordered: bool) -> tuple[list[Chunk], bool, list[Chunk]]:
+    """Drop chunks that were stored again, because a document was indexed twice or an indexing was repeated in part.
+
+    Args:
+        chunks: The chunks, as the store lists them; in a fixed order if the store has none.
+        ordered: Whether the store lists them in the order in which they were added.
+
+    Returns:
+        The chunks that remain, and whether it is certain that only copies were dropped: the lines of a refrain look
+        alike too, if the splitter gave all of them the offset of the first. Where no order can tell, this depends on
+        whether the document has room for them further on; then also these chunks.
+    """
+    times = Counter(chunks)
+    distinct = list(times)
+    if len(distinct) == len(chunks):
+        return chunks, True, []
+    have_offsets = all(chunk.start is not None for chunk in distinct)
+    if len({chunk.place for chunk in distinct}) == len(distinct) > 1:  # numbered, so equal chunks are copies
+        return distinct, have_offsets, []
+    if not have_offsets or len(distinct) == 1:
+        indexed_again = chunks == distinct * times[distinct[0]]  # the whole document, one time after the other
+        refrain = all(repeats_itself(chunk.text, within=len(chunk.text) * 2 // 3) for chunk in distinct)
+        return (distinct, False, []) if indexed_again and not refrain else (chunks, True, [])
+    if len(set(times.values())) > 1 and len(distinct) * 2 <= len(chunks):
+        return chunks, True, []
+    if ordered:
+        return distinct, _copies_start_over(chunks), []
+    is_whole = len(set(times.values())) == 1  # the whole document was indexed again
+    return distinct, True, [] if is_whole else [chunk for chunk in distinct if times[chunk] > 1]
+
+
+def _copies_start_over(chunks: Sequence[Chunk]) -> bool:
+    """Return whether copies follow a long step back: longer than a splitter takes, which only repeats its overlap."""
+    longest_step = max(2 * max(len(chunk.text) for chunk in chunks), _MIN_STEP_BACK)
+    seen = set[Chunk]()
+    last_start, end, is_copy = 0, 0, False
+    for chunk in chunks:
+        start = chunk.start or 0
+        if chunk.text.isspace():
+            continue
+        continues, is_copy = is_copy and start > last_start, chunk in seen
+        if is_copy and not continues and end - start <= longest_step:
+            return False
+        seen.add(chunk)
+        last_start, end = start, start + len(chunk.text)
+    return True
+
+
+def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Sort chunks by those numbers in their places that all of them have, and drop empty chunks.
+
+    Returns:
+        The chunks, with new numbers as their places: that of the next chunk is one higher, or two if one between them
+        is missing. Without numbers that all chunks have, they keep their order and have no places.
+    """
+    columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
+    usable = [index for index, column in enumerate(columns) if -1 not in column]
+    if not usable:
+        return [Chunk(chunk.text, chunk.start) if chunk.place else chunk for chunk in chunks if chunk.text]
+    rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
+    rows.sort(key=lambda row: (row[0], row[1].start or 0))
+    placed: list[Chunk] = []
+    number, last_place = 0, rows[0][0]
+    step = 2 if min(last_place) > 1 else 0  # where numbers start at 2 or higher, the first chunks are missing
+    for place, chunk in rows:
+        if place != last_place:
+            missing = all(right - left != 1 for left, right in zip(last_place, place, strict=True))
+            last_place, step = place, 2 if missing else max(step, 1)
+        if chunk.text:
+            number, step = number + step, 0
+            placed.append(Chunk(chunk.text, chunk.start, (number,)))
+    return placed
