@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 
 from store_cases.base import Case
 from store_cases.in_langchain import SIZE, HashEmbeddings, LangChainCase
@@ -101,12 +101,13 @@ class IndexQdrantCase(LlamaIndexCase):
     def __init__(self, folder: Path) -> None:
         """Open an empty collection."""
         from llama_index.vector_stores.qdrant import QdrantVectorStore
-        from qdrant_client import QdrantClient
+        from qdrant_client import AsyncQdrantClient, QdrantClient
 
         super().__init__(folder)
-        self._client = QdrantClient(":memory:")
-        store = QdrantVectorStore("chunks", client=self._client)
-        self.index = VectorStoreIndex([], StorageContext.from_defaults(vector_store=store), embed_model=EMBEDDING)
+        self._client, aclient = QdrantClient(":memory:"), AsyncQdrantClient(":memory:")
+        aclient._client.collections = self._client._client.collections  # as if both were connected to one server
+        store = QdrantVectorStore("chunks", client=self._client, aclient=aclient)
+        self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
         """Read all points."""
