@@ -8,7 +8,8 @@ from typing import Any
 
 from selfroute.errors import ConfigurationError
 
-PAGE = 10_000  # points; a local collection is searched anew for each page
+PAGE = 10_000  # points
+LOCAL_PAGE = 100_000  # a collection in this process is searched anew for each page
 _PLACE = ("location", "url", "host", "port", "grpc_port", "prefix", "path")
 
 
@@ -17,11 +18,13 @@ def points_of(client: Any, collection: str, where: Sequence[Any], *, with_payloa
     from qdrant_client import models  # noqa: PLC0415 - only where it is used
 
     condition, offset = models.Filter(must=list(where)), None
+    options = getattr(client, "init_options", None) or {}
+    limit = LOCAL_PAGE if options.get("location") == ":memory:" or options.get("path") else PAGE
     while True:
         points, offset = client.scroll(
             collection,
             scroll_filter=condition,
-            limit=PAGE,
+            limit=limit,
             offset=offset,
             with_payload=with_payload,
             with_vectors=False,

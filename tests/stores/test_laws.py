@@ -203,5 +203,5 @@ def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store
         assert read.label["method"] == "order"
         assert read.text.split() == " ".join(piece.text for piece in pieces).split()
     else:
-        with pytest.raises(ConfigurationError, match="cannot be put in order: .*index the document again"):
+        with pytest.raises(ConfigurationError, match=r"cannot be put in order: .*index the document again"):
             store.reader().read(pieces[0])

@@ -10,7 +10,7 @@ from llama_index.core import VectorStoreIndex
 
 from store_cases.base import Case
 from store_cases.in_langchain import SIZE, HashEmbeddings, LangChainCase
-from store_cases.in_llamaindex import EMBEDDING, LlamaIndexCase
+from store_cases.in_llamaindex import EMBEDDING, LlamaIndexCase, nodes_of
 
 
 class FaissCase(LangChainCase):
@@ -42,13 +42,9 @@ class FaissCase(LangChainCase):
         return len([store.docstore.search(id_) for id_ in store.index_to_docstore_id.values()])
 
 
-def _rows(client: Any) -> int:
-    count, offset = 0, None
-    while True:
-        points, offset = client.scroll("chunks", limit=10_000, offset=offset)
-        count += len(points)
-        if offset is None:
-            return count
+def _points(client: Any) -> list[Any]:
+    points, _ = client.scroll("chunks", limit=1_000_000)
+    return list(points)
 
 
 class QdrantCase(LangChainCase):
@@ -84,7 +80,7 @@ class QdrantCase(LangChainCase):
 
     def dump(self) -> int:
         """Read all points."""
-        return _rows(self._client)
+        return len(_points(self._client))
 
     def close(self) -> None:
         """Close the client."""
@@ -110,8 +106,8 @@ class IndexQdrantCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all points."""
-        return _rows(self._client)
+        """Read all points and make nodes of them."""
+        return len(nodes_of((point.payload, point.payload.get("text")) for point in _points(self._client)))
 
     def close(self) -> None:
         """Close the client."""

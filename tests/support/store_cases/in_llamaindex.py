@@ -17,6 +17,7 @@ from llama_index.core.vector_stores import (
     MetadataFilter,
     MetadataFilters,
 )
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
@@ -101,6 +102,11 @@ def node_of(piece: Piece, *, embedding: list[float] | None = None) -> TextNode:
     )
 
 
+def nodes_of(rows: Iterable[tuple[Any, str | None]]) -> list[Any]:
+    """Make nodes of metadata and texts, as LlamaIndex's stores do."""
+    return [metadata_dict_to_node(metadata, text=text) for metadata, text in rows]
+
+
 class DocstoreCase(LlamaIndexCase):
     """The docstore of an index in memory."""
 
@@ -134,8 +140,9 @@ class ChromaCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all rows."""
-        return len(self._collection.get(include=["documents", "metadatas"])["ids"])
+        """Read all rows and make nodes of them."""
+        found = self._collection.get(include=["documents", "metadatas"])
+        return len(nodes_of(zip(found["metadatas"], found["documents"], strict=True)))
 
 
 CASES: tuple[type[Case], ...] = (DocstoreCase, ChromaCase)
