@@ -18,6 +18,9 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("langchain_core", "InMemoryVectorStore"): "in_memory.InMemory",
     ("langchain_chroma", "Chroma"): "chroma.Chroma",
     ("langchain_community", "Chroma"): "chroma.Chroma",
+    ("langchain_postgres", "PGVector"): "postgres.PGVector",
+    ("langchain_postgres", "PGVectorStore"): "postgres.PGVectorStore",
+    ("langchain_postgres", "AsyncPGVectorStore"): "postgres.PGVectorStore",
 }
 """The module and class that list each kind of store, by its top-level package and class; imported when it is met."""
 
