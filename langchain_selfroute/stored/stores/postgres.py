@@ -82,13 +82,15 @@ class PGVector(_Postgres):
         store = self._vectorstore
         if store.async_mode:
             return fetched(_engine_of(store), statement)
-        with store._make_sync_session() as session:  # noqa: SLF001
+        with _known_version():
+            session_of = store._make_sync_session  # noqa: SLF001
+        with session_of() as session:
             rows: Sequence[Any] = session.execute(statement).all()
             return rows
 
     @override
     def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
-        from sqlalchemy import select
+        from sqlalchemy import select  # noqa: PLC0415 - only where it is used
 
         store = self._vectorstore
         if not hasattr(store, "EmbeddingStore"):  # an async one connects at its first use
@@ -123,30 +125,30 @@ class PGVectorStore(_Postgres):
 
     @override
     def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
-        from sqlalchemy import bindparam, column, select, table, text
-        from sqlalchemy.dialects.postgresql import JSON
-        from sqlalchemy.types import NullType
+        import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
+        from sqlalchemy.dialects.postgresql import JSON  # noqa: PLC0415
 
         store = _table_of(self._vectorstore)
-        id_, content, fields = column(store.id_column), column(store.content_column), list(store.metadata_columns)
-        more = column(store.metadata_json_column, JSON) if store.metadata_json_column else None
-        untyped = NullType()  # the type of a value is left to the column that it is compared with, as in a search
-        columns = [id_] if ids else [id_, content, *map(column, fields), *([] if more is None else [more])]
+        fields, untyped = list(store.metadata_columns), sa.types.NullType()  # a value is of its column's type
+        others: Any = sa.column(store.metadata_json_column, JSON) if store.metadata_json_column else sa.null()
+        columns: list[Any] = [sa.column(store.id_column)]
+        if not ids:
+            columns += [sa.column(store.content_column), others, *map(sa.column, fields)]
         if key in fields:
-            own = column(key) == bindparam("selfroute_source", source, untyped)
-        elif more is None:
-            msg = f"the table has no column {key!r}, nor one for other metadata: pass source_key="
-            raise ConfigurationError(msg)
+            own = sa.column(key) == sa.bindparam("selfroute_source", source, untyped)
+        elif store.metadata_json_column:
+            own = others[key].astext.in_(_texts(source))
         else:
-            own = more[key].astext.in_(_texts(source))
-        statement = select(*columns).select_from(table(store.table_name, schema=store.schema_name)).where(own)
+            msg = f"the table of this PGVectorStore has no column {key!r}: pass another one as source_key="
+            raise ConfigurationError(msg)
+        statement = sa.select(*columns).select_from(sa.table(store.table_name, schema=store.schema_name)).where(own)
         for clause, values in self._clauses(store, conditions):
-            bound = [bindparam(name, value, untyped) for name, value in values.items()]
-            statement = statement.where(text(f"({clause})").bindparams(*bound))
+            bound = [sa.bindparam(name, value, untyped) for name, value in values.items()]
+            statement = statement.where(sa.text(f"({clause})").bindparams(*bound))
 
         def chunk_of(row: Any) -> StoredChunk:
-            others = {} if more is None else row[-1] or {}
-            return StoredChunk(str(row[0]), row[1], {**others, **dict(zip(fields, row[2:], strict=False))})
+            id_, text, more, *values = row
+            return StoredChunk(str(id_), text or "", {**(more or {}), **dict(zip(fields, values, strict=True))})
 
         return statement, chunk_of
 

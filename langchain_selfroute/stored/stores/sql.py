@@ -33,8 +33,8 @@ async def _apart(engine: Any, statement: Any) -> Sequence[Any]:
 
     It is made as theirs are, with the same arguments and listeners: these may say which schema it sees.
     """
-    from sqlalchemy import Engine
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy import Engine  # noqa: PLC0415 - only where it is used
+    from sqlalchemy.ext.asyncio import AsyncEngine  # noqa: PLC0415
 
     theirs = engine.sync_engine
     options = theirs.get_execution_options()

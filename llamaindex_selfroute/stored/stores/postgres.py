@@ -7,8 +7,10 @@ where the key is to differ from a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llama_index.core.schema import BaseNode
@@ -22,13 +24,13 @@ from llamaindex_selfroute.stored.stores.base import VectorStore
 from selfroute.errors import ConfigurationError
 
 _SUPPORTED = "llama-index-vector-stores-postgres 0.6.5 to 0.9"
-_COMPARED = {
-    FilterOperator.EQ: "__eq__",
-    FilterOperator.NE: "__ne__",
-    FilterOperator.GT: "__gt__",
-    FilterOperator.GTE: "__ge__",
-    FilterOperator.LT: "__lt__",
-    FilterOperator.LTE: "__le__",
+_COMPARISONS: Mapping[FilterOperator, Callable[[Any, Any], Any]] = {
+    FilterOperator.EQ: operator.eq,
+    FilterOperator.NE: operator.ne,
+    FilterOperator.GT: operator.gt,
+    FilterOperator.GTE: operator.ge,
+    FilterOperator.LT: operator.lt,
+    FilterOperator.LTE: operator.le,
 }
 
 
@@ -61,7 +63,7 @@ class Postgres(VectorStore):
 
     def _selected(self, document: str, filters: Filters, *columns: str) -> Sequence[Any]:
         """Return columns of the rows of a document's nodes, all before the first is used: no connection is kept."""
-        from sqlalchemy import select
+        from sqlalchemy import select  # noqa: PLC0415 - only where it is used
 
         store = self._store
         with _known_version():
@@ -78,55 +80,58 @@ class Postgres(VectorStore):
 
 def _where(metadata: Any, filters: MetadataFilters) -> Any:
     """Return the clause for filters; None if they hide nothing."""
-    from sqlalchemy import and_, or_
+    from sqlalchemy import and_, or_  # noqa: PLC0415 - only where it is used
 
-    ways = {"and": and_, "or": or_}
-    combined = ways.get(filters.condition or "and")
+    combined = {"and": and_, "or": or_}.get(filters.condition or "and")
     if combined is None:
         msg = f"PGVectorStore cannot combine filters with {filters.condition}; use FilterCondition.AND or OR"
         raise ConfigurationError(msg)
-    parts = [_where(metadata, one) if isinstance(one, MetadataFilters) else _met(metadata, one) for one in filters.filters]
-    parts = [part for part in parts if part is not None]
+    clauses = (
+        _where(metadata, one) if isinstance(one, MetadataFilters) else _clause(metadata, one) for one in filters.filters
+    )
+    parts = [clause for clause in clauses if clause is not None]
     return combined(*parts) if parts else None
 
 
-def _met(metadata: Any, one: MetadataFilter) -> Any:
-    """Return the clause for one filter, which means what it means in the store's own search."""
-    from sqlalchemy import Float, cast
-    from sqlalchemy.dialects.postgresql import JSONB, array
+def _clause(metadata: Any, one: MetadataFilter) -> Any:
+    """Return the clause for one filter, which means what it means in the store's own search.
 
-    text, operator, value = metadata[one.key].astext, one.operator, one.value
+    Raises:
+        ConfigurationError: There is no such operator, or it does not take the value.
+    """
+    import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
+    from sqlalchemy.dialects.postgresql import JSONB, array  # noqa: PLC0415
+
+    value: Any = one.value
+    text, whole = metadata[one.key].astext, sa.cast(metadata, JSONB)[one.key]
+    clauses: Mapping[FilterOperator, Callable[[], Any]] = {
+        **{by: partial(_compared, text, by, value) for by in _COMPARISONS},
+        FilterOperator.IN: lambda: text.in_(list(map(str, value))),
+        FilterOperator.NIN: lambda: text.not_in(list(map(str, value))),
+        FilterOperator.ANY: lambda: whole.has_any(array(map(str, value))),
+        FilterOperator.ALL: lambda: whole.has_all(array(map(str, value))),
+        FilterOperator.CONTAINS: lambda: whole.contains([str(value)]),
+        FilterOperator.TEXT_MATCH: lambda: text.like(f"%{value}%"),
+        FilterOperator.TEXT_MATCH_INSENSITIVE: lambda: text.ilike(f"%{value}%"),
+        FilterOperator.IS_EMPTY: lambda: text.is_(None),
+    }
     try:
-        if operator in _COMPARED:
-            number = _number(value)
-            held, sought = (text, str(value)) if number is None else (cast(text, Float), number)
-            return getattr(held, _COMPARED[operator])(sought)
-        if operator in (FilterOperator.IN, FilterOperator.NIN):
-            texts = [str(each) for each in value]
-            return text.in_(texts) if operator == FilterOperator.IN else text.not_in(texts)
-        if operator in (FilterOperator.ANY, FilterOperator.ALL):
-            held, texts = cast(metadata, JSONB)[one.key], array([str(each) for each in value])
-            return held.has_any(texts) if operator == FilterOperator.ANY else held.has_all(texts)
-        if operator == FilterOperator.CONTAINS:
-            return cast(metadata, JSONB)[one.key].contains([str(value)])
-    except TypeError as error:
-        msg = f"the filter for {one.key!r} does not take the value {value!r} with {operator}: {error}"
+        return clauses[one.operator]()
+    except (KeyError, TypeError) as error:
+        msg = f"PGVectorStore cannot compare {one.key!r} with {value!r} by the filter operator {one.operator}"
         raise ConfigurationError(msg) from error
-    patterns = {FilterOperator.TEXT_MATCH: text.like, FilterOperator.TEXT_MATCH_INSENSITIVE: text.ilike}
-    if operator in patterns:
-        return patterns[operator](f"%{value}%")
-    if operator == FilterOperator.IS_EMPTY:
-        return text.is_(None)
-    msg = f"PGVectorStore has no filter operator {operator}; use another one"
-    raise ConfigurationError(msg)
 
 
-def _number(value: Any) -> float | None:
-    """Return a value as the number that the store compares it as; None for a text."""
+def _compared(text: Any, by: FilterOperator, value: Any) -> Any:
+    """Compare a text, or the number that it stands for where the value can be read as one."""
+    from sqlalchemy import Float, cast  # noqa: PLC0415 - only where it is used
+
+    compare = _COMPARISONS[by]
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
-        return None
+        return compare(text, str(value))
+    return compare(cast(text, Float), number)
 
 
 @contextmanager
