@@ -20,6 +20,9 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("langchain_community", "Chroma"): "chroma.Chroma",
     ("langchain_community", "FAISS"): "faiss.Faiss",
     ("langchain_qdrant", "QdrantVectorStore"): "qdrant.Qdrant",
+    ("langchain_postgres", "PGVector"): "postgres.PGVector",
+    ("langchain_postgres", "PGVectorStore"): "postgres.PGVectorStore",
+    ("langchain_postgres", "AsyncPGVectorStore"): "postgres.PGVectorStore",
 }
 """The module and class that list each kind of store, by its top-level package and class; imported when it is met."""
 

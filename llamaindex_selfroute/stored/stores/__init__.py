@@ -22,6 +22,7 @@ __all__ = ["Fetch", "Store", "store_of"]
 _KINDS: Mapping[tuple[str, str], str] = {
     ("llama_index.vector_stores.chroma", "ChromaVectorStore"): "chroma.Chroma",
     ("llama_index.vector_stores.qdrant", "QdrantVectorStore"): "qdrant.Qdrant",
+    ("llama_index.vector_stores.postgres", "PGVectorStore"): "postgres.Postgres",
 }
 """The module and class that list each kind of store, by its package and class; imported when it is met."""
 
