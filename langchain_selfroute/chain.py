@@ -27,7 +27,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import prompting, structured
+from langchain_selfroute import misplaced, prompting, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import certain_name_of, name_of
@@ -181,19 +181,21 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @field_validator("documents", mode="plain")
     @classmethod
     def _check_documents(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            if not value:
-                msg = "documents is empty: the second step would have nothing to read"
-                raise ConfigurationError(msg)
-            if all(isinstance(document, Document) for document in value):
-                return value
-        elif isinstance(value, Runnable) or callable(value):
-            return value
-        msg = (
-            "documents must be a list of Documents, or a runnable or callable that takes "
-            "{**inputs, 'retrieved': [...]} and returns one"
-        )
-        raise ConfigurationError(msg)
+        if value == []:
+            msg = "documents is empty: the second step would have nothing to read"
+            raise ConfigurationError(msg)
+        return misplaced.checked_documents(value)
+
+    @field_validator("retriever", mode="before")
+    @classmethod
+    def _check_retriever(cls, value: Any) -> Any:
+        return misplaced.checked_retriever("retriever", value)
+
+    @field_validator("llm", "long_context_llm", mode="before")
+    @classmethod
+    def _check_model(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        return value if value is None and name != "llm" else misplaced.checked_model(name, value)
 
     @field_validator("rag_prompt", "long_context_prompt")
     @classmethod
@@ -269,6 +271,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         Raises:
             ConfigurationError: The parts cannot work together.
         """
+        misplaced.checked_store(vectorstore, searched=True)
         search = {"k": k} if is_empty(filter) else {"k": k, "filter": filter}
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
         return cls(retriever=vectorstore.as_retriever(search_kwargs=search), llm=llm, documents=stored, **fields)

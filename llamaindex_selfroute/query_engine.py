@@ -21,6 +21,7 @@ from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_synthesizer
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
@@ -93,6 +94,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
+        check_retriever(retriever)
         if response_synthesizer is None:
             synthesizer = SelfRouteSynthesizer(
                 documents=documents, llm=llm, callback_manager=callback_manager, **fields
@@ -143,6 +145,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             ConfigurationError: The index keeps its nodes in a vector store that cannot list them, so `documents` must
                 be passed; or there are filters, and the index's retriever ignores filters.
         """
+        check_index(index)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
         if filters and filters.filters and not takes_filters(retriever):
@@ -154,6 +157,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
         """Return the same engine over another retriever."""
+        check_retriever(retriever)
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
         engine._check_wider()  # noqa: SLF001
@@ -221,8 +225,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
     """Check the type of a synthesizer, and that no field that it holds is passed beside it."""
     if not isinstance(synthesizer, SelfRouteSynthesizer):
-        msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
-        raise ConfigurationError(msg)
+        refuse_synthesizer(synthesizer)
     if fields["llm"] is synthesizer.llm:
         del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
     unknown = fields.keys() - {"documents", "llm", *SynthesizerFields.__annotations__}
