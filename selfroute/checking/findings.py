@@ -10,7 +10,7 @@ Subject = Literal["source", "wall", "document", "window", "prices", "prompt"]
 Found = tuple[bool | None, str, str]
 """What a finding holds beside its subject."""
 _MARKS = {True: "ok", False: "PROBLEM", None: "?"}
-_WIDTH = 120  # characters of a printed line
+_WIDTH = 110  # characters of a printed line
 _INDENT = " " * 19
 _BEFORE_ADVICE = f"{_INDENT}-> "
 

@@ -12,7 +12,6 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
-_NOTHING = None, "not tried, since there was no passage", ""
 _OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
 
 
@@ -59,10 +58,11 @@ class OnDocuments(Trial[Document]):
         if error := self.errors.get("source"):
             return False, told(error), ""
         if not self.found:
-            return _NOTHING
+            return None, "not tried, since there was no passage", ""
         if self.stored is not None and not self.stored.is_overridden:
             return self._look_at_access(self.stored)
-        return None, f"not tried: documents= is {self._own}, which is read whatever the retriever's filter hides", ""
+        whatever = "is read, whatever the retriever's filter hides"
+        return None, f"not tried: documents= is {self._own}, and what it has {whatever}", ""
 
     def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Found:
         if refusal := self._refusal:
@@ -87,14 +87,10 @@ class OnDocuments(Trial[Document]):
 
     def look_at_document(self) -> Found:
         """Return how a document was assembled."""
-        if self._refusal or "source" in self.errors:
-            return None, "not tried, since it may not be read", ""
-        if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
-            return None, "not tried, since no passage names one", ""
+        if reason := self._why_untried:
+            return None, f"not tried, since {reason}", ""
         if error := self.errors.get("read"):
             return False, f"it could not be read: {told(error)}", ""
-        if not self.found and not self.read:
-            return _NOTHING
         texts = [self._text_of(document) for document in self.read]
         if not any(text and not text.isspace() for text in texts):
             return False, "documents= returned no text, so the second step would have nothing to read", ""
@@ -102,6 +98,17 @@ class OnDocuments(Trial[Document]):
         if self.stored is None or len(texts) > 1:
             return True, f"{plural(len(texts), 'document')} with {size}", ""
         return self._look_at_label(self.stored, texts[0], size)
+
+    @property
+    def _why_untried(self) -> str | None:
+        """Why no document was assembled, if another finding says it."""
+        if self._refusal or "source" in self.errors:
+            return "it may not be read"
+        if not self.found and not self.read:
+            return "there was no passage"
+        if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
+            return "no passage names one"
+        return None
 
     def _look_at_label(self, stored: ScopedDocuments[Document, Any], text: str, size: str) -> Found:
         label = self._place_of(self.read[0]).metadata.get("selfroute")

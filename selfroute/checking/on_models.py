@@ -43,7 +43,7 @@ class OnModels(Trial[Document]):
         if not self.read:
             return None, f"there is room for {plural(budget, 'token')} of documents; none was read to compare", ""
         if tokens <= budget:
-            return True, f"all {plural(tokens, 'token')} of the document fit; there is room for {budget:,}", ""
+            return True, f"the document fits: {plural(tokens, 'token')}, and there is room for {budget:,}", ""
         kept = self.tokens_of(self.to_read)
         found = f"of {plural(tokens, 'token')} of the document {kept:,} would be read, from around its passages"
         if self.settings.max_context_tokens is not None:

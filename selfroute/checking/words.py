@@ -10,7 +10,7 @@ from selfroute.error_text import one_line, without_secrets
 from selfroute.errors import SelfRouteError
 from selfroute.prompts import one_line as on_one_line
 
-_MOST = 80  # characters of a name or a question
+_MOST = 200  # characters of a name or a question
 _LIKELY = (
     *("source", "file_path", "filepath", "path", "file_name", "filename", "file", "url", "uri"),
     *("doc_id", "document_id", "docid", "ref_doc_id", "parent_id", "document", "doc", "title", "name", "id"),
@@ -19,8 +19,8 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 def plainly(text: str) -> str:
-    """Return a text on one line, without secrets."""
-    return " ".join(without_secrets(text).split())
+    """Return a text on one line, without secrets and control characters."""
+    return on_one_line(" ".join(without_secrets(text).split()))
 
 
 def told(error: Exception) -> str:
