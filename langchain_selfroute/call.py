@@ -66,7 +66,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.inputs: dict[str, Any] = {}
         self._heard = TooLongHeard()  # within the latest call of a model
 
-    def _begin(self) -> Any:
+    def begin(self) -> Any:
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
@@ -114,6 +114,11 @@ class Call(BaseSteps[Document], Generic[Manager]):
         if prompt is None:  # it is not known before the step
             return "\n".join(map(str, words.values()))
         return models.text_of_prompt(prompt)
+
+    @override
+    def _wording(self, step: Route) -> str | None:
+        prompt, _ = self._fill_in(step, ())
+        return None if prompt is None else models.text_of_prompt(prompt)
 
     @override
     def _source(self) -> Any:

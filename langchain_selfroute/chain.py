@@ -27,7 +27,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import prompting, structured
+from langchain_selfroute import checking, misplaced, prompting, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import certain_name_of, name_of
@@ -40,6 +40,7 @@ from langchain_selfroute.streaming import achunks_of, chunks_of
 from langchain_selfroute.widening import widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
+from selfroute.checking import QUESTION, Findings
 from selfroute.copying import CopiedAsParts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
@@ -181,19 +182,21 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @field_validator("documents", mode="plain")
     @classmethod
     def _check_documents(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            if not value:
-                msg = "documents is empty: the second step would have nothing to read"
-                raise ConfigurationError(msg)
-            if all(isinstance(document, Document) for document in value):
-                return value
-        elif isinstance(value, Runnable) or callable(value):
-            return value
-        msg = (
-            "documents must be a list of Documents, or a runnable or callable that takes "
-            "{**inputs, 'retrieved': [...]} and returns one"
-        )
-        raise ConfigurationError(msg)
+        if value == []:
+            msg = "documents is empty: the second step would have nothing to read"
+            raise ConfigurationError(msg)
+        return misplaced.checked_documents(value)
+
+    @field_validator("retriever", mode="before")
+    @classmethod
+    def _check_retriever(cls, value: Any) -> Any:
+        return misplaced.checked_retriever("retriever", value)
+
+    @field_validator("llm", "long_context_llm", mode="before")
+    @classmethod
+    def _check_model(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        return value if value is None and name != "llm" else misplaced.checked_model(name, value)
 
     @field_validator("rag_prompt", "long_context_prompt")
     @classmethod
@@ -269,6 +272,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         Raises:
             ConfigurationError: The parts cannot work together.
         """
+        misplaced.checked_store(vectorstore, searched=True)
         search = {"k": k} if is_empty(filter) else {"k": k, "filter": filter}
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
         return cls(retriever=vectorstore.as_retriever(search_kwargs=search), llm=llm, documents=stored, **fields)
@@ -440,6 +444,31 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             raise
         await manager.on_chain_end(recorded(output))
         return cast("SelfRouteOutput", output)
+
+    def check(self, question: str | Mapping[str, Any] = QUESTION, config: RunnableConfig | None = None) -> Findings:
+        """Try the parts of this chain on one question, before any model is paid: neither model is asked.
+
+        The question is retrieved for, and the document behind the best passage is read, as a call with this config
+        would do it. So it costs what retrieving costs: an embedding, and what a retriever of your own may ask a model.
+
+        Args:
+            question: The question, or all inputs; by default one that may find anything.
+            config: The config, as for `invoke`.
+
+        Returns:
+            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do;
+            `print` shows them. What fails on the way is a finding, too.
+
+        Raises:
+            InputError: The question is blank.
+        """
+        return checking.check(self.parts(), question, config)
+
+    async def acheck(
+        self, question: str | Mapping[str, Any] = QUESTION, config: RunnableConfig | None = None
+    ) -> Findings:
+        """Do as `check` does, asynchronously."""
+        return await checking.acheck(self.parts(), question, config)
 
     @override
     def stream(

@@ -32,7 +32,7 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def flow(self) -> Flow:
         """Check the inputs and return a fresh flow; called within the chain's run, which records their errors."""
-        start = self._begin()
+        start = self.begin()
         if not isinstance(start, str):
             start = call(start, self.inputs, self._child("start"), name="start")
         return self.flow_from(start)
@@ -95,7 +95,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def flow(self) -> Flow:
         """Do as `Steps.flow` does, asynchronously."""
-        start = self._begin()
+        start = self.begin()
         if not isinstance(start, str):
             start = await acall(start, self.inputs, self._child("start"))
         return self.flow_from(start)

@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from llama_index.core.llms import LLM, ChatMessage
-from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.llms import ChatMessage
 from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
@@ -21,24 +20,6 @@ LABEL = "selfroute"  # the key in a document's metadata that says how it was ass
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
 Prompt: TypeAlias = "list[ChatMessage] | str"
-
-
-def checked_model(name: str, model: Any) -> None:
-    """Check that a model can be used.
-
-    Args:
-        name: The name of the field, for error messages.
-        model: The model.
-
-    Raises:
-        ConfigurationError: It is not a LlamaIndex LLM, or it is a StructuredLLM.
-    """
-    if isinstance(model, StructuredLLM):
-        msg = f"{name} is a StructuredLLM, which cannot write the refusal: pass the LLM itself"
-        raise ConfigurationError(msg)
-    if not isinstance(model, LLM):
-        msg = f"{name} must be a LlamaIndex LLM, not {type(model).__name__}"
-        raise ConfigurationError(msg)
 
 
 def checked_prompt(

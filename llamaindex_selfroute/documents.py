@@ -14,32 +14,11 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
 from selfroute.documents.rebuild import original_label
-from selfroute.errors import ConfigurationError
 from selfroute.performing import items_of
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
 Source: TypeAlias = "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBundle], Found | Awaitable[Found]]"
-
-
-def checked_documents(documents: Any) -> Source:
-    """Return the `documents` that an engine is given, checked.
-
-    Raises:
-        ConfigurationError: They are neither a list of Documents nor a callable, or the list is empty.
-    """
-    if callable(documents):
-        return documents  # type: ignore[no-any-return]
-    if isinstance(documents, list | tuple) and all(isinstance(document, BaseNode) for document in documents):
-        if documents:
-            return documents
-        msg = "documents is empty: the second step would have nothing to read"
-        raise ConfigurationError(msg)
-    msg = (
-        "documents must be a list of Documents, or a callable, sync or async, that takes (nodes, query_bundle) and "
-        f"returns them; it is {type(documents).__name__}"
-    )
-    raise ConfigurationError(msg)
 
 
 def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:

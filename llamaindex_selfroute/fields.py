@@ -10,8 +10,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
-from llamaindex_selfroute.convert import checked_model, checked_prompt
-from llamaindex_selfroute.documents import Source, checked_documents
+from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.misplaced import check_model, checked_documents
 from llamaindex_selfroute.widening import checked_widen
 from selfroute.settings import SETTINGS, checked
 
@@ -78,7 +79,7 @@ class CheckedFields:
 
 
 def _model(name: str, value: Any) -> Any:
-    checked_model(name, value)
+    check_model(name, value)
     return value
 
 

@@ -20,10 +20,14 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import host
+from llamaindex_selfroute.checking import CheckingSteps
 from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_synthesizer
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
+from selfroute import checking
+from selfroute.checking import QUESTION, Findings
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.performing import check_question
@@ -93,6 +97,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
+        check_retriever(retriever)
         if response_synthesizer is None:
             synthesizer = SelfRouteSynthesizer(
                 documents=documents, llm=llm, callback_manager=callback_manager, **fields
@@ -143,6 +148,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
             ConfigurationError: The index keeps its nodes in a vector store that cannot list them, so `documents` must
                 be passed; or there are filters, and the index's retriever ignores filters.
         """
+        check_index(index)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
         retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
         if filters and filters.filters and not takes_filters(retriever):
@@ -154,10 +160,40 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
     @override
     def with_retriever(self, retriever: BaseRetriever) -> Self:
         """Return the same engine over another retriever."""
+        check_retriever(retriever)
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
         engine._check_wider()  # noqa: SLF001
         return engine
+
+    def check(self, question: str | QueryBundle = QUESTION) -> Findings:
+        """Try the parts of this engine on one question, before any model is paid: neither model is asked.
+
+        The question is retrieved for, and the document behind the best node is read, as `query` would do it. So it
+        costs what retrieving costs: an embedding, and what a retriever or a postprocessor of yours may ask a model.
+
+        Args:
+            question: The question; by default one that may find anything.
+
+        Returns:
+            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do;
+            `print` shows them. What fails on the way is a finding, too.
+
+        Raises:
+            InputError: The question is blank.
+        """
+        with self._scoped():
+            return checking.check(self._checking(question))
+
+    async def acheck(self, question: str | QueryBundle = QUESTION) -> Findings:
+        """Do as `check` does, asynchronously."""
+        with self._scoped():
+            return await checking.acheck(self._checking(question))
+
+    def _checking(self, question: str | QueryBundle) -> CheckingSteps:
+        bundle = QueryBundle(question) if isinstance(question, str) else question
+        check_question(bundle.query_str)
+        return CheckingSteps(host.parts_of(self)[0].parts(), bundle, engine=self)
 
     @override
     def synthesize(
@@ -221,8 +257,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
     """Check the type of a synthesizer, and that no field that it holds is passed beside it."""
     if not isinstance(synthesizer, SelfRouteSynthesizer):
-        msg = f"response_synthesizer must be a SelfRouteSynthesizer, not {type(synthesizer).__name__}"
-        raise ConfigurationError(msg)
+        refuse_synthesizer(synthesizer)
     if fields["llm"] is synthesizer.llm:
         del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
     unknown = fields.keys() - {"documents", "llm", *SynthesizerFields.__annotations__}

@@ -1,7 +1,7 @@
 """The `selfroute` command: a demo that needs no key, questions to your own text files, and evaluations.
 
-Exit codes: 0 done; 1 an error on the way (the provider, a missing package); 2 an error in the call (a file, an option,
-a model's name or key); 130 interrupted. Errors are one line on stderr.
+Exit codes: 0 done; 1 an error on the way (the provider, a missing package), or what `check` found; 2 an error in the
+call (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
 """
 # ruff: noqa: FBT001, FBT002, PLR0913, PLR0917, PLC0415
 # typer reads the options from the signatures; heavy modules are imported when a command runs
@@ -24,6 +24,21 @@ _EVALUATE = 'pip install "selfroute[evaluate]"'
 try:
     import typer
     from typer.core import TyperCommand
+
+    from selfroute.command.options import (
+        BaseUrl,
+        EmbeddingModel,
+        Files,
+        Framework,
+        Graded,
+        Json,
+        K,
+        LongContextModel,
+        Model,
+        PricedAs,
+        Store,
+        Widen,
+    )
 except ModuleNotFoundError:
     # The console script imports this module first: anything else would show its user a traceback.
     sys.exit(f"selfroute: the command needs the package typer: {_INSTALL}")
@@ -32,40 +47,6 @@ _MODEL = re.compile(r"[\w-]+:(?![\\/])")
 """How `provider:name` begins; C:\\questions.jsonl is a file."""
 
 app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-Framework = Annotated[Literal["langchain", "llamaindex"], typer.Option(help="The framework that routes the questions")]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROVIDER:NAME",
-        help="The model, such as openai:gpt-4o-mini [default: no language model]",
-    ),
-]
-LongContextModel = Annotated[
-    str | None, typer.Option(metavar="PROVIDER:NAME", help="Another model for the whole documents")
-]
-BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="The model's server, such as http://localhost:8000/v1")
-]
-PricedAs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROVIDER:NAME", help="The model whose price counts, if its own name or address is in no price list"
-    ),
-]
-K = Annotated[int, typer.Option("--k", min=1, help="How many passages to retrieve")]
-EmbeddingModel = Annotated[
-    str | None,
-    typer.Option(metavar="NAME_OR_PATH", help="A sentence-transformers model [default: all-MiniLM-L6-v2]"),
-]
-Graded = Annotated[
-    bool,
-    typer.Option("--graded", help="Ask the model how sure it is: doubted answers read more, hopeless questions stop"),
-]
-Widen = Annotated[
-    int | None, typer.Option(min=1, help="Look at so many passages before whole documents, for example 16")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 
 
 def _version(wanted: bool) -> None:
@@ -114,16 +95,14 @@ def demo(
 
 @app.command()
 def ask(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="UTF-8 text files")],
+    files: Files,
     question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")],
     framework: Framework = "langchain",
     model: Model = None,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
     k: K = 5,
-    store: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
-    ] = None,
+    store: Store = None,
     show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True,
     embeddings: EmbeddingModel = None,
     as_json: Json = False,
@@ -165,6 +144,37 @@ def ask(
             host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
         )
         command.ask(options, files=files, questions=question, store=store, passages=show_passages)
+
+
+@app.command()
+def check(
+    files: Files,
+    question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None,
+    framework: Framework = "langchain",
+    model: Model = None,
+    long_context_model: LongContextModel = None,
+    base_url: BaseUrl = None,
+    k: K = 5,
+    store: Store = None,
+    embeddings: EmbeddingModel = None,
+    as_json: Json = False,
+    priced_as: PricedAs = None,
+    graded: Graded = False,
+    widen: Widen = None,
+) -> None:
+    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed."""
+    with _errors_on_one_line():
+        with _starting():
+            from selfroute.command import checking as command
+            from selfroute.command import loading
+            from selfroute.command.demo_and_ask import Options
+            from selfroute.command.steering import Steering
+
+            host = loading.load(framework)
+        steering = Steering(graded=graded, widen=widen)
+        options = Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering)
+        if not command.check(options, files=files, question=question, store=store):
+            raise typer.Exit(1)
 
 
 class _JudgeByItself(TyperCommand):

@@ -81,6 +81,10 @@ class Fitting(ABC, Generic[Document]):
         del step
         return "\n\n".join(map(self._text_of, context))
 
+    def _wording(self, step: Route) -> str | None:
+        """Return the text of a step's prompt with nothing to read; None if that is not known before the step."""
+        return self._text_with(step, ())
+
     def _latest(self, step: Route, context: Sequence[Document], fill_in: Callable[[], Prompt]) -> Prompt:
         """Return a step's prompt, filled in with a context. The latest is kept, since it is measured and then sent."""
         if self._filled_in is None or self._filled_in[0] != step or self._filled_in[1] is not context:

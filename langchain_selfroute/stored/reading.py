@@ -14,6 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
+from langchain_selfroute.misplaced import checked_store
 from langchain_selfroute.stored.filters import RetrieverScope, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.chunks import Chunk
@@ -93,6 +94,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             ConfigurationError: The store is of another kind and there is no `fetch`, or `filter` or `docstore` is of
                 the wrong type.
         """
+        checked_store(vectorstore)
         if docstore is not None and not hasattr(docstore, "mget"):
             msg = f"docstore must be a BaseStore of Documents, such as InMemoryStore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)

@@ -25,6 +25,7 @@ from typing_extensions import override
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
 from llamaindex_selfroute.host import leaves_of
+from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
@@ -119,9 +120,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             ConfigurationError: The store cannot list nodes and there is no `fetch`, or an argument is of the wrong
                 type.
         """
-        if not isinstance(index, BaseIndex):
-            msg = f"StoredDocuments takes an index, such as a VectorStoreIndex, not a {type(index).__name__}"
-            raise ConfigurationError(msg)
+        check_index(index)
         if not isinstance(filters, MetadataFilters | None):
             msg = f"filters must be MetadataFilters, not {type(filters).__name__}"
             raise ConfigurationError(msg)

@@ -97,7 +97,7 @@ def demo(options: Options, *, limit: int | None) -> None:
             advance(1)
     ledger = session.ledger
     if options.as_json:
-        _print_json(run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds))
+        print_json(run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds))
     else:
         totals = run.totals(answers, ledger.to_dict())
         screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
@@ -120,22 +120,12 @@ def ask(
     options: Options, *, files: Sequence[Path], questions: Sequence[str], store: Path | None, passages: bool
 ) -> None:
     """Route questions over the user's own files."""
-    options.steering.check(k=options.k, model=options.model)
-    if not all(question.strip() for question in questions):
-        msg = 'a question is empty: write --question "..."'
-        raise ConfigurationError(msg)
-    texts = {text.source: text for text in map(read_text, files)}
     names = {str(path.resolve()): str(path) for path in files}
-    models = options.load_models()
-    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
-    embeddings = _load_embeddings(options, err)
-    library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
-    models = models or run.extractive_reader(options.framework, embeddings)
-    screen.show_reader(err if options.as_json else out, models)
-    with _open_session(library, models, options) as session:
+    out = screen.open_console(sys.stdout)
+    with open_files(options, files=files, questions=questions, store=store) as (session, library, models):
         for question in questions:
             if options.as_json:
-                _print_json(run.answer_as_json(session.ask(question), library.passages, names))
+                print_json(run.answer_as_json(session.ask(question), library.passages, names))
                 continue
             screen.show_question(out, question)
             output = screen.show_answer(out, partial(session.stream, question))
@@ -144,6 +134,26 @@ def ask(
             out.print()
     if not options.as_json and len(questions) > 1:
         screen.show_ledger(out, session.ledger, models=models)
+
+
+@contextmanager
+def open_files(
+    options: Options, *, files: Sequence[Path], questions: Sequence[str], store: Path | None
+) -> Iterator[tuple[Session, Library, run.Models]]:
+    """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
+    options.steering.check(k=options.k, model=options.model)
+    if not all(question.strip() for question in questions):
+        msg = 'a question is empty: write --question "..."'
+        raise ConfigurationError(msg)
+    texts = {text.source: text for text in map(read_text, files)}
+    models = options.load_models()
+    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    embeddings = _load_embeddings(options, err)
+    library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
+    models = models or run.extractive_reader(options.framework, embeddings)
+    screen.show_reader(err if options.as_json else out, models)
+    with _open_session(library, models, options) as session:
+        yield session, library, models
 
 
 def _open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
@@ -189,6 +199,7 @@ def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     seconds[name] = time.perf_counter() - started
 
 
-def _print_json(record: object) -> None:
+def print_json(record: object) -> None:
+    """Print a record as one line of JSON."""
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()

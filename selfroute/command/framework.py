@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
+from selfroute.checking import Findings
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.settings import MeasureSavings
@@ -76,6 +77,9 @@ class Session(Protocol):
             question: The question.
             show: Called with the route and the next piece of the answer, at least once.
         """
+
+    def check(self, question: str) -> Findings:
+        """Try everything on a question as far as no model is asked, and return what was found."""
 
 
 class Index(Protocol):

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
+from selfroute.checking import Findings
 from selfroute.command.figures import STEP_NAMES, by_step, dollars, ledger_rows
 from selfroute.command.framework import Output, Read, Show
 from selfroute.command.run import DemoAnswer, Models
@@ -176,6 +177,17 @@ def show_totals(
 def show_warning(console: Console) -> None:
     """Say what the extractive reader's answers are worth."""
     console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+
+
+def show_findings(console: Console, findings: Findings) -> None:
+    """Print what a check found, and a line on the whole."""
+    for finding in findings:
+        style = {True: "", False: "bold red", None: "yellow"}[finding.ok]
+        console.print(Styled(printable(str(finding)), style=style), soft_wrap=True)
+    wrong = [finding.subject for finding in findings if finding.ok is False]
+    console.print(
+        f"\nTo be changed: {', '.join(wrong)}" if wrong else "\nNothing has to be changed; no model was asked."
+    )
 
 
 def show_steering(console: Console, steering: Steering) -> None:

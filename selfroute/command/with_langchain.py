@@ -107,6 +107,7 @@ class LangChainSession:
     def __init__(self, chain: SelfRouteChain) -> None:
         """Take the chain."""
         self.ledger = SelfRouteLedger()
+        self.check = chain.check
         self._chain = chain.with_config(callbacks=[self.ledger])
 
     def ask(self, question: str) -> Output:

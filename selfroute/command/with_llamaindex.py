@@ -158,7 +158,7 @@ class LlamaIndexSession:
         self, engine: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine, *, ledger: SelfRouteLedger
     ) -> None:
         """Take the engine twice, for whole and for streamed answers, and the ledger that counts both."""
-        self.ledger = ledger
+        self.ledger, self.check = ledger, engine.check
         self._engine, self._streaming = engine, streaming
 
     def ask(self, question: str) -> Output:

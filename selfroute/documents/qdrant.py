@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from selfroute.errors import ConfigurationError
@@ -13,17 +13,15 @@ LOCAL_PAGE = 100_000  # a collection in this process is searched anew for each p
 _PLACE = ("location", "url", "host", "port", "grpc_port", "prefix", "path")
 
 
-def points_of(client: Any, collection: str, where: Sequence[Any], *, with_payload: bool) -> Iterator[Any]:
-    """Yield all points that meet all conditions, in no order."""
-    from qdrant_client import models  # noqa: PLC0415 - only where it is used
-
-    condition, offset = models.Filter(must=list(where)), None
+def points_of(client: Any, collection: str, where: Any, *, with_payload: bool) -> Iterator[Any]:
+    """Yield all points that meet a `models.Filter`, in no order."""
+    offset = None
     options = getattr(client, "init_options", None) or {}
     limit = LOCAL_PAGE if options.get("location") == ":memory:" or options.get("path") else PAGE
     while True:
         points, offset = client.scroll(
             collection,
-            scroll_filter=condition,
+            scroll_filter=where,
             limit=limit,
             offset=offset,
             with_payload=with_payload,
@@ -34,10 +32,14 @@ def points_of(client: Any, collection: str, where: Sequence[Any], *, with_payloa
             return
 
 
-def equals(path: str, value: Any) -> Any:
-    """Return the condition that a value of the payload is the given one, or a list that holds it."""
-    from qdrant_client import models  # noqa: PLC0415
+def equals(models: Any, path: str, value: Any) -> Any:
+    """Return the condition that a value of the payload is the given one, or a list that holds it.
 
+    Args:
+        models: The module `qdrant_client.models`.
+        path: Where the value is in the payload.
+        value: A string or a number.
+    """
     if isinstance(value, float):
         return models.FieldCondition(key=path, range=models.Range(gte=value, lte=value))
     return models.FieldCondition(key=path, match=models.MatchValue(value=value))

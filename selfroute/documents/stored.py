@@ -316,3 +316,26 @@ class ScopedDocuments(Generic[Passage, Document]):
             count: Whether to have unread documents counted in a background thread, each once.
         """
         return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001
+
+    @property
+    def advice(self) -> str:
+        """What the user can do if a chunk may be hidden."""
+        return self._stored.advice
+
+    @property
+    def source_key(self) -> str | None:
+        """The key of the metadata that names a document; None if the framework has another place for its name."""
+        return getattr(self._stored, "source_key", None)
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether a user's subclass decides what is read."""
+        return self._stored._is_overridden  # noqa: SLF001
+
+    def access(self) -> Access:
+        """Return what may be read."""
+        return self._stored._access(self._scope)  # noqa: SLF001
+
+    def names(self, passages: Sequence[Passage]) -> list[Hashable | None]:
+        """Return the name of each passage's document, None for a passage that names none."""
+        return [self._stored._source_of(passage) for passage in passages]  # noqa: SLF001

@@ -251,6 +251,37 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: s
     assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
 
 
+@both
+def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: LoopbackServer, framework: str) -> None:
+    result = run("check", "ferry.md", "--framework", framework, *model(server))
+    assert (result.code, server.calls) == (0, []), result.err
+    for subject in ("source", "wall", "document", "window", "prices", "prompt"):
+        assert re.search(rf"^(ok|\?) +{subject} ", result.out, re.MULTILINE), result.out
+    assert "'ferry.md' (" in result.out
+    assert "Nothing has to be changed" in result.out
+    report = json.loads(run("check", "ferry.md", "-q", QUESTION, "--json", "--framework", framework).out)
+    assert report["ok"] is True
+    assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
+    assert "is up to date" in run("ask", "ferry.md", "-q", QUESTION, "--framework", framework).err
+
+
+@both
+def test_check_ends_with_one_if_something_has_to_be_changed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    def fail(*_: object) -> list[float]:
+        msg = "the disk is gone"
+        raise OSError(msg)
+
+    assert run("ask", "ferry.md", "-q", QUESTION, "--framework", framework).code == 0
+    monkeypatch.setattr(Words, "embed", fail)
+    result = run("check", "ferry.md", "--framework", framework)
+    assert result.code == 1
+    assert re.search(r"^PROBLEM +source +the retriever failed: the disk is gone", result.out, re.MULTILINE)
+    assert result.out.splitlines()[-1] == "To be changed: source"
+    assert run("check", "ferry.md", "-q", " ").code == run("check", "missing.md").code == 2
+
+
 LONG = "The boat has two masts and a stove. " * 300
 BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
 

@@ -19,6 +19,7 @@ import llamaindex_selfroute
 from langchain_selfroute import SelfRouteChain, SelfRouteOutput
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.answerability import Signal, declines
+from selfroute.checking import Findings
 from selfroute.evaluation import Evaluation, Question, evaluate
 
 TEXT, QUESTION = "Ms Okafor took the chair.", "Who chaired the meeting?"
@@ -68,6 +69,16 @@ def test_what_an_engine_returns_is_typed() -> None:
     assert response.metadata is not None
     assert response.metadata["route"] == "rag"
     assert response.source_nodes
+
+
+async def test_what_a_check_returns_is_typed() -> None:
+    for findings in (assert_type(chain_of("Ms Okafor").check(), Findings), assert_type(engine_of().check(), Findings)):
+        assert assert_type(findings.ok, bool)
+        for finding in findings:
+            assert_type(finding.ok, bool | None)
+            assert assert_type(finding.message, str)
+    assert_type(await chain_of("Ms Okafor").acheck({"input": QUESTION}), Findings)
+    assert_type(await engine_of().acheck(QUESTION), Findings)
 
 
 def test_what_an_evaluation_returns_is_typed() -> None:

@@ -119,9 +119,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "one document": ({"documents": Document(HIDDEN)}, "documents must be a list of Documents"),
     "documents as None": ({"documents": None}, "documents must be a list of Documents"),
     "documents as a dict": ({"documents": {"text": HIDDEN}}, "documents must be a list of Documents"),
-    "a model's name": ({"llm": "gpt-4o"}, r"llm\n.*instance of Runnable"),
-    "a second model's name": ({"long_context_llm": "gpt-4o"}, r"long_context_llm\n.*instance of Runnable"),
-    "a retriever as a function": ({"retriever": lambda question: []}, r"retriever\n.*instance of Runnable"),
+    "a model's name": ({"llm": "gpt-4o"}, "llm must be a chat model"),
+    "a second model's name": ({"long_context_llm": "gpt-4o"}, "long_context_llm must be a chat model"),
+    "a retriever as a function": ({"retriever": lambda question: []}, "retriever must be a retriever"),
     "a prompt without context": ({"rag_prompt": PromptTemplate.from_template("{input}")}, r"variable \{context\}"),
     "a final prompt without context": (
         {"long_context_prompt": ChatPromptTemplate([("human", "{input} {text}")])},

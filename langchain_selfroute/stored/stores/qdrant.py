@@ -45,6 +45,9 @@ class Qdrant(Store):
         return collection_of(vectorstore.client, vectorstore.collection_name)
 
     def _points(self, key: str, source: Any, conditions: Sequence[Any], *, with_payload: bool) -> Iterator[Any]:
+        from qdrant_client import models  # noqa: PLC0415 - only where it is used
+
         store = self._vectorstore
-        where = [equals(path_of(store.metadata_payload_key, key), source), *conditions]
+        own = equals(models, path_of(store.metadata_payload_key, key), source)
+        where = models.Filter(must=[own, *conditions])
         return points_of(store.client, store.collection_name, where, with_payload=with_payload)

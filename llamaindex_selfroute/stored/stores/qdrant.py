@@ -42,5 +42,8 @@ class Qdrant(VectorStore):
                 "client=QdrantClient(...) beside aclient="
             )
             raise ConfigurationError(msg)
-        where = [equals("ref_doc_id", document), *(host.qdrant_filter(self._store, each) for each in filters)]
+        from qdrant_client import models  # noqa: PLC0415 - only where it is used
+
+        own = equals(models, "ref_doc_id", document)
+        where = models.Filter(must=[own, *(host.qdrant_filter(self._store, each) for each in filters)])
         return points_of(self._store.client, self._store.collection_name, where, with_payload=with_payload)

@@ -1,0 +1,7 @@
+"""Try the parts of a chain or engine on one question, before any model is paid: `check()` in every framework."""
+
+from selfroute.checking.checking import Checking, acheck, check
+from selfroute.checking.findings import Finding, Findings
+from selfroute.checking.trial import QUESTION
+
+__all__ = ["QUESTION", "Checking", "Finding", "Findings", "acheck", "check"]

@@ -1,0 +1,65 @@
+"""Perform a trial, sync or async, and return what was found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from selfroute.checking.findings import Finding, Findings, Found, Subject
+from selfroute.checking.on_documents import OnDocuments
+from selfroute.checking.on_models import OnModels
+from selfroute.checking.words import plainly, told
+from selfroute.flow import Retrieve
+
+if TYPE_CHECKING:
+    from selfroute.drivers import AsyncSteps, Steps
+
+Document = TypeVar("Document")
+
+
+class Checking(OnDocuments[Document], OnModels[Document]):
+    """Tries the parts of a pipeline on one question. A framework's adapter mixes this into its steps, sync or async."""
+
+    def findings(self) -> Findings:
+        """Return what was found, in the order of the subjects."""
+        looks: Mapping[Subject, Callable[[], Found]] = {
+            "source": self.look_at_sources,
+            "wall": self.look_at_wall,
+            "document": self.look_at_document,
+            "window": self.look_at_window,
+            "prices": self.look_at_prices,
+            "prompt": self.look_at_prompts,
+        }
+        return Findings(_finding(subject, look) for subject, look in looks.items())
+
+
+def check(checking: Checking[Any]) -> Findings:
+    """Try the parts of a pipeline and return what was found; no model is asked."""
+    steps = cast("Steps", checking)
+    for what, effect in checking.attempts():
+        try:
+            steps.retrieve(effect) if isinstance(effect, Retrieve) else steps.read_documents(effect)
+        except Exception as error:  # noqa: BLE001, PERF203 - it is a finding
+            checking.failed(what, error)
+    return checking.findings()
+
+
+async def acheck(checking: Checking[Any]) -> Findings:
+    """Do as `check` does, asynchronously."""
+    steps = cast("AsyncSteps", checking)
+    for what, effect in checking.attempts():
+        try:
+            await (steps.aretrieve(effect) if isinstance(effect, Retrieve) else steps.aread_documents(effect))
+        except Exception as error:  # noqa: BLE001, PERF203
+            checking.failed(what, error)
+    return await asyncio.to_thread(checking.findings)  # counting a long text may block the event loop
+
+
+def _finding(subject: Subject, look: Callable[[], Found]) -> Finding:
+    """Return what a look finds; an error of the user's own parts, such as a token counter, is a finding, too."""
+    try:
+        ok, message, advice = look()
+    except Exception as error:  # noqa: BLE001
+        ok, message, advice = False, told(error), ""
+    return Finding(subject, ok, plainly(message), plainly(advice))

@@ -1,0 +1,135 @@
+"""Look at what a trial found about the documents: their names, who may read them, and how one was assembled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from selfroute.checking.findings import Found
+from selfroute.checking.trial import Trial
+from selfroute.checking.words import keys_of, likely_key, plural, quoted, split_advice, told
+from selfroute.documents.stored import ScopedDocuments
+from selfroute.errors import ConfigurationError
+
+Document = TypeVar("Document")
+_OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
+
+
+class OnDocuments(Trial[Document]):
+    """Looks at the documents."""
+
+    def look_at_sources(self) -> Found:
+        """Return whether the passages name their documents."""
+        if error := self.errors.get("retrieve"):
+            return False, f"the retriever failed: {told(error)}", "call the retriever by itself until it finds passages"
+        if not self.found:
+            advice = "see whether the index is empty or a filter hides all of it; or pass check() another question"
+            return False, f"the retriever found no passage for {quoted(self.question)}", advice
+        found = f"{plural(len(self.found), 'passage')} found"
+        if self.stored is not None:
+            return self._look_at_names(self.stored, found)
+        if self.source is None:
+            return None, f"{found}, but the documents were refused", ""
+        return True, f"{found}; they need no names, since documents= is {self._own}", ""
+
+    @property
+    def _own(self) -> str:
+        return "a list" if isinstance(self.source, list | tuple) else "your own code"
+
+    def _look_at_names(self, stored: ScopedDocuments[Document, Any], found: str) -> Found:
+        names = stored.names(self.found)
+        known = [name for name in names if name is not None]
+        key = stored.source_key
+        by = f" as metadata[{key!r}]" if key else ""
+        if len(known) == len(names):
+            return True, f"{found}, of {plural(len(set(known)), 'document')}; each names its document{by}", ""
+        others = [self._place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
+        if not known and (error := self.errors.get("read")):
+            likely = likely_key(others) if key else None
+            return False, told(error), f"source_key={likely!r} is the likeliest" if likely else ""
+        if not known:
+            return True, f"{found}; each is a document itself", ""
+        advice = "index the others with it, too; until then each of them is read as a document of its own"
+        with_key = f"{found}, but only {len(known)} with the name of its document{by}"
+        return False, f"{with_key}; the keys of the others are {keys_of(others)}", advice
+
+    def look_at_wall(self) -> Found:
+        """Return whether the second step may read what the retriever may find."""
+        if error := self.errors.get("source"):
+            return False, told(error), ""
+        if not self.found:
+            return None, "not tried, since there was no passage", ""
+        if self.stored is not None and not self.stored.is_overridden:
+            return self._look_at_access(self.stored)
+        whatever = "is read, whatever the retriever's filter hides"
+        return None, f"not tried: documents= is {self._own}, and what it has {whatever}", ""
+
+    def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Found:
+        if refusal := self._refusal:
+            return False, *refusal
+        access = stored.access()
+        if access.verified and "read" in self.errors:
+            return None, "not tried, since the document could not be read", ""
+        if access.verified and not access.declared:
+            found = "it is not known what the retriever hides, but all chunks of this document are like its passages"
+            return True, found, f"where they are not, a question is refused: {stored.advice}"
+        limited = "only chunks that the filter lets through are read"
+        return True, limited if access.limits else "no filter hides any chunk", ""
+
+    @property
+    def _refusal(self) -> tuple[str, str] | None:
+        """The message and the advice of the error by which a document may not be read; None if it may be."""
+        error = self.errors.get("read")
+        if self.stored is None or not isinstance(error, ConfigurationError):
+            return None
+        message, advice = split_advice(told(error), self.stored.advice)
+        return (message, advice) if advice else None
+
+    def look_at_document(self) -> Found:
+        """Return how a document was assembled."""
+        if reason := self._why_untried:
+            return None, f"not tried, since {reason}", ""
+        if error := self.errors.get("read"):
+            return False, f"it could not be read: {told(error)}", ""
+        texts = [self._text_of(document) for document in self.read]
+        if not any(text and not text.isspace() for text in texts):
+            return False, "documents= returned no text, so the second step would have nothing to read", ""
+        size = f"{plural(sum(map(len, texts)), 'character')}, about {plural(self.tokens_of(self.read), 'token')}"
+        if self.stored is None or len(texts) > 1:
+            return True, f"{plural(len(texts), 'document')} with {size}", ""
+        return self._look_at_label(self.stored, texts[0], size)
+
+    @property
+    def _why_untried(self) -> str | None:
+        """Why no document was assembled, if another finding says it."""
+        if self._refusal or "source" in self.errors:
+            return "it may not be read"
+        if not self.found and not self.read:
+            return "there was no passage"
+        if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
+            return "no passage names one"
+        return None
+
+    def _look_at_label(self, stored: ScopedDocuments[Document, Any], text: str, size: str) -> Found:
+        label = self._place_of(self.read[0]).metadata.get("selfroute")
+        label = label if isinstance(label, Mapping) else {}
+        name = next((name for name in stored.names(self.behind) if name is not None), None)
+        what = f"{'the best passage' if name is None else quoted(name)} ({size})"
+        chunks, gaps = label.get("chunks", 0), label.get("gaps") or ()
+        if gaps:
+            lengths = [end - start for start, end in gaps]
+            missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
+            advice = "index it again: the store lacks some of its chunks, or has those of two versions"
+            return False, f"{what} has {plural(len(gaps), 'gap')} that no chunk fills, {missing}", advice
+        if label.get("method") == "original":
+            return True, f"{what} is the original from the document store", ""
+        if chunks == 1 and len(text.strip()) <= max(len(self._text_of(one).strip()) for one in self.behind):
+            advice = "if your documents are longer than a passage, the passages name something smaller than a document"
+            return True, f"{what} is a single chunk, the passage itself", advice
+        exact = label.get("method") == "offsets"
+        how = f"joined from {plural(chunks, 'chunk')} by their {'offsets' if exact else 'order'}, without gaps"
+        return True, f"{what} is {how}", "" if exact else _OFFSETS
+
+
+def _is_name(name: object) -> bool:
+    return name is not None

@@ -1,0 +1,46 @@
+"""The body of `selfroute check`; heavy, so imported only when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from selfroute.checking import QUESTION, Finding, Findings
+from selfroute.command import screen
+from selfroute.command.demo_and_ask import Options, open_files, print_json
+from selfroute.command.texts import Text
+
+
+def check(options: Options, *, files: Sequence[Path], question: str | None, store: Path | None) -> bool:
+    """Try what `ask` would use on a question, and print what was found.
+
+    Args:
+        options: The options.
+        files: The files.
+        question: The question to retrieve for; None for one that may find anything.
+        store: The folder for the index; None for the user's cache folder.
+
+    Returns:
+        Whether nothing has to be changed.
+    """
+    asked = QUESTION if question is None else question
+    with open_files(options, files=files, questions=[asked], store=store) as (session, library, _):
+        found = session.check(asked)
+    names = {str(path.resolve()): str(path) for path in files}
+    findings = Findings(_named(finding, library.texts.values(), names) for finding in found)
+    if options.as_json:
+        print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
+    else:
+        screen.show_findings(screen.open_console(sys.stdout), findings)
+    return findings.ok
+
+
+def _named(finding: Finding, texts: Iterable[Text], names: Mapping[str, str]) -> Finding:
+    """Call the files as the user does, not by what names them in the index."""
+    message = finding.message
+    for text in texts:
+        for name in (text.source, text.key):
+            message = message.replace(name, names[text.source])
+    return replace(finding, message=message)

@@ -1,0 +1,394 @@
+"""`check()` tries the parts of a pipeline before any model is paid, and says what to do about each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import Document as Whole
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+import langchain_selfroute
+import llamaindex_selfroute
+from langchain_parts import ListRetriever as Listed
+from langchain_parts import ScriptedModel, TreeTracer
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from langchain_stores import EMBEDDING, chunks_of, text_of
+from llamaindex_parts import ListRetriever, ScriptedLLM
+from llamaindex_parts import recorded as events_recorded
+from llamaindex_selfroute import SelfRouteQueryEngine
+from selfroute.checking import Finding, Findings
+from selfroute.errors import InputError
+from selfroute.policies import Budget
+
+SUBJECTS = ["source", "wall", "document", "window", "prices", "prompt"]
+SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"
+QUESTION = "Who lifts?"
+TEXT = text_of("Haldon")
+CHUNKS = chunks_of(TEXT, source="crane.md")
+WINDOW = {"max_input_tokens": 8_000}
+
+
+def store_of(chunks: Sequence[Document]) -> InMemoryVectorStore:
+    return InMemoryVectorStore.from_documents(list(chunks), EMBEDDING)
+
+
+def without(*keys: str, **more: Any) -> list[Document]:
+    """The chunks with less or with other metadata."""
+    kept = [{key: value for key, value in chunk.metadata.items() if key not in keys} for chunk in CHUNKS]
+    return [Document(chunk.page_content, metadata={**one, **more}) for chunk, one in zip(CHUNKS, kept, strict=True)]
+
+
+def a_chain(chunks: Sequence[Document] = CHUNKS, *, k: int = 4, **fields: Any) -> SelfRouteChain:
+    """A chain whose model fails the test if it is asked, over a store."""
+    store = store_of(chunks)
+    retriever = store.as_retriever(search_kwargs={"k": k})
+    parts = {"retriever": retriever, "llm": ScriptedModel(label="gpt-4o-mini", profile=WINDOW)}
+    parts |= {"documents": langchain_selfroute.StoredDocuments(store), "priced_as": "openai:gpt-4o-mini"}
+    return SelfRouteChain(**{**parts, **fields})
+
+
+def raising(error: Exception) -> Callable[[Any], Any]:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    return fail
+
+
+def finding(findings: Findings, subject: str) -> Finding:
+    return next(one for one in findings if one.subject == subject)
+
+
+def well_formed(findings: Findings) -> Findings:
+    """All findings follow these, whatever was found."""
+    assert [one.subject for one in findings] == SUBJECTS
+    for one in findings:
+        assert (one.message + one.advice).isprintable(), one
+        assert one.message
+        assert one.as_dict().keys() == {"subject", "ok", "message", "advice"}
+    assert findings.ok is all(one.ok is not False for one in findings)
+    assert SECRET not in str(findings)
+    return findings
+
+
+def tenants() -> SelfRouteChain:
+    """A store of two tenants with one source, whose retriever hides one of them in a way that nobody knows."""
+    store = store_of([*without(tenant="north"), *without(tenant="south")])
+    hidden = RunnableLambda(
+        lambda _: store.similarity_search("", k=3, filter=lambda one: one.metadata["tenant"] == "north")
+    )
+    return a_chain(retriever=hidden, documents=langchain_selfroute.StoredDocuments(store))
+
+
+def alike() -> SelfRouteChain:
+    store = store_of(CHUNKS)
+    documents = langchain_selfroute.StoredDocuments(store)
+    return a_chain(retriever=RunnableLambda(lambda _: store.similarity_search("")), documents=documents)
+
+
+def limited(**filters: Any) -> SelfRouteChain:
+    store = store_of(CHUNKS)
+    retriever = store.as_retriever(search_kwargs={"filter": lambda _: True})
+    return a_chain(retriever=retriever, documents=langchain_selfroute.StoredDocuments(store, **filters))
+
+
+def template(text: str) -> ChatPromptTemplate:
+    return ChatPromptTemplate([("human", text)])
+
+
+Case = tuple[Callable[[], Any], str, bool | None, str, str]
+CHAINS: dict[str, Case] = {
+    "another key": (
+        lambda: a_chain(without("source", file_path="crane.md", page=3)),
+        *("source", False, "no retrieved passage has metadata['source']", "source_key='file_path'"),
+    ),
+    "a key written otherwise": (
+        lambda: a_chain(without("source", **{"File-Name": "crane.md"})),
+        *("source", False, "'File-Name'", "source_key='File-Name'"),
+    ),
+    "no likely key": (
+        lambda: a_chain(without("source", colour="red")),
+        *("source", False, "'colour'", ""),
+    ),
+    "some without a name": (
+        lambda: a_chain([*CHUNKS[:2], *without("source", path="x")[2:4]]),
+        *("source", False, "4 passages found, but only 2 with the name", "index the others"),
+    ),
+    "an empty store": (lambda: a_chain([]), "source", False, "found no passage for 'Who lifts?'", "index is empty"),
+    "a retriever that fails": (
+        lambda: a_chain(retriever=RunnableLambda(raising(ConnectionError(f"refused {SECRET}")))),
+        *("source", False, "the retriever failed: refused *** (ConnectionError)", "by itself"),
+    ),
+    "what no retriever returns": (
+        lambda: a_chain(retriever=RunnableLambda(lambda _: "text")),
+        *("source", False, "retriever must return a list of Documents", ""),
+    ),
+    "no filter": (a_chain, "wall", True, "no filter hides any chunk", ""),
+    "a filter": (limited, "wall", True, "only chunks that the filter lets through", ""),
+    "hidden in an unknown way": (tenants, "wall", False, "differs from the retrieved passages in tenant", "filter={}"),
+    "a document that may not be read": (tenants, "document", None, "it may not be read", ""),
+    "an unknown retriever": (alike, "wall", True, "not known what the retriever hides", "StoredDocuments(filter=...)"),
+    "another store": (
+        lambda: a_chain(retriever=store_of(without(source="other")).as_retriever()),
+        *("document", False, "the vector store has no chunk of 'other'", ""),
+    ),
+    "a list": (lambda: a_chain(documents=[Document(TEXT)]), "wall", None, "documents= is a list", ""),
+    "a callable": (lambda: a_chain(documents=lambda _: [Document(TEXT)]), "wall", None, "your own code", ""),
+    "a callable without documents": (lambda: a_chain(documents=lambda _: []), "document", False, "no text", ""),
+    "a callable that fails": (
+        lambda: a_chain(documents=raising(OSError(f"gone {SECRET}"))),
+        *("document", False, "gone *** (OSError)", ""),
+    ),
+    "offsets": (a_chain, "document", True, f"'crane.md' ({len(TEXT)} characters, ", ""),
+    "a missing chunk": (
+        lambda: a_chain([*CHUNKS[:3], *CHUNKS[4:]]),
+        *("document", False, "has 1 gap that no chunk fills", "index it again"),
+    ),
+    "no offsets": (lambda: a_chain(without("start_index")), "document", True, "by their order", "add_start_index=True"),
+    "a name for each chunk": (
+        lambda: a_chain([Document(one.page_content, metadata={"source": str(n)}) for n, one in enumerate(CHUNKS)]),
+        *("document", True, "is a single chunk, the passage itself", "something smaller than a document"),
+    ),
+    "a hostile name": (lambda: a_chain(without(source="a\x1b[2J\nb" * 99)), "document", True, "'a [2J b", ""),
+    "a known window": (a_chain, "window", True, "there is room for 6,200", ""),
+    "a small window": (
+        lambda: a_chain(k=1, llm=ScriptedModel(profile={"max_input_tokens": 200})),
+        *("window", False, "would be read, from around its passages", "long_context_llm with a larger window"),
+    ),
+    "a limit of the user's": (lambda: a_chain(max_context_tokens=40), "window", True, "would be read", "raise it"),
+    "too many passages": (
+        lambda: a_chain(
+            [Document(f"{n} " + "word " * 400, metadata={"source": "s"}) for n in range(4)],
+            llm=ScriptedModel(profile={"max_input_tokens": 1_500}),
+        ),
+        *("window", False, "the 4 passages do not fit", "retrieve fewer"),
+    ),
+    "an unknown window": (
+        lambda: a_chain(llm=ScriptedModel()),
+        *("window", None, "does not say how long its window is", "set max_context_tokens"),
+    ),
+    "a counter that fails": (
+        lambda: a_chain(token_counter=raising(OSError("no vocabulary"))),
+        "window",
+        False,
+        "no voc",
+        "",
+    ),
+    "known prices": (a_chain, "prices", True, "$0.0", ""),
+    "no price": (lambda: a_chain(priced_as="openai:unheard-of"), "prices", None, "knows no price of 'unheard-of'", ""),
+    "prompts of the package": (a_chain, "prompt", True, "'unanswerable'", ""),
+    "another refusal": (lambda: a_chain(refusal="PASS"), "prompt", True, "'PASS'", ""),
+    "numbers": (lambda: a_chain(answerability="graded"), "prompt", True, "two numbers", ""),
+    "a prompt that asks for no refusal": (
+        lambda: a_chain(rag_prompt=template("{context} {input}")),
+        *("prompt", False, "rag_prompt does not ask for 'unanswerable'", "Write {refusal}"),
+    ),
+    "a last prompt that asks for no refusal": (
+        lambda: a_chain(long_context_prompt=template("{context} {input}")),
+        *("prompt", False, "long_context_prompt does not ask", "Write {refusal}"),
+    ),
+    "the refusal in one's own words": (
+        lambda: a_chain(rag_prompt=template("{context} {input} Say Unanswerable if it is not there.")),
+        *("prompt", True, "", ""),
+    ),
+    "a prompt without the question": (
+        lambda: a_chain(rag_prompt=template("{context} {refusal}")),
+        *("prompt", False, "rag_prompt does not show the question", "{input}"),
+    ),
+    "a prompt with another input": (
+        lambda: a_chain(rag_prompt=template("{style} {context} {input} {refusal}")),
+        *("prompt", False, "rag_prompt cannot be filled in: ", "the inputs that it needs"),
+    ),
+    "a prompt that is made in the call": (
+        lambda: a_chain(rag_prompt=RunnableLambda(lambda words: words["input"])),
+        *("prompt", None, "rag_prompt cannot be read before", ""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+async def test_what_is_wrong_with_a_chain_is_found_with_what_to_do(name: str) -> None:
+    build, subject, ok, message, advice = CHAINS[name]
+    found = well_formed(build().check(QUESTION))
+    one = finding(found, subject)
+    assert (one.ok, message in one.message, advice in one.advice) == (ok, True, True), one
+    assert await build().acheck(QUESTION) == found
+
+
+def nodes_of() -> list[TextNode]:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="crane.md")}
+    starts = [(chunk.page_content, chunk.metadata["start_index"]) for chunk in CHUNKS]
+    return [
+        TextNode(text=text, start_char_idx=start, end_char_idx=start + len(text), relationships=source)
+        for text, start in starts
+    ]
+
+
+def an_engine(nodes: Sequence[TextNode] | None = None, **fields: Any) -> SelfRouteQueryEngine:
+    """An engine whose model fails the test if it is asked, over an index."""
+    index = VectorStoreIndex(nodes_of() if nodes is None else nodes, embed_model=MockEmbedding(embed_dim=4))
+    parts = {"retriever": index.as_retriever(similarity_top_k=3), "llm": ScriptedLLM(context_window=8_000)}
+    parts |= {"documents": llamaindex_selfroute.StoredDocuments(index), "priced_as": "openai:gpt-4o-mini"}
+    return SelfRouteQueryEngine(**{**parts, **fields})
+
+
+def _custom(metadata: Callable[[int], dict[str, Any]]) -> SelfRouteQueryEngine:
+    nodes = nodes_of()
+    for n, node in enumerate(nodes):
+        node.metadata = metadata(n)
+    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
+    retriever = ListRetriever(index.as_retriever(similarity_top_k=1).retrieve(QUESTION))
+    return an_engine(retriever=retriever, documents=llamaindex_selfroute.StoredDocuments(index))
+
+
+ENGINES: dict[str, Case] = {
+    "no names": (
+        lambda: an_engine([TextNode(text="one"), TextNode(text="two")]),
+        *("source", False, "no retrieved node has a ref_doc_id", ""),
+    ),
+    "documents for nodes": (lambda: an_engine([Whole(text="one")]), "source", True, "each is a document itself", ""),
+    "an empty index": (lambda: an_engine([]), "source", False, "found no passage", "index is empty"),
+    "no filter": (an_engine, "wall", True, "no filter hides any chunk", ""),
+    "an unknown retriever": (lambda: _custom(lambda _: {}), "wall", True, "not known what", "filters=..."),
+    "hidden in an unknown way": (
+        lambda: _custom(lambda n: {"tenant": n}),
+        *("wall", False, "differs from the retrieved passages in tenant", "MetadataFilters(filters=[])"),
+    ),
+    "a list": (lambda: an_engine(documents=[Whole(text=TEXT)]), "wall", None, "documents= is a list", ""),
+    "offsets": (an_engine, "document", True, f"'crane.md' ({len(TEXT)} characters, ", ""),
+    "a missing node": (
+        lambda: an_engine([*nodes_of()[:2], *nodes_of()[3:]]),
+        *("document", False, "that no chunk fills", "index it again"),
+    ),
+    "a callable that fails": (
+        lambda: an_engine(documents=raising(OSError(f"gone {SECRET}"))),
+        *("document", False, "gone *** (OSError)", ""),
+    ),
+    "a known window": (an_engine, "window", True, "there is room for 6,200", ""),
+    "an unknown window": (lambda: an_engine(llm=ScriptedLLM()), "window", None, "does not say", "max_context_tokens"),
+    "known prices": (an_engine, "prices", True, "$0.0", ""),
+    "prompts of the package": (an_engine, "prompt", True, "'unanswerable'", ""),
+    "a prompt that asks for no refusal": (
+        lambda: an_engine(rag_prompt=PromptTemplate("{context_str} {query_str}")),
+        *("prompt", False, "rag_prompt does not ask for 'unanswerable'", "Write {refusal}"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+async def test_what_is_wrong_with_an_engine_is_found_with_what_to_do(name: str) -> None:
+    build, subject, ok, message, advice = ENGINES[name]
+    engine = build()
+    found = well_formed(engine.check(QUESTION))
+    one = finding(found, subject)
+    assert (one.ok, message in one.message, advice in one.advice) == (ok, True, True), one
+    assert await engine.acheck(QUESTION) == found
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        (a_chain, {}),
+        (a_chain, {"answerability": "graded", "widen": 9}),
+        (an_engine, {}),
+        (an_engine, {"answerability": "graded", "widen": 9}),
+        (an_engine, {"answerability": "structured"}),
+    ],
+    ids=["chain", "graded chain", "engine", "graded engine", "structured engine"],
+)
+def test_a_sound_pipeline_has_nothing_to_change(build: Callable[..., Any], options: dict[str, Any]) -> None:
+    found = well_formed(build(**options).check())
+    assert [(one.subject, one.ok, one.advice) for one in found] == [(subject, True, "") for subject in SUBJECTS]
+
+
+@pytest.mark.parametrize("build", [a_chain, an_engine])
+def test_a_question_costs_what_a_budget_in_dollars_needs_to_know(build: Callable[..., Any]) -> None:
+    found = build(escalation=Budget(usd=1)).check()
+    assert finding(found, "prices").ok
+    chain = build()
+    prices = finding(chain.check(), "prices").message
+    assert "a draft takes about " in prices
+    assert "reading the document takes about " in prices
+    straight = finding(build(start="long_context").check(), "prices").message
+    assert "draft" not in straight
+
+
+@pytest.mark.parametrize("build", [a_chain, an_engine])
+def test_a_blank_question_is_an_error_and_not_a_finding(build: Callable[..., Any]) -> None:
+    with pytest.raises(InputError):
+        build().check("  ")
+    with pytest.raises(InputError):
+        asyncio.run(build().acheck("\n"))
+
+
+class Stopped(BaseException):
+    """As a keyboard interrupt is."""
+
+
+def test_what_stops_the_program_stops_a_check() -> None:
+    with pytest.raises(Stopped):
+        a_chain(documents=raising(Stopped())).check()  # type: ignore[arg-type]
+    with pytest.raises(Stopped):
+        an_engine(documents=raising(Stopped())).check()  # type: ignore[arg-type]
+
+
+async def test_a_check_is_a_run_of_its_own_and_no_question_in_a_ledger() -> None:
+    ledger, tracer = SelfRouteLedger(), TreeTracer()
+    chain: Runnable[Any, Any] = a_chain().with_config(callbacks=[ledger])
+    found: Findings = chain.check(QUESTION, config={"callbacks": [tracer, ledger]})  # type: ignore[attr-defined]
+    assert found.ok
+    assert tracer.open_runs == []
+    assert tracer.root.name == "check"
+    assert [child.name for child in tracer.root.children] == ["retrieve", "read_documents"]
+    assert tracer.root.outputs["ok"] is True
+    with events_recorded() as recording:
+        an_engine().check(QUESTION)
+        await an_engine().acheck(QUESTION)
+    assert ledger.to_dict()["queries"] == 0
+    assert not [event for event in recording.events.events if "SelfRoute" in type(event).__name__]
+
+
+def test_a_check_follows_the_config_of_the_call() -> None:
+    store = store_of([*without(tenant="north"), *without(source="south.md", tenant="south")])
+    retriever = store.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search"))
+    chain = a_chain(retriever=retriever, documents=langchain_selfroute.StoredDocuments(store))
+    for source in ("crane.md", "south.md"):
+        search = {"filter": lambda one, source=source: one.metadata["source"] == source}
+        found = chain.check(config={"configurable": {"search": search}})
+        assert repr(source) in finding(found, "document").message
+        assert "the filter lets through" in finding(found, "wall").message
+
+
+def test_other_inputs_reach_prompts_and_retriever() -> None:
+    chain = a_chain(rag_prompt=template("{style} {context} {input} {refusal}"))
+    assert chain.check({"input": QUESTION, "style": "Short."}).ok
+    retriever = Listed(passages=CHUNKS)
+    a_chain(retriever=retriever, documents=[Document(TEXT)]).check(QUESTION)
+    assert retriever.queries == [QUESTION]
+
+
+def test_findings_are_a_sequence_that_prints_as_a_list() -> None:
+    wrong, unknown = Finding("wall", False, "hidden", "pass filter="), Finding("window", None, "unknown")
+    assert (Findings([wrong, unknown]).ok, Findings([unknown]).ok, Findings().ok) == (False, True, True)
+    assert str(Findings([wrong, unknown])).split("\n") == [
+        "PROBLEM  wall      hidden",
+        "                   -> pass filter=",
+        "?        window    unknown",
+    ]
+    assert repr(Findings([unknown])) == str(unknown)
+    assert wrong.as_dict() == {"subject": "wall", "ok": False, "message": "hidden", "advice": "pass filter="}
+
+
+def test_nodes_know_their_documents_by_their_relationship() -> None:
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="crane.md")}
+    found = an_engine([TextNode(text="one", relationships=source), TextNode(text="two")]).check(QUESTION)
+    one = finding(found, "source")
+    assert (one.ok, "2 passages found, but only 1" in one.message) == (False, True), one

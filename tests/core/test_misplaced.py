@@ -1,0 +1,214 @@
+"""A part in the place of another is refused in one line: what it is, what is wanted, and how to get that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from llama_index.core import Document as Node
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.response_synthesizers import CompactAndRefine
+
+import langchain_selfroute
+import llamaindex_selfroute
+from langchain_parts import ScriptedModel
+from langchain_selfroute import SelfRouteChain
+from langchain_stores import EMBEDDING
+from llamaindex_parts import ScriptedLLM
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer
+from selfroute.errors import ConfigurationError
+
+SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"
+HIDDEN = "the secret text of a document"
+STORE = InMemoryVectorStore.from_documents([Document("x", metadata={"source": "a"})], EMBEDDING)
+RETRIEVER, MODEL = STORE.as_retriever(), ScriptedModel()
+STORED = langchain_selfroute.StoredDocuments(STORE)
+TEXTS = {"a name": "gpt-4o-mini", "a key": SECRET, "a long key": "a1" * 20, "a text": HIDDEN}
+
+CHAIN_PARTS: dict[str, Any] = {
+    "a store": STORE,
+    "a retriever": RETRIEVER,
+    "a retriever that retries": RETRIEVER.with_retry(),
+    "a model": MODEL,
+    "a bound model": MODEL.bind(stop=["x"]),
+    "embeddings": EMBEDDING,
+    "stored documents": STORED,
+    "a document store": InMemoryStore(),
+    "a document": Document(HIDDEN),
+    "a list": [HIDDEN],
+    "a class": ScriptedModel,
+    "a function": lambda given: given,
+    "a dict": {},
+    **TEXTS,
+}
+CHAIN_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
+    "retriever": (
+        lambda part: SelfRouteChain(retriever=part, llm=MODEL, documents=STORED),
+        {"a retriever", "a retriever that retries"},
+    ),
+    "llm": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=part, documents=STORED),
+        {"a model", "a bound model"},
+    ),
+    "long_context_llm": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, long_context_llm=part, documents=STORED),
+        {"a model", "a bound model"},
+    ),
+    "documents": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=part),
+        {"stored documents", "a function"},
+    ),
+    "vectorstore": (lambda part: SelfRouteChain.from_vectorstore(part, MODEL), {"a store"}),
+}
+
+INDEX = VectorStoreIndex.from_documents([Node(text="x")], embed_model=MockEmbedding(embed_dim=4))
+LLM, NODES = ScriptedLLM(), llamaindex_selfroute.StoredDocuments(INDEX)
+ENGINE_PARTS: dict[str, Any] = {
+    "an index": INDEX,
+    "a store": INDEX.vector_store,
+    "a retriever": INDEX.as_retriever(),
+    "a model": LLM,
+    "an embedding model": MockEmbedding(embed_dim=4),
+    "stored documents": NODES,
+    "a document store": INDEX.docstore,
+    "a document": Node(text=HIDDEN),
+    "a list": [HIDDEN],
+    "a class": ScriptedLLM,
+    "a function": lambda *given: given,
+    "a synthesizer": CompactAndRefine(llm=LLM),
+    **TEXTS,
+}
+ENGINE_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
+    "retriever": (lambda part: SelfRouteQueryEngine(part, documents=NODES, llm=LLM), {"a retriever"}),
+    "llm": (lambda part: SelfRouteSynthesizer(documents=NODES, llm=part), {"a model"}),
+    "long_context_llm": (
+        lambda part: SelfRouteSynthesizer(documents=NODES, llm=LLM, long_context_llm=part),
+        {"a model"},
+    ),
+    "documents": (
+        lambda part: SelfRouteSynthesizer(documents=part, llm=LLM),
+        {"stored documents", "a function"},
+    ),
+    "index": (lambda part: SelfRouteQueryEngine.from_index(part, llm=LLM), {"an index"}),
+    "response_synthesizer": (lambda part: SelfRouteQueryEngine(INDEX.as_retriever(), part), set()),
+}
+
+
+@pytest.mark.parametrize(
+    "place", [*(f"langchain {one}" for one in CHAIN_PLACES), *(f"llamaindex {one}" for one in ENGINE_PLACES)]
+)
+def test_every_wrong_part_in_every_place_is_refused_in_one_line(place: str) -> None:
+    framework, argument = place.split()
+    places, parts = (CHAIN_PLACES, CHAIN_PARTS) if framework == "langchain" else (ENGINE_PLACES, ENGINE_PARTS)
+    build, right = places[argument]
+    for name, part in parts.items():
+        if name in right:
+            build(part)
+            continue
+        with pytest.raises(ConfigurationError) as refused:
+            build(part)
+        told = str(refused.value)
+        assert "\n" not in told
+        wanted, _, rest = told.rpartition(", not ")
+        assert wanted.startswith(f"{argument} must be a"), told
+        how = rest.partition(": ")[2]
+        assert how.startswith(("pass ", "wrap it")), told
+        assert not any(secret in told for secret in (SECRET, "a1a1", HIDDEN)), told
+
+
+SAID: dict[str, tuple[Callable[[], object], str, str]] = {
+    "a store for a retriever": (
+        lambda: SelfRouteChain(retriever=STORE, llm=MODEL, documents=STORED),
+        *("not an InMemoryVectorStore, which is a vector store", "pass vectorstore.as_retriever("),
+    ),
+    "a retriever for a store": (
+        lambda: SelfRouteChain.from_vectorstore(RETRIEVER, MODEL),
+        *("not a VectorStoreRetriever, which is a retriever", "retriever.vectorstore"),
+    ),
+    "store and model swapped": (
+        lambda: SelfRouteChain.from_vectorstore(MODEL, STORE),
+        *("not a ScriptedModel, which is a model", "from_vectorstore(vectorstore, llm)"),
+    ),
+    "a name for the store": (
+        lambda: SelfRouteChain.from_vectorstore("gpt-4o-mini", STORE),
+        *("not a text", "pass the store that holds the chunks"),
+    ),
+    "a name for the model": (
+        lambda: SelfRouteChain.from_vectorstore(STORE, "openai:gpt-4o-mini"),
+        *("the text 'openai:gpt-4o-mini'", "init_chat_model('openai:gpt-4o-mini') or ChatOpenAI(model="),
+    ),
+    "a retriever for stored documents": (
+        lambda: langchain_selfroute.StoredDocuments(RETRIEVER),
+        *("vectorstore must be a vector store, not a VectorStoreRetriever", "retriever.vectorstore"),
+    ),
+    "embeddings for stored documents": (
+        lambda: langchain_selfroute.StoredDocuments(EMBEDDING),
+        *("which is embeddings", "the store that embeds with them"),
+    ),
+    "a store for documents": (
+        lambda: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORE),
+        *("which is a vector store", "pass StoredDocuments(vectorstore)"),
+    ),
+    "a function for a model": (
+        lambda: SelfRouteChain(retriever=RETRIEVER, llm=len, documents=STORED),
+        *("not a function", "RunnableLambda(your_function)"),
+    ),
+    "an index for a retriever": (
+        lambda: SelfRouteQueryEngine(INDEX),
+        *("not a VectorStoreIndex, which is an index", "pass index.as_retriever("),
+    ),
+    "another retriever": (
+        lambda: SelfRouteQueryEngine(INDEX.as_retriever(), documents=NODES, llm=LLM).with_retriever(INDEX),
+        *("not a VectorStoreIndex", "pass index.as_retriever("),
+    ),
+    "a retriever for an index": (
+        lambda: SelfRouteQueryEngine.from_index(INDEX.as_retriever()),
+        *("not a VectorIndexRetriever, which is a retriever", "pass the index"),
+    ),
+    "a store for an index": (
+        lambda: SelfRouteQueryEngine.from_index(INDEX.vector_store),
+        *("not a SimpleVectorStore, which is a vector store", "VectorStoreIndex.from_vector_store(vector_store)"),
+    ),
+    "a name for a model": (
+        lambda: SelfRouteQueryEngine.from_index(INDEX, llm="gpt-4o"),
+        *("llm must be a LlamaIndex LLM, not the text 'gpt-4o'", "OpenAI(model='gpt-4o')"),
+    ),
+    "an index for documents": (
+        lambda: SelfRouteQueryEngine(INDEX.as_retriever(), documents=INDEX, llm=LLM),
+        *("not a VectorStoreIndex, which is an index", "pass StoredDocuments(index)"),
+    ),
+    "a model for the synthesizer": (
+        lambda: SelfRouteQueryEngine(INDEX.as_retriever(), LLM),
+        *("not a ScriptedLLM, which is a model", "pass it as llm="),
+    ),
+    "a class for a model": (
+        lambda: SelfRouteQueryEngine.from_index(INDEX, llm=ScriptedLLM),
+        *("not the class ScriptedLLM", "pass an object, ScriptedLLM(...)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_it_says_what_was_given_and_how_to_get_what_is_wanted(name: str) -> None:
+    build, given, how = SAID[name]
+    with pytest.raises(ConfigurationError) as refused:
+        build()
+    assert (given in str(refused.value), how in str(refused.value)) == (True, True), str(refused.value)
+
+
+def test_what_the_frameworks_take_for_a_part_is_taken() -> None:
+    ask, read = RunnableLambda(lambda _: "x"), RunnableLambda(lambda _: [Document("x")])
+    SelfRouteChain(retriever=read, llm=ask, long_context_llm=None, documents=read)
+    SelfRouteChain(retriever=RETRIEVER.with_config(tags=["x"]), llm=MODEL.with_retry(), documents=[Document("x")])
+
+    class Finder:
+        def retrieve(self, query: Any) -> list[Any]:
+            return []
+
+    SelfRouteQueryEngine(Finder(), documents=(Node(text="x"),), llm=LLM)  # type: ignore[arg-type]
+    langchain_selfroute.StoredDocuments(object(), fetch=lambda *_: [])  # type: ignore[arg-type]
