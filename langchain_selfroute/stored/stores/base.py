@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
@@ -18,9 +19,13 @@ class Store(Protocol):
     """Lists the chunks of a vector store.
 
     Attributes:
+        filter_key: What the store's search, and so a retriever's `search_kwargs`, calls a filter.
+        harmless: The other arguments of its search that hide nothing.
         in_threads: Whether it may be used from several threads at once.
     """
 
+    filter_key: str = "filter"
+    harmless: AbstractSet[str] = frozenset()
     in_threads: bool = True
 
     def is_of(self, vectorstore: Any) -> bool:
