@@ -26,12 +26,14 @@ class RetrieverScope:
         filter: The filter; None if it has no filter.
         others: The names of other search arguments that may hide chunks.
         originals: What the retriever returns in place of the chunks that it finds, if it does.
+        certain: Whether nothing else hides chunks.
     """
 
     vectorstores: Sequence[VectorStore]
     filter: Any = None
     others: tuple[str, ...] = ()
     originals: Originals | None = None
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store
         return None
     others = {name for search in searches for name in _others_of(search, store)}
     stores = [search.vectorstore for search in searches]
-    return RetrieverScope(stores, filters[0], tuple(sorted(others)), first.originals)
+    certain = all(search.certain for search in searches)
+    return RetrieverScope(stores, filters[0], tuple(sorted(others)), first.originals, certain)
 
 
 def is_empty(condition: Any) -> bool:

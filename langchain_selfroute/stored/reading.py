@@ -135,8 +135,8 @@ class StoredDocuments(StoredReader[Document, Document]):
         conditions = own + [condition for condition in theirs if not any(is_same(condition, one) for one in own)]
         elsewhere = scope is not None and not all(map(self._store.is_of, scope.vectorstores))
         declared = self.filter is not None
-        known = declared or (scope is not None and all(map(self._store.is_plain, scope.vectorstores)))
-        verified = elsewhere or not known
+        plain = scope is not None and scope.certain and all(map(self._store.is_plain, scope.vectorstores))
+        verified = elsewhere or not (declared or plain)
         originals = scope.originals if scope else None
         cache_key = self._store.cache_key(conditions)
         key: Hashable | None = _plain_key(conditions) if cache_key is None else cache_key

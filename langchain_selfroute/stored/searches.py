@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -26,23 +26,25 @@ _Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """A search of a vector store that hides only what its arguments hide.
+    """A search of a vector store.
 
     Attributes:
         vectorstore: The store.
         arguments: The arguments of the search, apart from the question.
         originals: What the retriever returns in place of the chunks that it finds, if it does.
+        certain: Whether nothing but the arguments hides chunks. Otherwise what they hide is hidden, and maybe more.
     """
 
     vectorstore: VectorStore
     arguments: _Arguments
     originals: Originals | None = None
+    certain: bool = True
 
 
 def searches_of(
     retriever: Runnable[Any, Any], config: _Config, given: _Arguments | None = None
 ) -> tuple[Search, ...] | None:
-    """Find the searches behind a retriever: whatever one of them lets through, the retriever may return.
+    """Find the searches behind a retriever, which returns nothing else.
 
     Args:
         retriever: The retriever.
@@ -50,7 +52,7 @@ def searches_of(
         given: The arguments that it is called with.
 
     Returns:
-        The searches; none if it only looks through documents in memory; None if something else may hide more.
+        The searches; none if it only looks through documents in memory; None if it cannot be seen what it does.
     """
     given = given or {}
     while not isinstance(retriever, BaseRetriever):
@@ -83,7 +85,9 @@ def _each(retrievers: Iterable[Runnable[Any, Any]], config: _Config, given: _Arg
 
 
 def _compressed(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
-    return searches_of(retriever.base_retriever, None, given) if _only_drops(retriever.base_compressor) else None
+    found = searches_of(retriever.base_retriever, None, given)
+    known = _only_drops(retriever.base_compressor)
+    return found if known or found is None else tuple(replace(search, certain=False) for search in found)
 
 
 def _only_drops(compressor: Any) -> bool:
@@ -92,22 +96,25 @@ def _only_drops(compressor: Any) -> bool:
     return _is_langchains(compressor) and all(map(_only_drops, parts))
 
 
-def _by_own_filter(retriever: Any, config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+def _by_own_filter(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
     """Return the search of a `SelfQueryRetriever`.
 
     A filter that a model writes belongs to the question. But a translator or a chain of the user's own may add one that
     hides something.
     """
+    if given:  # it ignores them
+        return None
     asks = _unbound(retriever.query_constructor)
-    steps = list(map(_unbound, asks.steps)) if type(asks) is RunnableSequence else [asks]
-    known = all(isinstance(step, BaseLanguageModel) or _is_langchains_prompt_or_parser(step) for step in steps)
-    return _one(retriever, config, given) if known and _is_langchains(retriever.structured_query_translator) else None
+    steps = map(_unbound, asks.steps) if type(asks) is RunnableSequence else [asks]
+    certain = _is_langchains(retriever.structured_query_translator) and all(map(_is_known_step, steps))
+    return (Search(retriever.vectorstore, retriever.search_kwargs, certain=certain),)
 
 
-def _is_langchains_prompt_or_parser(step: Any) -> bool:
+def _is_known_step(step: Any) -> bool:
+    """Return whether a step only asks a model for a filter, or parses its reply."""
     parse = getattr(step, "ast_parse", None)
-    own = isinstance(step, BasePromptTemplate) or _is_langchains(parse) or _package_of(parse) == "lark"
-    return own and _is_langchains(step)
+    known = isinstance(step, BasePromptTemplate) or _is_langchains(parse) or _package_of(parse) == "lark"
+    return isinstance(step, BaseLanguageModel) or (known and _is_langchains(step))
 
 
 def _unbound(step: Any) -> Any:
