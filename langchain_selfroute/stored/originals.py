@@ -63,4 +63,5 @@ class Originals:
 
     def _counts(self, chunks: Iterable[StoredChunk]) -> Counter[str]:
         """Return how many of the chunks each original has; the retriever does not return chunks without one."""
-        return Counter(chunk.metadata[self.id_key] for chunk in chunks if self.id_key in chunk.metadata)
+        ids = (chunk.metadata.get(self.id_key) for chunk in chunks)
+        return Counter(id_ for id_ in ids if id_ is not None)  # some stores fill in None

@@ -36,11 +36,15 @@ class StoredDocuments(StoredReader[Document, Document]):
     the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filter` and the
-    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. But more may be hidden than
-    these say: by a custom retriever or a reranker, by a retriever over another store, by a store with a search of its
-    own, or if there is no chain around the call. Then a document is read only if each of its chunks has the metadata of
-    some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is raised. Pass `filter`
-    to declare what is hidden, or `filter={}` if nothing is.
+    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. LangChain's own retrievers
+    around others, such as `EnsembleRetriever`, are seen through. But more may be hidden than these filters say: by a
+    custom retriever or reranker, by searches with unequal filters, by a retriever over another store, by a store with a
+    search of its own, or if there is no chain around the call. Then a document is read only if each of its chunks has
+    the metadata of some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is
+    raised. Pass `filter` to declare what is hidden, or `filter={}` if nothing is.
+
+    Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are put together from the originals in its
+    docstore, those of which a chunk may be read. Originals that name no source are documents themselves.
 
     Documents are cached. They are read again if the ids of their chunks in the store have changed, and after five
     minutes. If you change the text of a chunk but not its id, call `forget`.

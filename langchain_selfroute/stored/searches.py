@@ -44,7 +44,7 @@ class Search:
 def searches_of(
     retriever: Runnable[Any, Any], config: _Config, given: _Arguments | None = None
 ) -> tuple[Search, ...] | None:
-    """Find the searches behind a retriever, which returns nothing else.
+    """Find the searches that a retriever makes: what they let through it may return, as far as they are certain.
 
     Args:
         retriever: The retriever.

@@ -310,6 +310,15 @@ async def test_originals_without_a_source_are_documents_themselves(kind: str, mo
         await ask(chain_on(store, StoredDocuments(store), store.as_retriever()), QUESTION, mode)
 
 
+async def test_a_chunk_without_an_original_is_not_read_behind_a_retriever_of_originals() -> None:
+    shelves = Shelves("memory")
+    retriever, store = summaries(shelves, shelves.chunks())
+    about = {"source": "handbook", "tenant": MINE}
+    store.add_documents([Document("Loose.", metadata=about), Document("Loose.", metadata={**about, "doc_id": None})])
+    (document,) = await read_by(chain_on(store, StoredDocuments(store), retriever))
+    assert document.page_content == text_of(MINE)
+
+
 @every_kind
 async def test_an_original_that_is_gone_is_an_error(kind: str) -> None:
     shelves = Shelves(kind)
