@@ -70,11 +70,8 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store
         return None
     filters = [_filter_of(search, store) for search in searches]
     first = searches[0]
-    if len(searches) > 1 and not (
-        all(store.is_of(search.vectorstore) for search in searches)
-        and all(is_same(one, filters[0]) for one in filters)
-        and all(search.originals == first.originals for search in searches)
-    ):
+    alike = all(is_same(one, filters[0]) for one in filters)
+    if not alike or any(search.originals != first.originals for search in searches):
         return None
     others = {name for search in searches for name in _others_of(search, store)}
     stores = [search.vectorstore for search in searches]

@@ -103,6 +103,19 @@ class OwnEnsemble(EnsembleRetriever):
     """May hide something."""
 
 
+class _Namesake(BaseRetriever):
+    """Is called like a wrapper of LangChain's."""
+
+    retrievers: list[Any]
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        found: list[Document] = self.retrievers[0].invoke(query, filter=self.retrievers[1])
+        return found
+
+
+_Namesake.__name__ = "EnsembleRetriever"
+
+
 class OwnCompressor(BaseDocumentCompressor):
     """Hides the other tenant."""
 
@@ -171,6 +184,7 @@ UNKNOWN: dict[str, Callable[[House], Any]] = {
     ),
     "own retriever inside": lambda house: ensemble(house.retriever(), OwnRetriever(inside=house.retriever())),
     "own ensemble": lambda house: OwnEnsemble(retrievers=[house.retriever()]),
+    "own ensemble of the same name": lambda house: _Namesake(retrievers=[house.store.as_retriever(), house.of()]),
     "own compressor": lambda house: _shown(OwnCompressor(), house),
     "own reranker": lambda house: _shown(OwnReranker(model=Longest(), top_n=9), house),
     "own compressor in a pipeline": lambda house: _shown(
@@ -294,9 +308,48 @@ async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) 
     (document,) = await read_by(chain_on(store, StoredDocuments(store), retriever), mode)
     assert document.page_content == text_of(MINE)
     assert document.metadata["selfroute"]["method"] == "offsets"
+
+
+@every_kind
+async def test_an_original_that_changes_is_noticed(kind: str) -> None:
+    shelves = Shelves(kind)
+    retriever, store = summaries(shelves, shelves.chunks())
+    read = StoredDocuments(store).behind(retriever, {})
+    given = {"input": QUESTION, "retrieved": shelves.chunks()[1:2]}
+    assert read(given)[0].page_content == text_of(MINE)
     retriever.docstore.mset([("id0", Document("It is new.", metadata=shelves.chunks()[0].metadata))])
-    (document,) = await read_by(chain_on(store, StoredDocuments(store), retriever), mode)
-    assert document.page_content.startswith("It is new.")
+    assert read(given)[0].page_content.startswith("It is new.")
+
+
+class ByText(BaseDocumentCompressor):
+    """Hides the other tenant, whatever the metadata say."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        return [document for document in documents if OTHER not in document.page_content]
+
+
+@both_modes
+@every_kind
+async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind: str, mode: str) -> None:
+    shelves = Shelves(kind, BOTH)
+    retriever, store = summaries(shelves, shelves.chunks())
+    bare = [Document(one.page_content, metadata={"source": "handbook"}) for one in shelves.chunks()]
+    retriever.docstore.mset([(f"id{n}", original) for n, original in enumerate(bare)])
+    hiding = ContextualCompressionRetriever(
+        base_compressor=ByText(), base_retriever=retriever.model_copy(update={"search_kwargs": {"k": 9}})
+    )
+    await refuses(chain_on(store, StoredDocuments(store), hiding), mode)
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("beside", ["chunks", "other originals"])
+async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind: str, beside: str, mode: str) -> None:
+    shelves = Shelves(kind)
+    retriever, store = summaries(shelves, shelves.chunks())
+    other = retriever.model_copy(update={"docstore": InMemoryStore()})
+    both = ensemble(retriever, store.as_retriever() if beside == "chunks" else other)
+    await refuses(chain_on(store, StoredDocuments(store), both), mode)
 
 
 @both_modes

@@ -202,7 +202,7 @@ def summaries(shelves: Shelves, originals: list[Document], **fields: Any) -> tup
         Document(f"A summary of {n}.", metadata={**original.metadata, retriever.id_key: f"id{n}"})
         for n, original in enumerate(originals)
     ]
-    retriever.vectorstore.add_documents(about)
+    retriever.vectorstore.add_documents(about, ids=[f"id{n}" for n in range(len(about))])
     retriever.docstore.mset([(f"id{n}", original) for n, original in enumerate(originals)])
     return retriever, retriever.vectorstore
 
