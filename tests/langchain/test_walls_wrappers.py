@@ -107,9 +107,10 @@ class _Namesake(BaseRetriever):
     """Is called like a wrapper of LangChain's."""
 
     retrievers: list[Any]
+    allowed: Any
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        found: list[Document] = self.retrievers[0].invoke(query, filter=self.retrievers[1])
+        found: list[Document] = self.retrievers[0].invoke(query, filter=self.allowed)
         return found
 
 
@@ -184,7 +185,9 @@ UNKNOWN: dict[str, Callable[[House], Any]] = {
     ),
     "own retriever inside": lambda house: ensemble(house.retriever(), OwnRetriever(inside=house.retriever())),
     "own ensemble": lambda house: OwnEnsemble(retrievers=[house.retriever()]),
-    "own ensemble of the same name": lambda house: _Namesake(retrievers=[house.store.as_retriever(), house.of()]),
+    "own ensemble of the same name": lambda house: _Namesake(
+        retrievers=[house.store.as_retriever()], allowed=house.of()
+    ),
     "own compressor": lambda house: _shown(OwnCompressor(), house),
     "own reranker": lambda house: _shown(OwnReranker(model=Longest(), top_n=9), house),
     "own compressor in a pipeline": lambda house: _shown(
