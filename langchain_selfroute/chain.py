@@ -34,7 +34,7 @@ from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
-from langchain_selfroute.stored.reading import StoredDocuments, is_empty
+from langchain_selfroute.stored.reading import StoredDocuments
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from langchain_selfroute.widening import widened
@@ -273,9 +273,9 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             ConfigurationError: The parts cannot work together.
         """
         misplaced.checked_store(vectorstore, searched=True)
-        search = {"k": k} if is_empty(filter) else {"k": k, "filter": filter}
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
-        return cls(retriever=vectorstore.as_retriever(search_kwargs=search), llm=llm, documents=stored, **fields)
+        retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(k))
+        return cls(retriever=retriever, llm=llm, documents=stored, **fields)
 
     @property
     @override

@@ -1,21 +1,20 @@
-"""Find the filter of a retriever, as configured for one call."""
+"""Find what limits a retriever, as configured for one call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
-from langchain_core.runnables.configurable import DynamicRunnable
-from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.convert import config_within
-from langchain_selfroute.host import is_retry
+from langchain_selfroute.stored.originals import Originals
+from langchain_selfroute.stored.searches import Search, searches_of
+from langchain_selfroute.stored.stores import Store
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
-_OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,53 +22,82 @@ class RetrieverScope:
     """The store that a retriever searches, and what limits the search.
 
     Attributes:
-        vectorstore: The store.
+        vectorstores: The store, as each of the searches knows it.
         filter: The filter; None if it has no filter.
         others: The names of other search arguments that may hide chunks.
+        originals: What the retriever returns in place of the chunks that it finds, if it does.
+        certain: Whether nothing else hides chunks.
     """
 
-    vectorstore: VectorStore
+    vectorstores: Sequence[VectorStore]
     filter: Any = None
     others: tuple[str, ...] = ()
+    originals: Originals | None = None
+    certain: bool = True
 
 
-def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig) -> RetrieverScope | None:
-    """Find the filter of a retriever, within whatever LangChain wraps around it.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be read; falsy if nothing is hidden.
+
+    Attributes:
+        conditions: What each chunk has to meet, in the store's own terms.
+        retrievers: Those of the conditions that the retriever itself has.
+        originals: What to read in place of the chunks, if anything.
+    """
+
+    conditions: Sequence[Any]
+    retrievers: Sequence[Any]
+    originals: Originals | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions)
+
+
+def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store) -> RetrieverScope | None:
+    """Find what limits a retriever, within whatever LangChain wraps around it.
+
+    Args:
+        retriever: The retriever.
+        config: The config of the call.
+        store: The store that is read; it says what its filters are called.
 
     Returns:
         The scope; None if it cannot be determined, so that anything may be hidden from the retriever.
     """
-    given: dict[str, Any] = {}
-    while not isinstance(retriever, BaseRetriever):
-        if isinstance(retriever, DynamicRunnable):
-            retriever, config = retriever.prepare(config)
-        elif type(retriever) is RunnableBinding or is_retry(retriever):
-            bound: Any = retriever
-            given = {**bound.kwargs, **given}
-            retriever, config = bound.bound, config_within(bound, config)
-        elif type(retriever) is RunnableSequence:  # the steps before only transform the question
-            retriever, given = retriever.last, {}
-        else:
-            return None
-    if not _is_plain(retriever, given):
+    searches = searches_of(retriever, config)
+    if not searches:
         return None
-    known: Any = retriever
-    searches = {**known.search_kwargs, **given}
-    others = sorted(key for key in searches.keys() - _HARMLESS - {"filter"} if searches[key] is not None)
-    found = searches.get("filter")
-    return RetrieverScope(known.vectorstore, None if isinstance(found, Mapping) and not found else found, tuple(others))
+    filters = [_filter_of(search, store) for search in searches]
+    first = searches[0]
+    alike = all(is_same(one, filters[0]) for one in filters)
+    if not alike or any(search.originals != first.originals for search in searches):
+        return None
+    others = {name for search in searches for name in _others_of(search, store)}
+    stores = [search.vectorstore for search in searches]
+    certain = all(search.certain for search in searches)
+    return RetrieverScope(stores, filters[0], tuple(sorted(others)), first.originals, certain)
 
 
-def _is_plain(retriever: BaseRetriever, given: Mapping[str, Any]) -> bool:
-    """Return whether a retriever searches only by its `search_kwargs` and the given arguments."""
-    if isinstance(retriever, VectorStoreRetriever):
-        # A subclass with a search of its own may hide more.
-        return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
-    multi = type(retriever).__module__.startswith(("langchain.", "langchain_classic."))
-    # `ParentDocumentRetriever` and similar ones, which ignore given arguments
-    return (
-        multi
-        and isinstance(getattr(retriever, "vectorstore", None), VectorStore)
-        and hasattr(retriever, "docstore")
-        and not given
-    )
+def is_empty(condition: Any) -> bool:
+    """Return whether a filter hides nothing."""
+    return condition is None or (isinstance(condition, Mapping) and not condition)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two filters are surely the same; some kinds make another filter out of `==`."""
+    if one is other:
+        return True
+    with suppress(Exception):
+        return type(one) is type(other) and (one == other) is True
+    return False
+
+
+def _filter_of(search: Search, store: Store) -> Any:
+    found = search.arguments.get(store.filter_key)
+    return None if is_empty(found) else found
+
+
+def _others_of(search: Search, store: Store) -> list[str]:
+    known = _HARMLESS | store.harmless | {store.filter_key}
+    return [name for name, value in search.arguments.items() if name not in known and value is not None]

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.misplaced import checked_store
-from langchain_selfroute.stored.filters import RetrieverScope, scope_of
+from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, is_same, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
@@ -37,11 +37,15 @@ class StoredDocuments(StoredReader[Document, Document]):
     the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filter` and the
-    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. But more may be hidden than
-    these say: by a custom retriever or a reranker, by a retriever over another store, by a store with a search of its
-    own, or if there is no chain around the call. Then a document is read only if each of its chunks has the metadata of
-    some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is raised. Pass `filter`
-    to declare what is hidden, or `filter={}` if nothing is.
+    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. LangChain's own retrievers
+    around others, such as `EnsembleRetriever`, are seen through. But more may be hidden than these filters say: by a
+    custom retriever or reranker, by searches with unequal filters, by a retriever over another store, by a store with a
+    search of its own, or if there is no chain around the call. Then a document is read only if each of its chunks has
+    the metadata of some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is
+    raised. Pass `filter` to declare what is hidden, or `filter={}` if nothing is.
+
+    Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are put together from the originals in its
+    docstore, those of which a chunk may be read. Originals that name no source are documents themselves.
 
     Documents are cached. They are read again if the ids of their chunks in the store have changed, and after five
     minutes. If you change the text of a chunk but not its id, call `forget`.
@@ -119,24 +123,40 @@ class StoredDocuments(StoredReader[Document, Document]):
         Raises:
             ConfigurationError: The retriever has search arguments that may hide chunks, and no `filter` was declared.
         """
-        scope = scope_of(retriever, config)
+        scope = scope_of(retriever, config, self._store)
         if scope and scope.others and self.filter is None:
             msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide chunks: {_ADVICE}"
             raise ConfigurationError(msg)
         return ScopedDocuments(self, scope)
 
+    def search_kwargs(self, k: int) -> dict[str, Any]:
+        """Return the arguments by which a retriever of the same store finds `k` passages under the declared filter."""
+        return {"k": k} if is_empty(self.filter) else {"k": k, self._store.filter_key: self.filter}
+
     @override
     def _access(self, scope: RetrieverScope | None) -> Access:
-        conditions = [] if is_empty(self.filter) else [self.filter]
-        if scope and scope.filter is not None and scope.filter not in conditions:
-            self._store.check(scope.filter)
-            conditions.append(scope.filter)
-        elsewhere = scope is not None and not self._store.is_of(scope.vectorstore)
+        own = [] if is_empty(self.filter) else [self.filter]
+        theirs = [] if scope is None or scope.filter is None else [scope.filter]
+        for condition in theirs:
+            self._store.check(condition)
+        conditions = own + [condition for condition in theirs if not any(is_same(condition, one) for one in own)]
+        elsewhere = scope is not None and not all(map(self._store.is_of, scope.vectorstores))
         declared = self.filter is not None
-        known = declared or (scope is not None and self._store.is_plain(scope.vectorstore))
+        plain = scope is not None and scope.certain and all(map(self._store.is_plain, scope.vectorstores))
+        verified = elsewhere or not (declared or plain)
+        originals = scope.originals if scope else None
         cache_key = self._store.cache_key(conditions)
-        key = _plain_key(conditions) if cache_key is None else cache_key
-        return Access(conditions, key, cached=cache_key is not None, verified=elsewhere or not known, declared=declared)
+        key: Hashable | None = _plain_key(conditions) if cache_key is None else cache_key
+        if originals:
+            key = key and originals.key and (key, originals.key)
+        return Access(
+            Limits(conditions, theirs, None if verified else originals),
+            key,
+            cached=cache_key is not None and not originals,
+            verified=verified,
+            declared=declared,
+            whole=originals is not None,
+        )
 
     @property
     @override
@@ -175,12 +195,17 @@ class StoredDocuments(StoredReader[Document, Document]):
         return RetrievedChunk(ids, passage.page_content, passage.metadata)
 
     @override
-    def _chunks(self, source: Any, limits: Any) -> Iterator[StoredChunk]:
-        return self._store.chunks(self.source_key, source, limits or [])
+    def _chunks(self, source: Any, limits: Limits | None) -> Iterator[StoredChunk]:
+        found = self._store.chunks(self.source_key, source, limits.conditions if limits else [])
+        if limits is None or limits.originals is None:
+            return found
+        declared = len(limits.conditions) > len(limits.retrievers)
+        held = self._store.chunks(self.source_key, source, limits.retrievers) if declared else None
+        return limits.originals.behind(source, found, held)
 
     @override
-    def _ids(self, source: Any, limits: Any) -> list[str]:
-        return self._store.ids(self.source_key, source, limits or [])
+    def _ids(self, source: Any, limits: Limits | None) -> list[str]:
+        return self._store.ids(self.source_key, source, limits.conditions if limits else [])
 
     @override
     def _original(self, source: Any, passages: Sequence[Document]) -> Document | None:
@@ -220,11 +245,6 @@ class StoredDocuments(StoredReader[Document, Document]):
 
 def _shown(value: Any) -> str:
     return str(value) if isinstance(value, float | None) else f"a {type(value).__name__}"
-
-
-def is_empty(condition: Any) -> bool:
-    """Return whether a filter hides nothing."""
-    return condition is None or (isinstance(condition, Mapping) and not condition)
 
 
 def _plain_key(conditions: Sequence[Any]) -> str | None:

@@ -57,6 +57,7 @@ class Access:
         cached: Whether documents that are read under these limits may be cached.
         verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
         declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
+        whole: Whether the passages may be whole documents, so that none of them has to name its document.
     """
 
     limits: Any
@@ -64,6 +65,7 @@ class Access:
     cached: bool
     verified: bool
     declared: bool
+    whole: bool = False
 
 
 class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
@@ -179,7 +181,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
 
     def _read(self, passages: Sequence[Passage]) -> list[Document]:
         access = self._access(scope_of(self))
-        groups = self._grouped(passages)
+        groups = self._grouped(passages, access)
         documents = []
         for source, found in groups:
             document = self._read_one(source, found, access)
@@ -190,7 +192,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
 
     def _lengths(self, passages: Sequence[Passage], scope: Any, *, count: bool) -> Lengths | None:
         access = self._access(scope)
-        groups = self._grouped(passages)
+        groups = self._grouped(passages, access)
         if access.key is None or access.verified or self._is_overridden:
             return None
         known, keys = [], []
@@ -206,14 +208,14 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     def _count(self, source: Any, passages: Sequence[Passage], access: Access) -> int:
         return len(self._text_of(self._read_one(source, passages, access, keep=False)))
 
-    def _grouped(self, passages: Sequence[Passage]) -> list[tuple[Any, list[Passage]]]:
+    def _grouped(self, passages: Sequence[Passage], access: Access) -> list[tuple[Any, list[Passage]]]:
         """Group the passages by document, best first; a passage that names no document forms a group of its own."""
         groups: dict[Any, tuple[Any, list[Passage]]] = {}
         for passage in passages:
             source = self._source_of(passage)
             key = (self._passage_key(passage),) if source is None else source
             groups.setdefault(key, (source, []))[1].append(passage)
-        if groups and all(source is None for source, _ in groups.values()):
+        if groups and not access.whole and all(source is None for source, _ in groups.values()):
             self._refuse_unnamed(passages)
         return list(groups.values())
 

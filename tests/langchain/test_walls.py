@@ -7,23 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from langchain_classic.retrievers import (
-    ContextualCompressionRetriever,
-    EnsembleRetriever,
-    ParentDocumentRetriever,
-)
-from langchain_classic.retrievers.document_compressors import CrossEncoderReranker, LLMChainExtractor
-from langchain_classic.retrievers.document_compressors.cross_encoder import BaseCrossEncoder
+from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
-from langchain_core.language_models import FakeListChatModel
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
     ConfigurableField,
@@ -55,82 +46,23 @@ from langchain_stores import (
     text_of,
     watched,
 )
+from langchain_walls import MINE, OTHER, House, chunks_about, no_leak, reads_its_own, refuses, two_tenants
 from selfroute.errors import ConfigurationError
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
-MINE, OTHER = "Ash", "Birch"
-
-
-def _chunks(owner: str, source: str = "handbook", **metadata: Any) -> list[Document]:
-    return chunks_of(text_of(owner), source=source, **{"tenant": owner, **metadata})
-
-
-def _shared() -> list[Document]:
-    """Two tenants with a handbook each, their chunks in turn, so that both are near."""
-    return [chunk for both in zip(_chunks(MINE), _chunks(OTHER), strict=True) for chunk in both]
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def house(request: pytest.FixtureRequest) -> House:
-    return House(request.param, store_with(request.param, _shared()))
+    return House(request.param, store_with(request.param, two_tenants()))
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def apart(request: pytest.FixtureRequest) -> House:
     """The same tenants, whose documents have names of their own."""
-    store = store_with(request.param, _chunks(MINE, f"{MINE}.md") + _chunks(OTHER, f"{OTHER}.md"))
+    store = store_with(request.param, chunks_about(MINE, f"{MINE}.md") + chunks_about(OTHER, f"{OTHER}.md"))
     return House(request.param, store)
-
-
-@dataclass
-class House:
-    """A store where two tenants live."""
-
-    kind: str
-    store: Any
-
-    def of(self, tenant: str = MINE) -> Any:
-        """The filter that lets one tenant through."""
-        return holding(self.kind, tenant=tenant)
-
-    def retriever(self, tenant: str = MINE, **search: Any) -> VectorStoreRetriever:
-        """A retriever that sees one tenant only."""
-        found: VectorStoreRetriever = self.store.as_retriever(search_kwargs={"filter": self.of(tenant), **search})
-        return found
-
-    def hidden(self, tenant: str = MINE) -> Runnable[Any, Any]:
-        """The same, so that it cannot be seen."""
-        return RunnableLambda(lambda given: self.retriever(tenant).invoke(given["input"]))
-
-
-@contextmanager
-def no_leak(chain: Any, hidden: str = OTHER) -> Iterator[None]:
-    """Whatever happens, no prompt holds the text of the other tenant."""
-    model = chain.llm
-    model.calls.clear()
-    try:
-        yield
-    finally:
-        assert f"Paragraph 0 of {hidden}" not in prompts_of(model)
-        assert hidden not in prompts_of(model)
-
-
-async def reads_its_own(
-    chain: Any, mode: str, config: Any = None, *, asked: Runnable[Any, Any] | None = None, tenant: str = MINE
-) -> None:
-    """The chain reads the one document of the tenant, whole."""
-    with no_leak(chain, OTHER if tenant == MINE else MINE):
-        (document,) = await read_by(asked or chain, mode, config)
-    assert document.page_content == text_of(tenant)
-    assert document.metadata["tenant"] == tenant
-
-
-async def refuses(chain: Any, mode: str, match: str = "filter=") -> None:
-    """The chain says that it cannot know."""
-    with no_leak(chain), pytest.raises(ConfigurationError, match=match):
-        await ask(chain, QUESTION, mode)
-    assert chain.llm.steps == ["rag"]
 
 
 # Filters that can be seen
@@ -206,7 +138,7 @@ async def test_the_filter_of_a_retriever_is_found_in_any_dress(house: House, nam
 async def test_a_filter_given_to_from_vectorstore_holds_for_both_steps(house: House, mode: str) -> None:
     chain = SelfRouteChain.from_vectorstore(house.store, a_model(), k=30, filter=house.of())
     result = await ask(chain, QUESTION, mode)
-    assert len(result["retrieved"]) == len(_chunks(MINE))
+    assert len(result["retrieved"]) == len(chunks_about(MINE))
     await reads_its_own(chain, mode)
 
 
@@ -247,13 +179,13 @@ async def test_a_filter_of_any_shape_holds(house: House, name: str, place: str) 
 
 @both_modes
 async def test_both_filters_hold_together(house: House, mode: str) -> None:
-    store = store_with(house.kind, [*_shared(), *_chunks(MINE, year=7), *_chunks(OTHER, year=7)])
+    store = store_with(house.kind, [*two_tenants(), *chunks_about(MINE, year=7), *chunks_about(OTHER, year=7)])
     documents = StoredDocuments(store, filter=holding(house.kind, year=7))
     retriever = store.as_retriever(search_kwargs={"filter": house.of(), "k": 30})
     chain = chain_on(store, documents, retriever)
     with no_leak(chain):
         (document,) = await read_by(chain, mode)
-    assert (document.page_content, document.metadata["selfroute"]["chunks"]) == (text_of(MINE), len(_chunks(MINE)))
+    assert (document.page_content, document.metadata["selfroute"]["chunks"]) == (text_of(MINE), len(chunks_about(MINE)))
     assert document.metadata["year"] == 7
 
 
@@ -281,7 +213,7 @@ async def test_an_empty_filter_says_that_nothing_is_hidden_but_what_the_retrieve
 
 
 async def test_an_empty_filter_of_the_retriever_hides_nothing() -> None:
-    shelf, asked = Shelf(_shared()), list[Any]()
+    shelf, asked = Shelf(two_tenants()), list[Any]()
 
     def fetch(key: str, source: Any, condition: Any) -> list[Document]:
         asked.append(condition)
@@ -411,18 +343,18 @@ WHO: ContextVar[str] = ContextVar("who", default="nobody")
 def _by_context(kind: str) -> tuple[Any, StoredDocuments]:
     """A retriever and documents whose filter depends on who asks."""
     if kind == "fetch":
-        shelf = Shelf(_shared())
+        shelf = Shelf(two_tenants())
         allowed = lambda metadata: metadata["tenant"] == WHO.get()  # noqa: E731
         retriever: Any = shelf.as_retriever(search_kwargs={"filter": allowed})
         return retriever, StoredDocuments(shelf, fetch=shelf.fetch)
     if kind == "fetch by itself":
-        shelf = Shelf(_shared())
+        shelf = Shelf(two_tenants())
         retriever = RunnableLambda(
             lambda given: [chunk for chunk in shelf.chunks if chunk.metadata["tenant"] == WHO.get()]
         )
         mine = lambda key, source, _: shelf.fetch(key, source, lambda metadata: metadata["tenant"] == WHO.get())  # noqa: E731
         return retriever, StoredDocuments(shelf, fetch=mine)
-    store = store_with("memory", _shared())
+    store = store_with("memory", two_tenants())
     allowed = lambda document: document.metadata["tenant"] == WHO.get()  # noqa: E731
     return store.as_retriever(search_kwargs={"filter": allowed}), StoredDocuments(store)
 
@@ -481,21 +413,6 @@ class Invoking(VectorStoreRetriever):
         return await super().ainvoke(input, config, **{**kwargs, "filter": self.allowed})
 
 
-class Longest(BaseCrossEncoder):
-    def score(self, text_pairs: Any) -> list[float]:
-        return [float(len(text)) for _, text in text_pairs]
-
-
-def _reranked(house: House) -> Any:
-    compressor = CrossEncoderReranker(model=Longest(), top_n=2)
-    return ContextualCompressionRetriever(base_compressor=compressor, base_retriever=house.retriever())
-
-
-def _extracted(house: House) -> Any:
-    compressor = LLMChainExtractor.from_llm(FakeListChatModel(responses=[f"the crane of {MINE} lifts"]))
-    return ContextualCompressionRetriever(base_compressor=compressor, base_retriever=house.retriever())
-
-
 def _scored(found: list[Document]) -> list[Document]:
     return [
         Document(passage.page_content, id=passage.id, metadata={**passage.metadata, "relevance_score": 1 / (n + 1)})
@@ -512,9 +429,6 @@ UNSEEN: dict[str, Callable[[House], Any]] = {
     "own retriever, bound": lambda house: Hidden(inside=house.retriever()).bind().with_retry(),
     "subclass": lambda house: Adding(vectorstore=house.store, allowed=house.of()),
     "subclass that overrides invoke": lambda house: Invoking(vectorstore=house.store, allowed=house.of()),
-    "ensemble": lambda house: EnsembleRetriever(retrievers=[house.retriever(), house.retriever(k=2)]),
-    "cross encoder": _reranked,
-    "extractor": _extracted,
     "reranker": lambda house: house.retriever() | RunnableLambda(lambda found: found[::-1]),
     "reranker that scores": lambda house: house.retriever() | RunnableLambda(_scored),
     "reranker that drops ids": lambda house: (
@@ -608,7 +522,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
 async def test_what_may_be_hidden_is_not_read_to_its_end(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chroma, "_PAGE", 2)
     seen: list[Any] = []
-    house = House("chroma", store_with("chroma", _shared(), of=watched(seen)))
+    house = House("chroma", store_with("chroma", two_tenants(), of=watched(seen)))
     await refuses(chain_on(house.store, StoredDocuments(house.store), house.hidden()), mode, "in tenant")
     assert len(seen) == 1
 
@@ -651,7 +565,7 @@ async def test_a_number_that_may_be_of_something_else_may_hide(kind: str, key: s
 )
 async def test_search_arguments_that_may_hide_something_are_refused_at_once(search: Any, mode: str) -> None:
     store = store_with("chroma")
-    store.add_documents(_chunks(MINE) + _chunks(OTHER), ids=[f"c{n}" for n in range(18)])
+    store.add_documents(chunks_about(MINE) + chunks_about(OTHER), ids=[f"c{n}" for n in range(18)])
     (name,) = search
     for retriever in (store.as_retriever(search_kwargs=search), store.as_retriever().bind(**search)):
         with pytest.raises(ConfigurationError, match=rf"search_kwargs have {name}.*filter="):
@@ -664,13 +578,13 @@ async def test_search_arguments_that_may_hide_something_are_refused_at_once(sear
 
 @both_modes
 async def test_search_arguments_go_with_a_filter_of_the_documents(mode: str) -> None:
-    store = store_with("chroma", _shared())
+    store = store_with("chroma", two_tenants())
     retriever = store.as_retriever(search_kwargs={"where_document": {"$contains": MINE}})
     await reads_its_own(chain_on(store, StoredDocuments(store, filter={"tenant": MINE}), retriever), mode)
 
 
 def test_search_arguments_that_hide_nothing_are_fine() -> None:
-    store = store_with("chroma", _shared())
+    store = store_with("chroma", two_tenants())
     search = {"k": 1, "fetch_k": 3, "lambda_mult": 0.5, "score_threshold": 0.1, "filter": None, "where_document": None}
     for retriever in (store.as_retriever(search_kwargs=search), store.as_retriever().bind(**search)):
         chain_on(store, StoredDocuments(store), retriever)
@@ -704,7 +618,7 @@ def _store_that_hides(kind: str, name: str) -> Any:
     else:
         namesake = type(known.__name__, (Searching,), {})
         store = store_with(kind, of={"subclass": Searching, "deeper": Deeper, "namesake": namesake}[name])
-    store.add_documents(_shared())
+    store.add_documents(two_tenants())
     return store
 
 
@@ -724,7 +638,7 @@ async def test_a_store_that_searches_in_its_own_way_may_hide_something(kind: str
 
 
 async def test_a_store_of_the_users_own_that_searches_as_ever_is_known() -> None:
-    store = store_with("chroma", _shared(), of=watched([]))
+    store = store_with("chroma", two_tenants(), of=watched([]))
     await reads_its_own(chain_on(store, StoredDocuments(store), House("chroma", store).retriever()), "invoke")
     chain = chain_on(store, StoredDocuments(store), store.as_retriever(search_kwargs={"k": 1}))
     (document,) = await read_by(chain)  # nothing hides anything
@@ -808,7 +722,7 @@ async def test_a_passage_with_the_same_words_in_another_store_vouches_for_nothin
 
 @both_modes
 async def test_two_objects_over_one_collection_are_one_store(mode: str) -> None:
-    store = store_with("chroma", _shared())
+    store = store_with("chroma", two_tenants())
     same = chroma_class()(store._collection.name, EMBEDDING, client=store._client)
     chain = chain_on(store, StoredDocuments(same), House("chroma", store).retriever())
     await reads_its_own(chain, mode)
@@ -819,7 +733,7 @@ async def test_two_objects_over_one_collection_are_one_store(mode: str) -> None:
 @both_modes
 async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(mode: str) -> None:
     """A search index of another kind beside the store that is read."""
-    chunks = _chunks(MINE)
+    chunks = chunks_about(MINE)
     for n, chunk in enumerate(chunks):
         chunk.id = f"chunk {n}"
     index, store = store_with("memory", chunks), store_with("chroma", chunks)
@@ -833,7 +747,7 @@ async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(mode: str
 
 @both_modes
 async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hidden(mode: str) -> None:
-    chunks = _chunks(MINE)
+    chunks = chunks_about(MINE)
     index = store_with("memory", [Document(chunk.page_content, metadata={"source": "handbook"}) for chunk in chunks])
     store = store_with("chroma", chunks)
     await refuses(chain_on(store, StoredDocuments(store), index.as_retriever()), mode, "in tenant")
@@ -868,7 +782,7 @@ async def test_a_passage_without_text_vouches_for_nothing(kind: str) -> None:
 
 
 async def test_a_filter_of_another_kind_of_store_is_refused() -> None:
-    chunks = _chunks(MINE)
+    chunks = chunks_about(MINE)
     index, store = store_with("memory", chunks), store_with("chroma", chunks)
     retriever = index.as_retriever(search_kwargs={"filter": lambda document: document.metadata["tenant"] == MINE})
     await refuses(chain_on(store, StoredDocuments(store), retriever), "invoke", "Chroma takes a dict as filter")
@@ -927,7 +841,7 @@ async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(house: H
 
 @both_modes
 async def test_the_wall_of_a_fetched_store_holds_for_originals(mode: str) -> None:
-    shelf, allowed = Shelf(_shared()), lambda metadata: metadata["tenant"] == MINE
+    shelf, allowed = Shelf(two_tenants()), lambda metadata: metadata["tenant"] == MINE
     chain = SelfRouteChain.from_vectorstore(
         shelf, a_model(), fetch=shelf.fetch, filter=allowed, docstore=_docstore("handbook")
     )
@@ -935,7 +849,7 @@ async def test_the_wall_of_a_fetched_store_holds_for_originals(mode: str) -> Non
 
 
 async def test_fetch_takes_one_filter() -> None:
-    shelf = Shelf(_shared())
+    shelf = Shelf(two_tenants())
     one, other = (lambda metadata: metadata["tenant"] == MINE), (lambda metadata: bool(metadata))  # noqa: PLW0108
     retriever = shelf.as_retriever(search_kwargs={"filter": one})
     await reads_its_own(chain_on(shelf, StoredDocuments(shelf, fetch=shelf.fetch, filter=one), retriever), "invoke")
@@ -1002,7 +916,7 @@ async def test_a_parent_retriever_of_the_users_own_can_not_be_seen(house: House,
 @both_modes
 async def test_each_filter_has_a_text_of_its_own_in_the_cache(mode: str) -> None:
     seen: list[Any] = []
-    house = House("chroma", store_with("chroma", _shared(), of=watched(seen)))
+    house = House("chroma", store_with("chroma", two_tenants(), of=watched(seen)))
     chain, configurable = PER_CALL["search_kwargs"](house)
     for _ in range(3):
         for tenant in (MINE, OTHER):
@@ -1012,7 +926,7 @@ async def test_each_filter_has_a_text_of_its_own_in_the_cache(mode: str) -> None
 
 @both_modes
 async def test_a_chunk_that_goes_to_the_other_side_is_noticed(mode: str) -> None:
-    chunks = _chunks(MINE)
+    chunks = chunks_about(MINE)
     store = store_with("chroma")
     ids = store.add_documents(chunks)
     chain = SelfRouteChain.from_vectorstore(store, a_model(), filter={"tenant": MINE}, k=3)
