@@ -6,13 +6,11 @@ If a package has changed, nothing fails: a model has no known name, and a store 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.callbacks import BaseRunManager
 from langchain_core.runnables import RunnableConfig
-
-from selfroute.errors import ConfigurationError
 
 
 def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,23 +65,3 @@ def is_retry(runnable: Any) -> bool:
 def collection_id(vectorstore: Any) -> Any:
     """Return the id of a Chroma store's collection; None if it cannot be found."""
     return getattr(getattr(vectorstore, "_collection", None), "id", None)
-
-
-def faiss_test(vectorstore: Any, condition: Any) -> Callable[[Mapping[str, Any]], bool]:
-    """Return the function by which FAISS tests metadata against a filter.
-
-    Raises:
-        ConfigurationError: This version has no such function, or the filter has operators that it does not know.
-    """
-    if callable(condition):
-        return condition  # type: ignore[no-any-return]
-    make = getattr(vectorstore, "_create_filter_func", None)
-    if make is None:
-        msg = "langchain-community has changed how FAISS applies a dict as filter; use 0.4, or pass a callable"
-        raise ConfigurationError(msg)
-    try:
-        test: Callable[[Mapping[str, Any]], bool] = make(condition)
-    except ValueError as error:
-        msg = f"FAISS cannot use this filter: {error}"
-        raise ConfigurationError(msg) from error
-    return test

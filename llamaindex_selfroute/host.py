@@ -27,7 +27,7 @@ from llama_index.core.retrievers import (
     RouterRetriever,
     TransformRetriever,
 )
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 
@@ -229,24 +229,6 @@ def metadata_test(filters: MetadataFilters) -> Callable[[Mapping[str, Any]], boo
     return test
 
 
-def qdrant_filter(store: Any, filters: MetadataFilters) -> Any:
-    """Return filters as LlamaIndex's Qdrant store applies them in a search.
-
-    Raises:
-        ConfigurationError: This version has no such method.
-    """
-    translate = getattr(store, "_build_subfilter", None)
-    if translate is None:
-        _refuse("how a QdrantVectorStore translates filters (_build_subfilter)", "llama-index-vector-stores-qdrant 0.8")
-    return translate(filters)
-
-
-def qdrant_node(store: Any, point: Any) -> BaseNode:
-    """Return the node of a point, as LlamaIndex's Qdrant store does in a search."""
-    (node,) = store.parse_to_query_result([point]).nodes
-    return node  # type: ignore[no-any-return]
-
-
 def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) -> list[ChatMessage] | str:
     """Return the prompt that `llm.predict` would send, with the model's system prompt and its wrappers.
 
@@ -277,6 +259,6 @@ def pass_over(event: type[BaseEvent]) -> None:
         process.register(event, lambda _span, _event: None)
 
 
-def _refuse(what: str, supported: str = _SUPPORTED) -> NoReturn:
-    msg = f"LlamaIndex has changed {what}; use {supported}, which this version of selfroute supports"
+def _refuse(what: str) -> NoReturn:
+    msg = f"LlamaIndex has changed {what}; use {_SUPPORTED}, which this version of selfroute supports"
     raise ConfigurationError(msg)

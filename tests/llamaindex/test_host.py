@@ -43,7 +43,6 @@ OF_WRAPPERS: dict[str, Any] = {
     "_query_transform": lambda leaf: TransformRetriever(leaf, IdentityQueryTransform()),
     "_retriever": lambda leaf: TransformRetriever(leaf, IdentityQueryTransform()),
 }
-OF_STORES = ("_build_subfilter",)  # tried with the store itself
 OF_MODULES = ("_build_metadata_filter_fn",)
 HARMLESS = ("_should_use_structure_outputs", "_prepare_schema")  # without them, a report is asked for in another way
 OWN = ("_query", "_aquery")  # the engine has them itself
@@ -52,7 +51,7 @@ REFUSED = [*OF_CLASSES, *OF_ENGINES, *OF_RETRIEVERS, *OF_MODULES]
 
 
 def test_every_private_name_is_known_here() -> None:
-    known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, *OF_WIDER_LOOKS, *OF_STORES, "_vector_store"}
+    known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, *OF_WIDER_LOOKS, "_vector_store"}
     assert private_names(host) == known
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from typing_extensions import override
 
-from langchain_selfroute.host import faiss_test
 from langchain_selfroute.stored.stores.base import Store
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
@@ -33,5 +32,25 @@ class Faiss(Store):
 
     @override
     def test_of(self, condition: Any) -> Callable[[StoredChunk], bool]:
-        test = faiss_test(self._vectorstore, condition)
+        test = _metadata_test(self._vectorstore, condition)
         return lambda chunk: bool(test(chunk.metadata))
+
+
+def _metadata_test(vectorstore: Any, condition: Any) -> Callable[[Mapping[str, Any]], bool]:
+    """Return the function by which FAISS tests metadata against a filter.
+
+    Raises:
+        ConfigurationError: This version has no such function, or the filter has operators that it does not know.
+    """
+    if callable(condition):
+        return condition  # type: ignore[no-any-return]
+    make = getattr(vectorstore, "_create_filter_func", None)
+    if make is None:
+        msg = "langchain-community has changed how FAISS applies a dict as filter; use 0.4, or pass a callable"
+        raise ConfigurationError(msg)
+    try:
+        test: Callable[[Mapping[str, Any]], bool] = make(condition)
+    except ValueError as error:
+        msg = f"FAISS cannot use this filter: {error}"
+        raise ConfigurationError(msg) from error
+    return test

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import override
 
-from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters
 from llamaindex_selfroute.stored.stores.base import VectorStore
 from selfroute.documents.qdrant import collection_of, equals, points_of
@@ -25,7 +25,7 @@ class Qdrant(VectorStore):
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         for point in self._points(document, filters, with_payload=True):
-            yield host.qdrant_node(self._store, point)
+            yield from self._store.parse_to_query_result([point]).nodes
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
@@ -45,5 +45,16 @@ class Qdrant(VectorStore):
         from qdrant_client import models  # noqa: PLC0415 - only where it is used
 
         own = equals(models, "ref_doc_id", document)
-        where = models.Filter(must=[own, *(host.qdrant_filter(self._store, each) for each in filters)])
+        where = models.Filter(must=[own, *(self._condition(each) for each in filters)])
         return points_of(self._store.client, self._store.collection_name, where, with_payload=with_payload)
+
+    def _condition(self, filters: MetadataFilters) -> Any:
+        """Return filters as the store applies them in a search."""
+        translate = getattr(self._store, "_build_subfilter", None)
+        if translate is None:
+            msg = (
+                "llama-index-vector-stores-qdrant has changed how it translates filters; use 0.8 to 0.10, which this "
+                "version of selfroute supports"
+            )
+            raise ConfigurationError(msg)
+        return translate(filters)

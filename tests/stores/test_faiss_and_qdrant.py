@@ -1,0 +1,137 @@
+"""What holds for FAISS and Qdrant alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_selfroute import SelfRouteChain, StoredDocuments
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from store_cases import Piece, cut, numbered, text_of
+from store_cases.in_langchain import HashEmbeddings
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
+PIECES = cut(numbered("minutes", 20))
+
+
+@pytest.fixture
+def faiss(tmp_path: Path) -> Any:
+    pytest.importorskip("faiss")
+    pytest.importorskip("langchain_community")
+    from store_cases.in_faiss_and_qdrant import FaissCase  # noqa: PLC0415
+
+    return FaissCase(tmp_path)
+
+
+@pytest.fixture
+def qdrant(tmp_path: Path) -> Any:
+    pytest.importorskip("langchain_qdrant")
+    from store_cases.in_faiss_and_qdrant import QdrantCase  # noqa: PLC0415
+
+    return QdrantCase(tmp_path)
+
+
+def read(stored: StoredDocuments, source: Any = "minutes", key: str = "source") -> str:
+    (document,) = stored({"input": "?", "retrieved": [Document(PIECES[0].text, metadata={key: source})]})
+    return document.page_content
+
+
+def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: Any, tmp_path: Path) -> None:
+    unplaced = [Piece(piece.text) for piece in PIECES]
+    ids = faiss.add([*unplaced[:10], Piece("in between"), *unplaced[10:]])
+    faiss.delete(ids[10:11])
+    faiss.vectorstore.save_local(str(tmp_path / "saved"))
+    again = type(faiss.vectorstore).load_local(
+        str(tmp_path / "saved"), HashEmbeddings(), allow_dangerous_deserialization=True
+    )
+    assert "".join(read(StoredDocuments(again, filter={})).split()) == "".join(text_of(PIECES).split())
+
+
+@pytest.mark.parametrize("wrong", ["tenant = north", 7, ["north"]], ids=repr)
+def test_a_filter_of_another_store_is_refused_with_what_this_one_takes(faiss: Any, qdrant: Any, wrong: Any) -> None:
+    for store, takes in ((faiss, "dict or a callable"), (qdrant, "models.Filter")):
+        with pytest.raises(ConfigurationError, match=takes):
+            StoredDocuments(store.vectorstore, filter=wrong)
+
+
+def test_an_operator_that_faiss_does_not_know_is_refused_at_once(faiss: Any) -> None:
+    with pytest.raises(ConfigurationError, match="FAISS cannot use this filter"):
+        StoredDocuments(faiss.vectorstore, filter={"$near": [{"tenant": "north"}]})
+
+
+def test_a_dict_as_filter_of_faiss_is_refused_where_its_test_has_changed(
+    faiss: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(type(faiss.vectorstore), "_create_filter_func")
+    with pytest.raises(ConfigurationError, match=r"use 0\.4"):
+        StoredDocuments(faiss.vectorstore, filter={"tenant": "north"})
+
+
+@pytest.mark.parametrize("key", ["file.name", "my key", "é", "a-b", "x[0]"])
+def test_a_key_that_qdrant_reads_as_a_path_is_quoted(qdrant: Any, key: str) -> None:
+    qdrant.vectorstore.add_texts([PIECES[0].text], [{key: "minutes"}])
+    assert read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key) == PIECES[0].text
+
+
+def test_a_key_that_qdrant_cannot_name_is_refused(qdrant: Any) -> None:
+    with pytest.raises(ConfigurationError, match="has a quote in it"):
+        read(StoredDocuments(qdrant.vectorstore, source_key='q"k'), key='q"k')
+
+
+def test_a_source_within_a_list_of_sources_is_another_one(qdrant: Any) -> None:
+    qdrant.vectorstore.add_texts(["Of both."], [{"source": ["minutes", "agenda"]}])
+    with pytest.raises(DocumentNotFoundError):
+        read(StoredDocuments(qdrant.vectorstore))
+
+
+def test_another_client_of_the_same_folder_or_server_reads_the_same_collection() -> None:
+    pytest.importorskip("qdrant_client")
+    from qdrant_client import QdrantClient  # noqa: PLC0415
+
+    from selfroute.documents.qdrant import collection_of  # noqa: PLC0415
+
+    def client(**options: Any) -> Any:
+        return QdrantClient(check_compatibility=False, **options)
+
+    one = collection_of(client(url="http://127.0.0.1:1"), "chunks")
+    assert one == collection_of(client(url="http://127.0.0.1:1", api_key=None), "chunks")
+    assert one != collection_of(client(url="http://127.0.0.1:1"), "others")
+    assert one != collection_of(client(url="http://127.0.0.1:2"), "chunks")
+    assert collection_of(client(location=":memory:"), "chunks") != collection_of(client(location=":memory:"), "chunks")
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_a_document_is_complete_however_many_rows_a_page_has(
+    qdrant: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("selfroute.documents.qdrant.LOCAL_PAGE", rows)
+    qdrant.add(PIECES)
+    assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
+
+
+def test_a_class_of_the_same_name_from_elsewhere_is_not_taken_for_the_store(faiss: Any, qdrant: Any) -> None:
+    for store in (faiss.vectorstore, qdrant.vectorstore):
+        namesake = type(type(store).__name__, (type(store).__mro__[1],), dict(vars(type(store))))
+        namesake.__module__ = "elsewhere.stores"
+        other = object.__new__(namesake)
+        with pytest.raises(ConfigurationError, match="fetch="):
+            SelfRouteChain.from_vectorstore(other, llm=None)
+
+
+def test_an_index_of_only_an_async_client_says_what_to_pass() -> None:
+    pytest.importorskip("llama_index.vector_stores.qdrant")
+    from llama_index.core import VectorStoreIndex  # noqa: PLC0415
+    from llama_index.core.schema import NodeWithScore, QueryBundle  # noqa: PLC0415
+    from llama_index.vector_stores.qdrant import QdrantVectorStore  # noqa: PLC0415
+    from qdrant_client import AsyncQdrantClient  # noqa: PLC0415
+
+    from llamaindex_selfroute import StoredDocuments as IndexDocuments  # noqa: PLC0415
+    from store_cases.in_llamaindex import EMBEDDING, node_of  # noqa: PLC0415
+
+    store = QdrantVectorStore("chunks", aclient=AsyncQdrantClient(":memory:"))
+    index = VectorStoreIndex.from_vector_store(store, embed_model=EMBEDDING)
+    with pytest.raises(ConfigurationError, match="pass it client=QdrantClient"):
+        IndexDocuments(index).behind(index.as_retriever())([NodeWithScore(node=node_of(PIECES[0]))], QueryBundle("?"))
