@@ -68,7 +68,9 @@ def _is_there(module: str) -> bool:
 
 
 def _cases(kinds: Iterable[type[Case]] = CASES) -> list[Any]:
-    return [pytest.param(kind, id=kind.name, marks=[pytest.mark.matrix] if kind.heavy else []) for kind in kinds]
+    marks = {kind: [pytest.mark.matrix] if kind.heavy else [] for kind in kinds}
+    ignored = {kind: [pytest.mark.filterwarnings(f"ignore:{each}") for each in kind.ignored] for kind in marks}
+    return [pytest.param(kind, id=kind.name, marks=[*marks[kind], *ignored[kind]]) for kind in marks]
 
 
 @pytest.fixture(params=_cases())

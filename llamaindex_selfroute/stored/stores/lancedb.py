@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from typing_extensions import override
 
 from llamaindex_selfroute.stored.conditions import Filters
@@ -62,9 +62,9 @@ class LanceDB(VectorStore):
 
 def _together(keys: frozenset[str], filters: MetadataFilters) -> str:
     """Return filters in SQL; empty if they hide nothing."""
-    condition = filters.condition or "and"
+    condition = FilterCondition(filters.condition or "and").value
     if condition not in ("and", "or"):
-        msg = f"LanceDB cannot combine filters with {filters.condition}; use FilterCondition.AND or OR"
+        msg = f"LanceDB cannot combine filters with {condition}; use FilterCondition.AND or OR"
         raise ConfigurationError(msg)
     parts = [_together(keys, one) if isinstance(one, MetadataFilters) else _met(keys, one) for one in filters.filters]
     return f" {condition.upper()} ".join(f"({part})" for part in parts if part)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from typing_extensions import override
 
 from llamaindex_selfroute.stored.conditions import Filters
@@ -71,9 +71,9 @@ class Milvus(VectorStore):
 
 def _together(collection: Collection, filters: MetadataFilters) -> str:
     """Return filters in Milvus's language; empty if they hide nothing."""
-    condition = filters.condition or "and"
+    condition = FilterCondition(filters.condition or "and").value
     if condition not in ("and", "or"):
-        msg = f"Milvus cannot combine filters with {filters.condition}; use FilterCondition.AND or OR"
+        msg = f"Milvus cannot combine filters with {condition}; use FilterCondition.AND or OR"
         raise ConfigurationError(msg)
     parts = [
         _together(collection, one) if isinstance(one, MetadataFilters) else _met(collection, one)

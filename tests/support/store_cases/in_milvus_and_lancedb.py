@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 from llama_index.core import VectorStoreIndex
 
-from store_cases.base import Case
+from store_cases.base import Case, Routed
 from store_cases.in_langchain import HashEmbeddings, LangChainCase
 from store_cases.in_llamaindex import EMBEDDING, SIZE, LlamaIndexCase
 
 INDEX = {"index_type": "FLAT", "metric_type": "L2"}
+ORM = ".+ an ORM-style PyMilvus API"
 
 
 def open_milvus(file: Path, **options: Any) -> Any:
@@ -25,7 +27,9 @@ def open_milvus(file: Path, **options: Any) -> Any:
     store = Milvus(HashEmbeddings(), connection_args={"uri": str(file)}, index_params=INDEX, **options)
     if int(pymilvus.__version__.partition(".")[0]) < 3:  # noqa: PLR2004
         # From pymilvus 2.6.10 on, langchain-milvus 0.3 does not find its own connection.
-        pymilvus.connections.connect(store.alias, uri=str(file))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=ORM)
+            pymilvus.connections.connect(store.alias, uri=str(file))
     return store
 
 
@@ -61,6 +65,7 @@ class LangChainMilvusCase(_Milvus, LangChainCase):
 
     name = "langchain-milvus"
     needs = ("langchain_milvus", "milvus_lite")
+    ignored = (ORM,)
     filter_key = "expr"
     vectorstore: Any
 
@@ -73,6 +78,13 @@ class LangChainMilvusCase(_Milvus, LangChainCase):
         """Strings."""
         own = f"tenant == '{tenant}'"
         return {"==": own, "in": f'tenant in ["{tenant}"]', "or": f"{own} or tenant == 'nobody'"}
+
+    def routed(self, mode: str, *, within: Any = None) -> Routed:
+        """Ask with a store of its own if async: the async client works in one event loop only."""
+        other = copy(self)
+        if mode == "async":
+            other.vectorstore = open_milvus(self.file)
+        return super(LangChainMilvusCase, other).routed(mode, within=within)
 
     def dump(self) -> int:
         """Read all rows by pages."""
@@ -91,11 +103,21 @@ class LlamaIndexMilvusCase(_Milvus, LlamaIndexCase):
 
     def __init__(self, folder: Path) -> None:
         """Open an empty collection."""
+        super().__init__(folder)
+        self._open()
+
+    def _open(self) -> None:
         from llama_index.vector_stores.milvus import MilvusVectorStore
 
-        super().__init__(folder)
-        self.store = MilvusVectorStore(uri=str(self.file), dim=SIZE, batch_size=2_000, use_async_client=False)
+        self.store = MilvusVectorStore(uri=str(self.file), dim=SIZE, batch_size=2_000)
         self.index = VectorStoreIndex.from_vector_store(self.store, embed_model=EMBEDDING)
+
+    def routed(self, mode: str, *, within: Any = None) -> Routed:
+        """Ask with a store of its own if async: the async client works in one event loop only."""
+        other = copy(self)
+        if mode == "async":
+            other._open()
+        return super(LlamaIndexMilvusCase, other).routed(mode, within=within)
 
     def dump(self) -> int:
         """Read all rows by pages."""
@@ -135,6 +157,7 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
     name = "llamaindex-lancedb"
     needs = ("llama_index.vector_stores.lancedb",)
     heavy = True
+    ignored = (r"table_names\(\) is deprecated",)
 
     def __init__(self, folder: Path) -> None:
         """Open an empty table."""
@@ -143,6 +166,10 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
         super().__init__(folder)
         self.store = LanceDBVectorStore(uri=str(folder))
         self.index = VectorStoreIndex.from_vector_store(self.store, embed_model=EMBEDDING)
+
+    def delete(self, ids: list[str]) -> None:
+        """Delete rows, past the store: its own `delete_nodes` fails with LanceDB 0.40."""
+        self.store.table.delete(f"id IN ({', '.join(map(repr, ids))})")
 
     def dump(self) -> int:
         """Read all rows."""
