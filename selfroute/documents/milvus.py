@@ -68,31 +68,35 @@ class Collection:
         return [str(row[self.primary]) for row in self._paged(where, [self.primary])]
 
     def _paged(self, where: Sequence[str] | None, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
-        # An iterator of pymilvus writes the last id of a page into the filter for the next one as it is, and ids are
-        # data. So each page has an iterator of its own; without one, pages are not in the order of the ids.
-        if where is None:
-            return
-        conditions = [f"({condition})" for condition in where if condition.strip()]
-        after: list[str] = []
-        while page := self._page(" and ".join(conditions + after), fields):
-            ids = [row[self.primary] for row in page]
-            if any(one > other for one, other in pairwise(ids)):
-                msg = (
-                    f"Milvus listed rows of {self.name!r} in no order, and rows may be missing: upgrade pymilvus and "
-                    "milvus-lite, or the server"
-                )
-                raise ConfigurationError(msg)
-            yield from page
-            after = [f"{self.primary} > {literal(ids[-1])}"]
+        last: Any = None
+        while where is not None:
+            conditions = [f"({condition})" for condition in where if condition.strip()]
+            conditions += [] if last is None else [f"{self.primary} > {literal(last)}"]
+            pages = self.client.query_iterator(
+                self.name, batch_size=PAGE, filter=" and ".join(conditions), output_fields=list(fields)
+            )
+            try:
+                while (page := pages.next()) and _is_plain(last := self._last_of(page)):
+                    yield from page
+                yield from page
+            finally:
+                pages.close()
+            where = where if page else None
 
-    def _page(self, where: str, fields: Sequence[str]) -> list[dict[str, Any]]:
-        pages = self.client.query_iterator(
-            self.name, batch_size=PAGE, limit=PAGE, filter=where, output_fields=list(fields)
-        )
-        try:
-            return list(pages.next())
-        finally:
-            pages.close()
+    def _last_of(self, page: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the last id of a page.
+
+        Raises:
+            ConfigurationError: The ids are in no order, so that the next page may leave out rows.
+        """
+        ids = [row[self.primary] for row in page]
+        if any(one > other for one, other in pairwise(ids)):
+            msg = (
+                f"Milvus listed rows of {self.name!r} in no order, so that some may be missing: upgrade pymilvus and "
+                "milvus-lite, or the server"
+            )
+            raise ConfigurationError(msg)
+        return ids[-1]
 
 
 def literal(value: Any) -> str:
@@ -102,6 +106,11 @@ def literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(literal, value))}]"
     return repr(value)
+
+
+def _is_plain(id_: Any) -> bool:
+    """Return whether pymilvus can list what comes after an id: it writes it into its filter without escaping it."""
+    return not isinstance(id_, str) or literal(id_) == f'"{id_}"'
 
 
 def is_word(key: str) -> bool:
