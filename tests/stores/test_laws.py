@@ -15,7 +15,6 @@ from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import CASES, Case, Piece, cut, numbered, text_of
 from store_cases.base import ANSWER
 
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
 HOSTILE: tuple[str, ...] = (
     "o'hara's \"notes\".txt",
     "x' OR '1'='1",
@@ -68,7 +67,9 @@ def _is_there(module: str) -> bool:
 
 
 def _cases(kinds: Iterable[type[Case]] = CASES) -> list[Any]:
-    return [pytest.param(kind, id=kind.name, marks=[pytest.mark.matrix] if kind.heavy else []) for kind in kinds]
+    marks = {kind: [pytest.mark.matrix] if kind.heavy else [] for kind in kinds}
+    ignored = {kind: [pytest.mark.filterwarnings(f"ignore:{each}") for each in kind.ignored] for kind in marks}
+    return [pytest.param(kind, id=kind.name, marks=[*marks[kind], *ignored[kind]]) for kind in marks]
 
 
 @pytest.fixture(params=_cases())

@@ -23,6 +23,8 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("langchain_postgres", "PGVector"): "postgres.PGVector",
     ("langchain_postgres", "PGVectorStore"): "postgres.PGVectorStore",
     ("langchain_postgres", "AsyncPGVectorStore"): "postgres.PGVectorStore",
+    ("langchain_community", "LanceDB"): "lancedb.LanceDB",
+    ("langchain_milvus", "Milvus"): "milvus.Milvus",
 }
 """The module and class that list each kind of store, by its top-level package and class; imported when it is met."""
 

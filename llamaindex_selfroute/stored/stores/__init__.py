@@ -23,6 +23,8 @@ _KINDS: Mapping[tuple[str, str], str] = {
     ("llama_index.vector_stores.chroma", "ChromaVectorStore"): "chroma.Chroma",
     ("llama_index.vector_stores.qdrant", "QdrantVectorStore"): "qdrant.Qdrant",
     ("llama_index.vector_stores.postgres", "PGVectorStore"): "postgres.Postgres",
+    ("llama_index.vector_stores.lancedb", "LanceDBVectorStore"): "lancedb.LanceDB",
+    ("llama_index.vector_stores.milvus", "MilvusVectorStore"): "milvus.Milvus",
 }
 """The module and class that list each kind of store, by its package and class; imported when it is met."""
 

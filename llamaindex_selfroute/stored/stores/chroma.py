@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
-from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, chroma_where
+from llamaindex_selfroute.stored.conditions import Filters, chroma_where
 from llamaindex_selfroute.stored.stores.base import VectorStore
+from llamaindex_selfroute.stored.stores.rows import node_of
 
 _LEAST, _MOST = 2_000, 20_000  # rows in a page; Chroma returns at most 32,766, and searches again for each page
-_OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
 
 
 class Chroma(VectorStore):
@@ -34,7 +33,7 @@ class Chroma(VectorStore):
             found = self._store.client.get(where=where, limit=limit, offset=at, include=["documents", "metadatas"])
             at, size = at + limit, len(found["ids"])
             for text, metadata in zip(found["documents"], found["metadatas"], strict=True):
-                yield _node(metadata, text)
+                yield node_of(metadata, text)
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
@@ -45,13 +44,3 @@ class Chroma(VectorStore):
 def _where(document: str, filters: Filters) -> Mapping[str, Any]:
     own: dict[str, Any] = {"ref_doc_id": document}
     return {"$and": [own, *map(chroma_where, filters)]} if filters else own
-
-
-def _node(row: Mapping[str, Any], text: str | None) -> BaseNode:
-    """Return a node from Chroma, with the row's metadata: they decide what a filter hides, and may have changed."""
-    node = metadata_dict_to_node({**row}, text=text)
-    held = {key: value for key, value in row.items() if key not in _OWN}
-    known = {key: "" if value is None else value for key, value in node.metadata.items() if key not in _OWN}
-    if held != known:
-        node.metadata = {**held, **{key: value for key, value in node.metadata.items() if key in _OWN}}
-    return node

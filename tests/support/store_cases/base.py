@@ -48,6 +48,7 @@ class Case(ABC):
         typed: Whether numbers can name documents.
         needs: The modules that it takes.
         heavy: Whether these are large, so that only the matrix installs them.
+        ignored: How messages of warnings begin that its packages give as they are used.
         many: The number of chunks of a long document.
     """
 
@@ -56,6 +57,7 @@ class Case(ABC):
     typed: bool = True
     needs: Sequence[str] = ()
     heavy: bool = False
+    ignored: Sequence[str] = ()
     many: int = 20_000
 
     def __init__(self, folder: Path) -> None:

@@ -12,6 +12,8 @@ from store_cases.base import Case
 from store_cases.in_langchain import SIZE, HashEmbeddings, LangChainCase
 from store_cases.in_llamaindex import EMBEDDING, LlamaIndexCase, nodes_of
 
+_IGNORED = ("Payload indexes have no effect in the local Qdrant",)
+
 
 class FaissCase(LangChainCase):
     """FAISS in memory."""
@@ -52,6 +54,7 @@ class QdrantCase(LangChainCase):
 
     name = "langchain-qdrant"
     needs = ("langchain_qdrant",)
+    ignored = _IGNORED
     ordered = False
 
     def __init__(self, folder: Path) -> None:
@@ -92,6 +95,7 @@ class IndexQdrantCase(LlamaIndexCase):
 
     name = "llamaindex-qdrant"
     needs = ("llama_index.vector_stores.qdrant",)
+    ignored = _IGNORED
     ordered = False
 
     def __init__(self, folder: Path) -> None:

@@ -1,0 +1,84 @@
+"""List the nodes of LanceDB.
+
+Filters mean what they mean in the store's search, and what comes is tested by LlamaIndex's own test as well: each lets
+through some nodes that the other hides, such as one without a key where the key is to differ from a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from typing_extensions import override
+
+from llamaindex_selfroute.stored.conditions import Filters
+from llamaindex_selfroute.stored.stores.base import VectorStore
+from llamaindex_selfroute.stored.stores.rows import node_of
+from selfroute.documents.lancedb import column, fields_of, literal, rows_of
+from selfroute.errors import ConfigurationError
+
+_METADATA = "metadata"
+_COMPARED = {
+    FilterOperator.EQ: "=",
+    FilterOperator.GT: ">",
+    FilterOperator.GTE: ">=",
+    FilterOperator.LT: "<",
+    FilterOperator.LTE: "<=",
+}
+_LIKE = {FilterOperator.TEXT_MATCH: "LIKE", FilterOperator.NE: "NOT LIKE"}
+
+
+class LanceDB(VectorStore):
+    """`LanceDBVectorStore`."""
+
+    lists_ids = True
+
+    @override
+    def collection(self, store: Any) -> Any:
+        place = str(getattr(store.client, "uri", "") or "memory:")
+        name = getattr(store, "_table_name", None)
+        return (place, name) if name and not place.startswith("memory:") else None
+
+    @override
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        text = self._store.text_key
+        for row in self._rows(document, filters, [text, _METADATA]):
+            yield node_of(row[_METADATA], row[text])
+
+    @override
+    def ids(self, document: str, filters: Filters) -> list[str]:
+        if filters:
+            return super().ids(document, filters)
+        return [row["id"] for row in self._rows(document, filters, ["id"])]
+
+    def _rows(self, document: str, filters: Filters, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        table = self._store.table
+        own = f"{column(self._store.doc_id_key)} = {literal(document)}"
+        keys = fields_of(table, _METADATA)
+        return rows_of(table, [own, *(_together(keys, each) for each in filters)], columns)
+
+
+def _together(keys: frozenset[str], filters: MetadataFilters) -> str:
+    """Return filters in SQL; empty if they hide nothing."""
+    condition = FilterCondition(filters.condition or "and").value
+    if condition not in ("and", "or"):
+        msg = f"LanceDB cannot combine filters with {condition}; use FilterCondition.AND or OR"
+        raise ConfigurationError(msg)
+    parts = [_together(keys, one) if isinstance(one, MetadataFilters) else _met(keys, one) for one in filters.filters]
+    return f" {condition.upper()} ".join(f"({part})" for part in parts if part)
+
+
+def _met(keys: frozenset[str], one: MetadataFilter) -> str:
+    if one.key not in keys:
+        return "FALSE"  # no node has it
+    name, value, operator = column(_METADATA, one.key), one.value, one.operator
+    if operator in _LIKE:
+        return f"{name} {_LIKE[operator]} {literal(f'%{value}%')}"
+    if operator == FilterOperator.IN and isinstance(value, list):
+        return f"{name} IN ({', '.join(map(literal, value))})" if value else "FALSE"
+    if operator in _COMPARED:
+        return f"{name} {_COMPARED[operator]} {literal(value if isinstance(value, int | float) else str(value))}"
+    msg = f"LanceDB has no filter operator {operator} for {value!r}; use another one"
+    raise ConfigurationError(msg)

@@ -1,0 +1,54 @@
+"""List rows of LanceDB, for both frameworks; its tables are the same in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from selfroute.errors import ConfigurationError
+
+PAGE = 2_000  # rows that are turned into Python's objects at once
+
+
+def rows_of(table: Any, where: Iterable[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield all rows that meet all conditions, in the order in which they were added.
+
+    Args:
+        table: The table.
+        where: The conditions, in SQL.
+        columns: The columns to read.
+
+    Raises:
+        ConfigurationError: There are fewer rows than LanceDB counts.
+    """
+    condition = " AND ".join(f"({each}\n)" for each in where if each.strip())  # a comment may end a condition
+    count, listed = table.count_rows(condition), 0
+    # Without a limit, older versions list ten rows, and newer ones all.
+    query = table.search().where(condition, prefilter=True).select(list(columns)).limit(None)
+    for batch in query.to_batches(PAGE):
+        listed += batch.num_rows
+        yield from batch.to_pylist()
+    if listed < count and listed < table.count_rows(condition):  # rows may have been deleted meanwhile
+        msg = f"LanceDB listed {listed:,} of {count:,} rows: the rest of the document is missing"
+        raise ConfigurationError(msg)
+
+
+def column(*path: str) -> str:
+    """Return how SQL names a column, or a field within one."""
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
+
+
+def literal(value: Any) -> str:
+    """Return a value as it is written in SQL."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value)
+
+
+def fields_of(table: Any, name: str) -> frozenset[str]:
+    """Return the names of the fields within a column; empty if there is no such column, or it has none."""
+    schema = table.schema
+    if name not in schema.names:
+        return frozenset()
+    kind = schema.field(name).type
+    return frozenset(kind.field(at).name for at in range(kind.num_fields))
