@@ -138,8 +138,8 @@ class OffsetJoin:
                 continue
             if start is not None and self._may_repeat_the_end(chunk, index, room):
                 self._repeated.append(number)
-            elif length <= room and self._is_misplaced(chunk):
-                self._written[number] = -min(room - length, 2)
+            elif length + 2 <= room and self._is_misplaced(chunk):  # with white space on either side
+                self._written[number] = -min(room - length - 1, 2)
                 self.end += length - self._written[number]
                 self._settled.add(number)
             else:
