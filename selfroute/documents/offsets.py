@@ -22,7 +22,7 @@ class OffsetJoin:
     number, within the chunk before it. Such a chunk is moved to the stretch that follows, if it fits there.
 
     Attributes:
-        gaps: As in `RebuiltDocument`, without the doubt at the end.
+        gaps: As in `RebuiltDocument`.
         end: Where the last chunk ends.
     """
 
