@@ -22,7 +22,7 @@ class OffsetJoin:
     number, within the chunk before it. Such a chunk is moved to the stretch that follows, if it fits there.
 
     Attributes:
-        gaps: As in `RebuiltDocument`, without the doubt at the end.
+        gaps: As in `RebuiltDocument`.
         end: Where the last chunk ends.
     """
 
@@ -36,12 +36,11 @@ class OffsetJoin:
         self._longest = max(len(chunk.text) for chunk in chunks)
         self._stretches: list[Gap] = []  # that no chunk holds, white space or not
         self._movable = 0  # characters that are lost if every ambiguous chunk really stands further on
-        self._inside: list[int] = []  # chunks within the one that ends at `end`, as long as nothing follows it
+        self._last = (self._ordered[0], 0)  # the chunk that ends at `end`, and the length of the stretch before it
+        self._inside: list[int] = []  # chunks within that one, as long as nothing follows it
         self._repeated: list[int] = []  # those of them that may be no more than a splitter's overlap
         self._settled = set[int]()  # those of them whose places are certain
-        self._ambiguous: int | None = (
-            None  # the chunk that ends at `end`, if it shares text with those before it and fits further on
-        )
+        self._ambiguous: int | None = None  # that chunk, if it shares text with those before it and fits further on
         self._overlap = 0  # the longest of two neighbours
         self.gaps: list[Gap] = []
         self.end = 0
@@ -83,16 +82,16 @@ class OffsetJoin:
 
     def _join(self) -> bool:
         """Find out how much of each chunk is written before it; return False if the chunks contradict each other."""
-        last_start, last_text, last_place = 0, "", self._ordered[0].place  # `last_text` is the one that ends at `end`
         for index, chunk in enumerate(self._ordered):
             start, text = chunk.start or 0, chunk.text
-            is_inside = 0 < len(text) <= self.end - start
+            is_inside = index > 0 and len(text) <= self.end - start
             if not is_inside:
                 self._settle(index, start)
             shared = min(self.end - start, len(text))
             if shared > 0:
-                contradicts = not last_text.startswith(text[:shared], start - last_start)
-                if contradicts or shared * 2 > max(len(last_text), len(text)):
+                last = self._last[0]
+                contradicts = not last.text.startswith(text[:shared], start - (last.start or 0))
+                if contradicts or shared * 2 > max(len(last.text), len(text)):
                     return False
                 if is_inside:
                     self._inside.append(index)
@@ -102,18 +101,18 @@ class OffsetJoin:
                         self._movable += shared
                         self._ambiguous = index
             self._written.append(shared)
-            self._note_gap(index, start, missing=bool(last_place) and chunk.place[0] - last_place[0] > 1)
-            last_place = chunk.place
+            self._note_gap(index, start)
             if not is_inside:
-                last_start, self.end, last_text = start, start + len(text), text
+                self._last, self.end = (chunk, max(-shared, 0)), start + len(text)
         self._settle(len(self._ordered), None)
         lengths = {number: len(self._ordered[number].text) for number in self._repeated}
         self._settled.update(number for number, length in lengths.items() if length <= self._overlap)
         self._movable += sum(length for length in lengths.values() if length > self._overlap)
         return True
 
-    def _note_gap(self, index: int, start: int, *, missing: bool) -> None:
-        stretch = start - self.end
+    def _note_gap(self, index: int, start: int) -> None:
+        stretch, place = start - self.end, self._ordered[index].place
+        missing = bool(place and index) and place[0] - self._ordered[index - 1].place[0] > 1
         if stretch > 0:
             self._stretches.append((self.end, start))
         if missing:
@@ -137,19 +136,33 @@ class OffsetJoin:
             length, room = len(chunk.text), 0 if start is None else start - self.end
             if chunk.text.isspace():
                 continue
-            if (chunk.start or 0) + length == self.end and start is not None and not _has_period(chunk.text):
-                # Had it stood after the end, the splitter would have merged it with what it repeats.
-                would_merge = 2 * length + room <= self._longest and self._white_space.explains(room, index)
-                if room < length or would_merge:
-                    self._repeated.append(number)
-                    continue
-            if length <= room and (chunk.start or 0) + length < self.end:
-                self._written[number] = -min(room - length, 2)
+            if start is not None and self._may_repeat_the_end(chunk, index, room):
+                self._repeated.append(number)
+            elif length + 2 <= room and self._is_misplaced(chunk):  # with white space on either side
+                self._written[number] = -min(room - length - 1, 2)
                 self.end += length - self._written[number]
                 self._settled.add(number)
             else:
                 self._movable += length
         self._inside.clear()
+
+    def _may_repeat_the_end(self, chunk: Chunk, index: int, room: int) -> bool:
+        """Return whether a chunk within the last one is no more than the overlap that a splitter carries on.
+
+        Had it stood in the stretch before the chunk at `index`, the splitter would have merged it with what it repeats.
+        """
+        length = len(chunk.text)
+        if (chunk.start or 0) + length < self.end or _has_period(chunk.text):
+            return False
+        return room < length or (2 * length + room <= self._longest and self._white_space.explains(room, index))
+
+    def _is_misplaced(self, chunk: Chunk) -> bool:
+        """Return whether a chunk within the last one cannot belong there: it is no overlap with its neighbours."""
+        last, room_before = self._last
+        before = chunk.start == last.start and (
+            chunk.place < last.place or room_before + len(last.text) > self._longest
+        )
+        return not before and not last.text.endswith(chunk.text)
 
     def _move_on(self, number: int, index: int, room: int) -> None:
         """Write a whole chunk that shares text with those before it, if that explains the stretch behind it better."""

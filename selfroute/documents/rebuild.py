@@ -2,10 +2,10 @@
 
 Chunks may overlap, lack offsets or numbers, be stored twice, or be missing. `rebuild` takes three steps:
 
-1. `_deduplicate` drops chunks that were stored again, as when a document is indexed twice.
-2. `_sort_by_place` sorts the rest by page and chunk number, if all chunks have such numbers, and numbers them anew: the
+1. `deduplicate` drops chunks that were stored again, as when a document is indexed twice.
+2. `sort_by_place` sorts the rest by page and chunk number, if all chunks have such numbers, and numbers them anew: the
    next chunk gets the next number, or the one after it if a chunk between the two is missing.
-3. `_OffsetJoin.of` puts them where their offsets say, if the offsets can be trusted. Otherwise `_join_in_order` joins
+3. `OffsetJoin.of` puts them where their offsets say, if the offsets can be trusted. Otherwise `_join_in_order` joins
    each chunk to the one before it, and writes an overlap of the two only once.
 
 For example, take three chunks of at most 30 characters; the store holds the last two twice:
@@ -15,15 +15,16 @@ For example, take three chunks of at most 30 characters; the store holds the las
     B        20   (1,)  "Boats over 9 m pay double."
     C        47   (2,)  "Visitors pay daily."
 
-* `_deduplicate([A, B, C, B, C])` returns `[A, B, C]`, and True: each has its own number and offset, so the second B and
-  C are certainly copies. Without numbers it could not be certain; without offsets either, it would keep all five, since
-  a text may well repeat two sentences.
-* `_sort_by_place` leaves the order as it is. If B were missing, A would get the number 0 and C the number 2.
-* `_OffsetJoin.of` computes how many characters of each chunk are already written: 0 of A; 10 of B, since A ends at 30
+* `deduplicate([A, B, C, B, C])` keeps `[A, B, C]`, and is certain: each has its own number and offset, so the second B
+  and C are copies. Without numbers it could not be certain; without offsets either, it would keep all five, since a
+  text may well repeat two sentences.
+* `sort_by_place` leaves the order as it is. If B were missing, A would get the number 0 and C the number 2.
+* `OffsetJoin.of` computes how many characters of each chunk are already written: 0 of A; 10 of B, since A ends at 30
   and B starts at 20; -1 of C, since B ends at 46 and C starts at 47. It checks that the 10 shared characters are the
-  same in A and B. One missing character counts as white space that the splitter stripped. So the text is A, B without
-  its first 10 characters, a line break and C, and there are no gaps. If B were missing there would be the gap (30, 47).
-* If the splitter had written the offset 0 to all three chunks, B would contradict A, and `_OffsetJoin.of` would return
+  same in A and B. One missing character is white space that the splitter stripped; longer stretches are judged by the
+  white space in the chunks, and between consecutive numbers nothing is missing. So the text is A, B without its first
+  10 characters, a line break and C, and there are no gaps. If B were missing there would be the gap (30, 47).
+* If the splitter had written the offset 0 to all three chunks, B would contradict A, and `OffsetJoin.of` would return
   None. Then `_join_in_order` finds that A ends and B begins with "Boats over", writes that once, and C after a line
   break. This gives the same text.
 """
@@ -50,12 +51,12 @@ class RebuiltDocument:
 
     Attributes:
         text: The text. If it was joined by offsets and has no gaps it is the original text, except that white space may
-            differ in amount.
+            differ in amount, and that a missing chunk as short as the white space may have been taken for it.
         method: How the chunks were joined: by their offsets, or only in order.
         chunks: The number of chunks, each counted once.
-        gaps: Stretches that no chunk holds: start and end, in characters from the beginning of the original document,
-            and only approximate if the chunks were joined in order. An empty stretch marks a place where text of
-            unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
+        gaps: Stretches of text that no chunk holds: start and end, in characters from the beginning of the original
+            document, and only approximate if the chunks were joined in order. An empty stretch marks a place where text
+            of unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
     """
 
     text: str

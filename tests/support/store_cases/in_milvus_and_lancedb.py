@@ -25,7 +25,7 @@ def open_milvus(file: Path, **options: Any) -> Any:
 
     options = {"auto_id": True, "enable_dynamic_field": True, **options}
     store = Milvus(HashEmbeddings(), connection_args={"uri": str(file)}, index_params=INDEX, **options)
-    if int(pymilvus.__version__.partition(".")[0]) < 3:  # noqa: PLR2004
+    if int(pymilvus.__version__.partition(".")[0]) < 3:
         # From pymilvus 2.6.10 on, langchain-milvus 0.3 does not find its own connection.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=ORM)

@@ -1,0 +1,175 @@
+"""Stores that list chunks in no order: the text is that of an ordered store, or it is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from lanes import examples
+from llamaindex_selfroute.stored.nodes import Link, put_together
+from selfroute.documents import Chunk, RebuiltDocument, chunks_of, rebuild
+from selfroute.documents.stored import Access, StoredChunk, StoredReader
+from selfroute.documents.visibility import RetrievedChunk
+from selfroute.errors import ConfigurationError
+
+TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.", "It rained.")
+PAGED = [("a", 0, (0,)), ("b", 2, (0,)), ("c", 0, (1,)), ("d", 2, (1,))]
+KNOWN: dict[str, list[Chunk]] = {
+    "offsets": [Chunk(text, 20 * number) for number, text in enumerate(TEXTS)],
+    "numbers": [Chunk(text, None, (number,)) for number, text in enumerate(TEXTS)],
+    "numbers and offsets that lie": [Chunk(text, 0, (number,)) for number, text in enumerate(TEXTS)],
+    "pages and numbers": [Chunk(text, None, (number // 2, number % 2)) for number, text in enumerate(TEXTS)],
+    "pages and offsets on them": [Chunk(TEXTS["abcd".index(n)], 20 * start, page) for n, start, page in PAGED],
+    "one chunk": [Chunk("The crane was old.")],
+    "one chunk, stored again": [Chunk("The crane was old.")] * 3,
+    "nothing": [],
+    "a chunk missing in between": [Chunk(text, 40 * number) for number, text in enumerate(TEXTS)],
+}
+UNKNOWN: dict[str, list[Chunk]] = {
+    "no places": [Chunk(text) for text in TEXTS],
+    "one without an offset": [Chunk(TEXTS[0], 0), Chunk(TEXTS[1])],
+    "offsets that contradict the texts": [Chunk(text, 0) for text in TEXTS],
+    "offsets on pages without numbers": [Chunk(text, start) for text, start in zip(TEXTS, (0, 20, 0, 20), strict=True)],
+    "several on one page": [Chunk(text, None, (number // 2,)) for number, text in enumerate(TEXTS)],
+    "one number twice": [Chunk(text, None, (min(number, 2),)) for number, text in enumerate(TEXTS)],
+    "the whole of it twice, without places": [Chunk(text) for text in TEXTS[:2]] * 2,
+    "a repetitive text, found at its beginning": [
+        Chunk("Row the boat. Row the boat.", 14 * number) for number in range(4)
+    ],
+}
+
+
+@pytest.mark.parametrize("chunks", KNOWN.values(), ids=KNOWN)
+def test_chunks_that_know_their_places_need_no_order(chunks: list[Chunk]) -> None:
+    listed = rebuild(chunks)
+    assert all(rebuild(given, ordered=False) == listed for given in permutations(chunks))
+
+
+@pytest.mark.parametrize("chunks", UNKNOWN.values(), ids=UNKNOWN)
+def test_chunks_without_places_are_refused_in_any_order(chunks: list[Chunk]) -> None:
+    for given_ in permutations(chunks):
+        with pytest.raises(ConfigurationError, match="neither offsets that fit together nor numbers"):
+            rebuild(given_, ordered=False)
+    assert rebuild(chunks).chunks  # an ordered store's word is taken
+
+
+WORDS = list("abcdefghijkl")
+
+
+@given(st.integers(0, 10**6), st.sampled_from([(200, 40), (300, 0), (120, 30)]), st.randoms())
+@examples(100)
+def test_what_a_splitter_cut_is_the_same_in_any_order(seed: int, size: tuple[int, int], random: Random) -> None:
+    words = Random(seed)  # noqa: S311
+    text = "\n\n".join(
+        f"{number}. {' '.join(words.choices(WORDS, k=words.choice([2, 20, 40])))}." for number in range(30)
+    )
+    splitter = RecursiveCharacterTextSplitter(chunk_size=size[0], chunk_overlap=size[1], add_start_index=True)
+    rows = [(chunk.page_content, chunk.metadata) for chunk in splitter.create_documents([text])]
+    chunks = list(chunks_of(rows, start_key="start_index"))
+    twice = rebuild(chunks * 2)
+    for held, listed in ((chunks, rebuild(chunks)), (chunks * 2, twice)):
+        mixed = random.sample(held, len(held))
+        assert rebuild(mixed, ordered=False) == listed
+    assert re.sub(r"\s", "", twice.text) == re.sub(r"\s", "", text)
+
+
+AGAIN: dict[str, tuple[list[int], bool]] = {
+    "all of them": ([0, 1, 2], True),
+    "one": ([1], True),
+    "two": ([0, 1], True),
+    "the last one, which may come again": ([2], False),
+}
+
+
+@pytest.mark.parametrize(("again", "certain"), AGAIN.values(), ids=AGAIN)
+def test_chunks_that_were_stored_again_count_once_in_any_order(again: list[int], certain: bool) -> None:
+    once = [Chunk("The crane was old.", 0), Chunk("Tea was served.", 19), Chunk("Nobody came.", 35)]
+    text = "The crane was old.\nTea was served.\nNobody came."
+    expected = RebuiltDocument(text, "offsets", 3, () if certain else ((47, 47),))
+    held = [*once, *(once[number] for number in again)]
+    assert all(rebuild(mixed, ordered=False) == expected for mixed in permutations(held))
+
+
+def _links(ids: Sequence[str | None], *, starts: bool) -> list[Link]:
+    """Nodes that are linked to their neighbours; None stands for one that is missing."""
+    links = []
+    for number, id_ in enumerate(ids):
+        if id_ is not None:
+            before, after = f"{number - 1}" if number else None, f"{number + 1}" if number < len(ids) - 1 else None
+            links.append(Link(f"{number}", TEXTS[number], 20 * number if starts else None, before, after, None))
+    return links
+
+
+LINKED: dict[str, tuple[list[Link], bool]] = {
+    "one way": (_links("abcd", starts=False), True),
+    "one way with offsets": (_links("abcd", starts=True), True),
+    "two ways with offsets": (_links(["a", None, "c", "d"], starts=True), True),
+    "two ways": (_links(["a", None, "c", "d"], starts=False), False),
+    "offsets, no links": ([Link(text, text, 20 * n, None, None, None) for n, text in enumerate(TEXTS)], True),
+    "neither": ([Link(text, text, None, None, None, None) for text in TEXTS], False),
+    "one node": ([Link("a", TEXTS[0], None, None, None, None)], True),
+    "two groups, cut from other nodes": (
+        [Link("a", "xy", 0, "x", None, None), Link("b", "ab", 3, "a", None, None), Link("c", "cd", 6, "y", None, None)],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("links", "known"), LINKED.values(), ids=LINKED)
+def test_nodes_are_put_in_order_by_links_or_offsets_or_refused(links: list[Link], known: bool) -> None:
+    listed = put_together(links)
+    for mixed in permutations(links):
+        if known:
+            assert put_together(mixed, ordered=False) == listed
+        else:
+            with pytest.raises(ConfigurationError):
+                put_together(mixed, ordered=False)
+
+
+class Shelf(StoredReader[str, str]):
+    """A store of a few chunks, which lists them in no order."""
+
+    order_advice = "number the chunks"
+
+    def __init__(self, *rows: tuple[str, dict[str, Any]], ordered: bool) -> None:
+        super().__init__()
+        self._rows, self._is_ordered = rows, ordered
+
+    @property
+    def _ordered(self) -> bool:
+        return self._is_ordered
+
+    def _access(self, scope: Any) -> Access:
+        return Access(None, (), cached=False, verified=False, declared=True)
+
+    def _source_of(self, passage: str) -> str:
+        return "minutes.txt"
+
+    def _retrieved(self, passage: str) -> RetrievedChunk:
+        return RetrievedChunk(passage, {}, None)
+
+    def _chunks(self, source: Any, limits: Any) -> Iterator[StoredChunk]:
+        return (StoredChunk(str(number), text, metadata) for number, (text, metadata) in enumerate(self._rows))
+
+    def _document(self, source: Any, rebuilt: RebuiltDocument, fields: Mapping[str, Any]) -> str:
+        return rebuilt.text
+
+    def _text_of(self, document: str) -> str:
+        return document
+
+
+def test_a_reader_names_the_document_that_has_no_order_and_says_what_to_do() -> None:
+    rows = [(text, {}) for text in TEXTS]
+    with pytest.raises(ConfigurationError, match=r"'minutes\.txt' cannot be put in order.*: number the chunks"):
+        Shelf(*rows, ordered=False)(["It rained."])
+    assert Shelf(*rows, ordered=True)(["It rained."]) == ["\n".join(TEXTS)]
+    numbered = [(text, {"chunk": number}) for number, text in enumerate(TEXTS)]
+    assert Shelf(*numbered[::-1], ordered=False)(["It rained."]) == ["\n".join(TEXTS)]
