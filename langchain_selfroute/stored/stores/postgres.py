@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -15,6 +15,8 @@ from langchain_selfroute.stored.stores.base import Store
 from langchain_selfroute.stored.stores.sql import fetched
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
+
+Made = TypeVar("Made")
 
 _SUPPORTED = "langchain-postgres 0.0.16 to 0.0.19"
 
@@ -39,20 +41,22 @@ class _Postgres(Store):
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         with _known_version():
             statement, chunk_of = self._statement(key, source, conditions, ids=False)
-        return map(chunk_of, self._fetched(statement))
+        return iter(self._fetched(statement, chunk_of))
 
     @override
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         with _known_version():
             statement, _ = self._statement(key, source, conditions, ids=True)
-        return [str(row[0]) for row in self._fetched(statement)]
+        return self._fetched(statement, lambda row: str(row[0]))
 
     @abstractmethod
-    def _fetched(self, statement: Any) -> Sequence[Any]:
-        """Return all rows of a statement."""
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+        """Return what is made of each row of a statement."""
 
     @abstractmethod
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         """Return the statement that selects these chunks, or only their ids, and what makes a chunk of its row."""
 
     def _clauses(self, store: Any, conditions: Sequence[Any]) -> list[Any]:
@@ -78,18 +82,19 @@ class PGVector(_Postgres):
         return _engine_of(vectorstore), vectorstore.collection_name
 
     @override
-    def _fetched(self, statement: Any) -> Sequence[Any]:
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
         store = self._vectorstore
         if store.async_mode:
-            return fetched(_engine_of(store), statement)
+            return fetched(_engine_of(store), statement, made)
         with _known_version():
             session_of = store._make_sync_session  # noqa: SLF001
-        with session_of() as session:
-            rows: Sequence[Any] = session.execute(statement).all()
-            return rows
+        with session_of() as session:  # past what it does to keep track of objects, which takes long
+            return list(map(made, session.connection().execute(statement)))
 
     @override
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         from sqlalchemy import select  # noqa: PLC0415 - only where it is used
 
         store = self._vectorstore
@@ -119,12 +124,14 @@ class PGVectorStore(_Postgres):
             return table.engine, table.schema_name, table.table_name
 
     @override
-    def _fetched(self, statement: Any) -> Sequence[Any]:
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
         engine = getattr(self._vectorstore, "_engine", None)
-        return fetched(_table_of(self._vectorstore).engine, statement, loop=getattr(engine, "_loop", None))
+        return fetched(_table_of(self._vectorstore).engine, statement, made, loop=getattr(engine, "_loop", None))
 
     @override
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
         from sqlalchemy.dialects.postgresql import JSON  # noqa: PLC0415
 

@@ -185,12 +185,14 @@ class PostgresCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(self.store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all rows."""
+        """Read all rows and make nodes of them."""
+        from llama_index.core.vector_stores.utils import metadata_dict_to_node
         from sqlalchemy import text
 
         with self.store.client.connect() as connection:
-            dumped = text(f"SELECT node_id, text, metadata_ FROM data_{self.store.table_name} ORDER BY id")  # noqa: S608
-            return len(connection.execute(dumped).all())
+            dumped = text(f"SELECT text, metadata_ FROM data_{self.store.table_name} ORDER BY id")  # noqa: S608
+            rows = connection.execute(dumped).all()
+        return len([metadata_dict_to_node(metadata, text=text) for text, metadata in rows])
 
 
 CASES: tuple[type[Case], ...] = (PGVectorCase, PGVectorStoreCase, PGVectorStoreColumnsCase, PostgresCase)
