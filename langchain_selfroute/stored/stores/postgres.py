@@ -18,7 +18,7 @@ from selfroute.errors import ConfigurationError
 
 Made = TypeVar("Made")
 
-_SUPPORTED = "langchain-postgres 0.0.16 to 0.0.19"
+_SUPPORTED = "langchain-postgres 0.0.17 to 0.0.19"
 
 
 class _Postgres(Store):
