@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import shutil
 import tempfile
 import uuid
@@ -31,6 +32,7 @@ def _server() -> Any:
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
         start = import_module(SERVER).get_server
     server = start(Path(tempfile.mkdtemp(prefix="selfroute-")) / "postgres", cleanup_mode="stop")
+    atexit.register(stop)
     server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf(); CREATE EXTENSION vector;")
     return server
 
@@ -161,6 +163,7 @@ class PGVectorStoreColumnsCase(PGVectorStoreCase):
     name = "langchain-pgvectorstore-columns"
     columns: Mapping[str, str] = {"source": "TEXT", "tenant": "TEXT", "start_index": "INTEGER"}
     typed = False
+    heavy = True  # the other one is enough before each commit
 
 
 class PostgresCase(LlamaIndexCase):
