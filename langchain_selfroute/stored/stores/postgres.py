@@ -68,7 +68,7 @@ class _Postgres(Store):
         clause_of = store._create_filter_clause  # noqa: SLF001
         try:
             return [clause_of(one) for one in map(_without_empty, conditions) if one]
-        except (ValueError, TypeError, NotImplementedError) as error:
+        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
             msg = f"{type(self._vectorstore).__name__} does not take the filter {conditions!r}: {error}"
             raise ConfigurationError(msg) from error
 
@@ -98,7 +98,7 @@ class PGVector(_Postgres):
         from sqlalchemy import select  # noqa: PLC0415 - only where it is used
 
         store = self._vectorstore
-        if not hasattr(store, "EmbeddingStore"):  # an async one connects at its first use
+        if store.async_mode and not hasattr(store, "EmbeddingStore"):  # an async one connects at its first use
             msg = "this PGVector is not connected yet: await vectorstore.acreate_collection() before the first question"
             raise ConfigurationError(msg)
         chunks, collections = store.EmbeddingStore, store.CollectionStore
