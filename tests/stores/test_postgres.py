@@ -244,6 +244,7 @@ REFUSED: dict[str, Any] = {
     "text": "tenant = 'north'",
     "operator": {"tenant": {"$near": "north"}},
     "nothing": {"$or": [None, {"tenant": "north"}]},
+    "key": {1: "north"},
     "not a list": {"$and": {"tenant": "north"}},
     "not one operator": {"tenant": {"$gt": "a", "$lt": "z"}},
 }

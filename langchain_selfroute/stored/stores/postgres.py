@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -16,7 +16,9 @@ from langchain_selfroute.stored.stores.sql import fetched
 from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
-_SUPPORTED = "langchain-postgres 0.0.16 to 0.0.19"
+Made = TypeVar("Made")
+
+_SUPPORTED = "langchain-postgres 0.0.17 to 0.0.19"
 
 
 class _Postgres(Store):
@@ -39,20 +41,22 @@ class _Postgres(Store):
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         with _known_version():
             statement, chunk_of = self._statement(key, source, conditions, ids=False)
-        return map(chunk_of, self._fetched(statement))
+        return iter(self._fetched(statement, chunk_of))
 
     @override
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         with _known_version():
             statement, _ = self._statement(key, source, conditions, ids=True)
-        return [str(row[0]) for row in self._fetched(statement)]
+        return self._fetched(statement, lambda row: str(row[0]))
 
     @abstractmethod
-    def _fetched(self, statement: Any) -> Sequence[Any]:
-        """Return all rows of a statement."""
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+        """Return what is made of each row of a statement."""
 
     @abstractmethod
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         """Return the statement that selects these chunks, or only their ids, and what makes a chunk of its row."""
 
     def _clauses(self, store: Any, conditions: Sequence[Any]) -> list[Any]:
@@ -64,7 +68,7 @@ class _Postgres(Store):
         clause_of = store._create_filter_clause  # noqa: SLF001
         try:
             return [clause_of(one) for one in map(_without_empty, conditions) if one]
-        except (ValueError, TypeError, NotImplementedError) as error:
+        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
             msg = f"{type(self._vectorstore).__name__} does not take the filter {conditions!r}: {error}"
             raise ConfigurationError(msg) from error
 
@@ -78,22 +82,23 @@ class PGVector(_Postgres):
         return _engine_of(vectorstore), vectorstore.collection_name
 
     @override
-    def _fetched(self, statement: Any) -> Sequence[Any]:
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
         store = self._vectorstore
         if store.async_mode:
-            return fetched(_engine_of(store), statement)
+            return fetched(_engine_of(store), statement, made)
         with _known_version():
             session_of = store._make_sync_session  # noqa: SLF001
-        with session_of() as session:
-            rows: Sequence[Any] = session.execute(statement).all()
-            return rows
+        with session_of() as session:  # past what it does to keep track of objects, which takes long
+            return list(map(made, session.connection().execute(statement)))
 
     @override
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         from sqlalchemy import select  # noqa: PLC0415 - only where it is used
 
         store = self._vectorstore
-        if not hasattr(store, "EmbeddingStore"):  # an async one connects at its first use
+        if store.async_mode and not hasattr(store, "EmbeddingStore"):  # an async one connects at its first use
             msg = "this PGVector is not connected yet: await vectorstore.acreate_collection() before the first question"
             raise ConfigurationError(msg)
         chunks, collections = store.EmbeddingStore, store.CollectionStore
@@ -119,12 +124,14 @@ class PGVectorStore(_Postgres):
             return table.engine, table.schema_name, table.table_name
 
     @override
-    def _fetched(self, statement: Any) -> Sequence[Any]:
+    def _fetched(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
         engine = getattr(self._vectorstore, "_engine", None)
-        return fetched(_table_of(self._vectorstore).engine, statement, loop=getattr(engine, "_loop", None))
+        return fetched(_table_of(self._vectorstore).engine, statement, made, loop=getattr(engine, "_loop", None))
 
     @override
-    def _statement(self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool) -> tuple[Any, Any]:
+    def _statement(
+        self, key: str, source: Any, conditions: Sequence[Any], *, ids: bool
+    ) -> tuple[Any, Callable[[Any], StoredChunk]]:
         import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
         from sqlalchemy.dialects.postgresql import JSON  # noqa: PLC0415
 

@@ -74,7 +74,7 @@ class Postgres(VectorStore):
             where += [part for part in (_where(metadata, one) for one in filters) if part is not None]
             statement = select(*(getattr(table, name) for name in columns)).where(*where).order_by(table.id)
         with session_of() as session:
-            rows: Sequence[Any] = session.execute(statement).all()
+            rows: Sequence[Any] = session.connection().execute(statement).all()
             return rows
 
 

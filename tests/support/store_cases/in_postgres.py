@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import shutil
 import tempfile
 import uuid
@@ -31,6 +32,7 @@ def _server() -> Any:
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
         start = import_module(SERVER).get_server
     server = start(Path(tempfile.mkdtemp(prefix="selfroute-")) / "postgres", cleanup_mode="stop")
+    atexit.register(stop)
     server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf(); CREATE EXTENSION vector;")
     return server
 
@@ -161,6 +163,7 @@ class PGVectorStoreColumnsCase(PGVectorStoreCase):
     name = "langchain-pgvectorstore-columns"
     columns: Mapping[str, str] = {"source": "TEXT", "tenant": "TEXT", "start_index": "INTEGER"}
     typed = False
+    heavy = True  # the other one is enough before each commit
 
 
 class PostgresCase(LlamaIndexCase):
@@ -185,12 +188,14 @@ class PostgresCase(LlamaIndexCase):
         self.index = VectorStoreIndex.from_vector_store(self.store, embed_model=EMBEDDING)
 
     def dump(self) -> int:
-        """Read all rows."""
+        """Read all rows and make nodes of them."""
+        from llama_index.core.vector_stores.utils import metadata_dict_to_node
         from sqlalchemy import text
 
         with self.store.client.connect() as connection:
-            dumped = text(f"SELECT node_id, text, metadata_ FROM data_{self.store.table_name} ORDER BY id")  # noqa: S608
-            return len(connection.execute(dumped).all())
+            dumped = text(f"SELECT text, metadata_ FROM data_{self.store.table_name} ORDER BY id")  # noqa: S608
+            rows = connection.execute(dumped).all()
+        return len([metadata_dict_to_node(metadata, text=text) for text, metadata in rows])
 
 
 CASES: tuple[type[Case], ...] = (PGVectorCase, PGVectorStoreCase, PGVectorStoreColumnsCase, PostgresCase)
