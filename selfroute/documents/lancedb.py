@@ -19,9 +19,22 @@ def rows_of(table: Any, where: Iterable[str], columns: Sequence[str]) -> Iterato
         columns: The columns to read.
 
     Raises:
-        ConfigurationError: There are fewer rows than LanceDB counts.
+        ConfigurationError: LanceDB lists fewer rows than it counts, or cannot apply the conditions.
     """
     condition = " AND ".join(f"({each}\n)" for each in where if each.strip())  # a comment may end a condition
+    try:
+        yield from _listed(table, condition, columns)
+    except ValueError as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        msg = (
+            f"LanceDB cannot apply {condition!r}: {error}; if the filter is right, call table.optimize(), since it "
+            "cannot filter rows that were added with fewer keys of metadata than others"
+        )
+        raise ConfigurationError(msg) from error
+
+
+def _listed(table: Any, condition: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     count, listed = table.count_rows(condition), 0
     # Without a limit, older versions list ten rows, and newer ones all.
     query = table.search().where(condition, prefilter=True).select(list(columns)).limit(None)
@@ -45,10 +58,11 @@ def literal(value: Any) -> str:
     return repr(value)
 
 
-def fields_of(table: Any, name: str) -> frozenset[str]:
-    """Return the names of the fields within a column; empty if there is no such column, or it has none."""
+def fields_of(table: Any, name: str) -> dict[str, str]:
+    """Return the fields within a column and the names of their types; none if there is no such column."""
     schema = table.schema
     if name not in schema.names:
-        return frozenset()
+        return {}
     kind = schema.field(name).type
-    return frozenset(kind.field(at).name for at in range(kind.num_fields))
+    fields = (kind.field(at) for at in range(kind.num_fields))
+    return {field.name: str(field.type) for field in fields}

@@ -71,8 +71,9 @@ class LanceDB(Store):
         self, key: str, source: Any, conditions: Sequence[Any], columns: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
         table = self._vectorstore.get_table()  # None if there is no such table
-        if table is None or key not in fields_of(table, _METADATA):
-            return iter(())
+        kind = None if table is None else fields_of(table, _METADATA).get(key)
+        if kind is None or isinstance(source, str) != ("string" in kind):
+            return iter(())  # no chunk can have this source; LanceDB does not compare texts with numbers
         own = f"{column(_METADATA, key)} = {literal(source)}"
         return rows_of(table, [own, *map(_sql, conditions)], columns)
 

@@ -56,7 +56,7 @@ class LanceDB(VectorStore):
     def _rows(self, document: str, filters: Filters, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         table = self._store.table
         own = f"{column(self._store.doc_id_key)} = {literal(document)}"
-        keys = fields_of(table, _METADATA)
+        keys = frozenset(fields_of(table, _METADATA))
         return rows_of(table, [own, *(_together(keys, each) for each in filters)], columns)
 
 

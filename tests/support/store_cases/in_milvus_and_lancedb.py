@@ -12,7 +12,7 @@ from llama_index.core import VectorStoreIndex
 
 from store_cases.base import Case, Routed
 from store_cases.in_langchain import HashEmbeddings, LangChainCase
-from store_cases.in_llamaindex import EMBEDDING, SIZE, LlamaIndexCase
+from store_cases.in_llamaindex import EMBEDDING, SIZE, LlamaIndexCase, nodes_of
 
 INDEX = {"index_type": "FLAT", "metric_type": "L2"}
 ORM = ".+ an ORM-style PyMilvus API"
@@ -120,11 +120,11 @@ class LlamaIndexMilvusCase(_Milvus, LlamaIndexCase):
         return super(LlamaIndexMilvusCase, other).routed(mode, within=within)
 
     def dump(self) -> int:
-        """Read all rows by pages."""
+        """Read all rows by pages and make nodes of them."""
         pages = self.store.client.query_iterator(
             self.store.collection_name, batch_size=5_000, filter='id != ""', output_fields=["text", "$meta"]
         )
-        return sum(map(len, iter(pages.next, [])))
+        return len(nodes_of((row, row["text"]) for page in iter(pages.next, []) for row in page))
 
 
 class LangChainLanceDBCase(LangChainCase):
@@ -172,8 +172,9 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
         self.store.table.delete(f"id IN ({', '.join(map(repr, ids))})")
 
     def dump(self) -> int:
-        """Read all rows."""
-        return len(self.store.table.search().select(["text", "metadata"]).limit(None).to_list())
+        """Read all rows and make nodes of them."""
+        rows = self.store.table.search().select(["text", "metadata"]).limit(None).to_list()
+        return len(nodes_of((row["metadata"], row["text"]) for row in rows))
 
 
 CASES: tuple[type[Case], ...] = (
