@@ -263,7 +263,7 @@ def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: 
     assert report["ok"] is True
     assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
     told = run("ask", "ferry.md", "-q", QUESTION, "--framework", framework).err
-        assert "is up to date" in " ".join(told.split())
+    assert "is up to date" in " ".join(told.split())
 
 
 @both
