@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from langchain_selfroute.documents import documents_of
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import DocumentNotFoundError
 
 

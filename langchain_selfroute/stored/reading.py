@@ -17,9 +17,10 @@ from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.misplaced import checked_store
 from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, is_same, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
+from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
-from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
+from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 

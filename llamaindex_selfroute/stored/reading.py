@@ -31,10 +31,11 @@ from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch, store_of
+from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
-from selfroute.documents.stored import Access, ScopedDocuments, StoredChunk, StoredReader
+from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
+from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.cache import Cache, CachedDocument, ids_digest
 from selfroute.documents.chunks import chunks_of
 from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
@@ -26,46 +27,6 @@ from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")
 Document = TypeVar("Document")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredChunk:
-    """A chunk as a store returns it.
-
-    Attributes:
-        id: Its id; empty if it has none.
-        text: Its text.
-        metadata: Its metadata.
-        parent: The id of the larger chunk that it was cut from, if any.
-        host: The framework's own object, if it is needed to assemble the document.
-    """
-
-    id: str
-    text: str
-    metadata: Mapping[str, Any]
-    parent: str | None = None
-    host: Any = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
-    """What one call may read of a store.
-
-    Attributes:
-        limits: The conditions that chunks have to meet, in the store's own terms; falsy if nothing is hidden.
-        key: Identifies the limits, for caching; None if they cannot be identified.
-        cached: Whether documents that are read under these limits may be cached.
-        verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
-        declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
-        whole: Whether the passages may be whole documents, so that none of them has to name its document.
-    """
-
-    limits: Any
-    key: Hashable | None
-    cached: bool
-    verified: bool
-    declared: bool
-    whole: bool = False
 
 
 class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
+from selfroute.documents.access import StoredChunk
 from selfroute.documents.listing import checked_rows, same_name
 from selfroute.documents.metadata import without_keys
-from selfroute.documents.stored import StoredChunk
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 """Takes key, source and filter; returns all chunks with `metadata[key] == source` that the filter lets through."""

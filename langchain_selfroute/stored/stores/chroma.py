@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from langchain_selfroute.host import collection_id
 from langchain_selfroute.stored.stores.base import Store
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
 _PAGE = 32_000  # rows; Chroma returns at most 32,766 with their texts, and searches again for each page

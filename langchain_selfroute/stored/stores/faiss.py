@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
 

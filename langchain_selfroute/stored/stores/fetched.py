@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from langchain_selfroute.documents import documents_of
 from langchain_selfroute.stored.stores.base import Fetch, Store
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError, ReplyError
 
 

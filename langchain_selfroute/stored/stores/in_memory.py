@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
+from selfroute.documents.access import StoredChunk
 from selfroute.documents.lancedb import column, fields_of, literal, rows_of
-from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
 _METADATA = "metadata"

@@ -8,8 +8,8 @@ from typing import Any
 from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
+from selfroute.documents.access import StoredChunk
 from selfroute.documents.milvus import Collection, literal, place_of
-from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
 _SUPPORTED = "langchain-milvus 0.3.3 or 0.4"

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
 from langchain_selfroute.stored.stores.sql import fetched
-from selfroute.documents.stored import StoredChunk
+from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
 Made = TypeVar("Made")

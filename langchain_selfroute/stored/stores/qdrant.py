@@ -8,8 +8,8 @@ from typing import Any
 from typing_extensions import override
 
 from langchain_selfroute.stored.stores.base import Store
+from selfroute.documents.access import StoredChunk
 from selfroute.documents.qdrant import collection_of, equals, path_of, points_of
-from selfroute.documents.stored import StoredChunk
 from selfroute.errors import ConfigurationError
 
 
