@@ -71,6 +71,7 @@ bench: $(VENV)/.test ## Measure the overhead over the frameworks, over the store
 	$(BIN)/python benchmarks/overhead_langchain.py
 	$(BIN)/python benchmarks/overhead_llamaindex.py
 	$(BIN)/python benchmarks/documents.py
+	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/imports.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
