@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any
 
@@ -379,8 +380,23 @@ def test_an_engine_made_from_another_one_is_read(opened: Callable[[type[Case]], 
     assert asyncio.run(found()) == text_of(pieces)
 
 
+SCHEMA = ContextVar("schema", default="public")  # as a service keeps the tenant of the request that it works on
+
+
+def _choose_at_connect(connection: Any, _record: Any) -> None:
+    connection.cursor().execute(f"SET search_path = {SCHEMA.get()}, public")
+    connection.commit()
+
+
+def _choose_at_begin(connection: Any) -> None:
+    connection.exec_driver_sql(f"SET LOCAL search_path = {SCHEMA.get()}, public")
+
+
+@pytest.mark.parametrize(
+    ("event", "listener"), [("connect", _choose_at_connect), ("begin", _choose_at_begin)], ids=["connect", "begin"]
+)
 def test_the_listeners_of_an_async_engine_still_say_which_schema_is_read(
-    opened: Callable[[type[Case]], Any],
+    opened: Callable[[type[Case]], Any], event: str, listener: Callable[..., None]
 ) -> None:
     case, schema = opened(PGVectorCase), in_postgres.a_name()
     case.add([Piece("In public.")])
@@ -388,12 +404,7 @@ def test_the_listeners_of_an_async_engine_still_say_which_schema_is_read(
     like = (f"CREATE TABLE {schema}.{table} (LIKE public.{table} INCLUDING ALL);" for table in tables)
     in_postgres.psql(f"CREATE SCHEMA {schema}; {' '.join(like)}")
     engine = _async_engine()
-
-    @sqlalchemy.event.listens_for(engine.sync_engine, "connect")
-    def _choose(connection: Any, _record: Any) -> None:
-        connection.cursor().execute(f"SET search_path = {schema}, public")
-        connection.commit()
-
+    sqlalchemy.event.listen(engine.sync_engine, event, listener)
     name = case.vectorstore.collection_name
     made = langchain_postgres.PGVector
     there = made(HashEmbeddings(), connection=engine, collection_name=name, create_extension=False)
@@ -402,8 +413,13 @@ def test_the_listeners_of_an_async_engine_still_say_which_schema_is_read(
         await there.acreate_collection()
         await there.aadd_documents([Document("In the other schema.", metadata={"source": "minutes"})])
 
-    asyncio.run(fill())
-    assert read(StoredDocuments(there, filter={}), "minutes") == "In the other schema."
+    def of_a_tenant() -> str:
+        SCHEMA.set(schema)
+        asyncio.run(fill())
+        return read(StoredDocuments(there, filter={}), "minutes")
+
+    assert copy_context().run(of_a_tenant) == "In the other schema."
+    assert read(StoredDocuments(there, filter={}), "minutes") == "In public."
     assert read(StoredDocuments(case.vectorstore, filter={}), "minutes") == "In public."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
@@ -24,7 +25,7 @@ def fetched(
     if loop is not None and loop.is_running() and loop is not _running():
         return asyncio.run_coroutine_threadsafe(_all(engine, statement, made), loop).result()
     with ThreadPoolExecutor(1) as thread:  # this one may be running a loop
-        return thread.submit(asyncio.run, _apart(engine, statement, made)).result()
+        return thread.submit(copy_context().run, asyncio.run, _apart(engine, statement, made)).result()
 
 
 async def _all(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
@@ -35,18 +36,23 @@ async def _all(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list
 async def _apart(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
     """Run it on a new connection, since those of the engine belong to another loop.
 
-    It is made as theirs are, with the same arguments and listeners: these may say which schema it sees.
+    It is made as theirs are, and used through the engine itself: its listeners may say which rows it sees.
     """
-    from sqlalchemy import Engine  # noqa: PLC0415 - only where it is used
-    from sqlalchemy.ext.asyncio import AsyncEngine  # noqa: PLC0415
+    from sqlalchemy import Connection  # noqa: PLC0415 - only where it is used
+    from sqlalchemy.util import greenlet_spawn  # noqa: PLC0415
 
     theirs = engine.sync_engine
-    options = theirs.get_execution_options()
-    own = AsyncEngine(Engine(theirs.pool.recreate(), theirs.dialect, theirs.url, execution_options=options))
-    try:
-        return await _all(own, statement, made)
-    finally:
-        await own.dispose()
+
+    def rows() -> list[Made]:
+        pool = theirs.pool.recreate()
+        try:
+            with Connection(theirs, pool.connect()) as connection:
+                return list(map(made, connection.execute(statement)))
+        finally:
+            pool.dispose()
+
+    found: list[Made] = await greenlet_spawn(rows)
+    return found
 
 
 def _running() -> asyncio.AbstractEventLoop | None:
