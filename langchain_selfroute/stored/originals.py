@@ -44,13 +44,19 @@ class Originals:
                 is left out.
 
         Raises:
-            DocumentNotFoundError: The docstore lacks one of them.
+            DocumentNotFoundError: No chunk leads to an original, or the docstore lacks one of them.
         """
         counts = self._counts(visible)
         if held is not None:
             found = self._counts(held)
             counts = Counter({id_: count for id_, count in counts.items() if found[id_] == count})
-        originals: list[Any] = self.docstore.mget(list(counts)) if counts else []
+        if not counts:
+            msg = (
+                f"nothing in the vector store that may be read leads to an original of {source!r}: index chunks and "
+                "summaries with the source of their originals in their metadata, as the originals have it"
+            )
+            raise DocumentNotFoundError(msg)
+        originals: list[Any] = self.docstore.mget(list(counts))
         for id_, original in zip(counts, originals, strict=True):
             if original is None:
                 msg = (

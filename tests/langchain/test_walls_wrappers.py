@@ -387,7 +387,7 @@ async def test_an_original_that_is_gone_is_an_error(kind: str) -> None:
 @every_kind
 async def test_originals_whose_chunks_do_not_name_the_source_are_an_error_that_says_so(kind: str) -> None:
     retriever, store = parents(Shelves(kind).whole(), Shelves(kind), child_metadata_fields=["tenant"])
-    with pytest.raises(LookupError, match="no chunk has this value as metadata"):
+    with pytest.raises(LookupError, match="index chunks and summaries with the source of their originals"):
         await ask(chain_on(store, StoredDocuments(store), retriever), QUESTION, "invoke")
 
 
