@@ -24,7 +24,7 @@ def rows_of(table: Any, where: Iterable[str], columns: Sequence[str]) -> Iterato
     condition = " AND ".join(f"({each}\n)" for each in where if each.strip())  # a comment may end a condition
     try:
         yield from _listed(table, condition, columns)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # the latter by older versions
         if isinstance(error, ConfigurationError):
             raise
         msg = (

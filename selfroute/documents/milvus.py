@@ -12,7 +12,7 @@ from selfroute.errors import ConfigurationError
 
 PAGE = 5_000  # rows; Milvus returns at most 16,384, and an embedded one searches again for each page
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_VECTORS = range(100, 200)  # the numbers of its data types
+_INT64, _VECTORS = 5, range(100, 200)  # the numbers of its data types
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -46,7 +46,7 @@ class Collection:
         about = client.describe_collection(name)
         primary = next(field for field in about["fields"] if field.get("is_primary"))
         names = frozenset(field["name"] for field in about["fields"] if int(field["type"]) not in _VECTORS)
-        numbered = bool(primary.get("auto_id") or about.get("auto_id"))
+        numbered = bool(primary.get("auto_id") or about.get("auto_id")) and int(primary["type"]) == _INT64
         return cls(client, name, primary["name"], numbered, names, bool(about.get("enable_dynamic_field")))
 
     def path(self, key: str) -> str | None:

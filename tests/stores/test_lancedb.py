@@ -25,13 +25,11 @@ from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundErro
 from store_cases import Piece, cut, numbered
 from store_cases.in_langchain import HashEmbeddings
 from store_cases.in_llamaindex import VECTOR, node_of
-from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, open_lancedb
+from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, missing, open_lancedb
 
-pytest.importorskip("langchain_community")
-pytest.importorskip("lancedb")
-pytest.importorskip("llama_index.vector_stores.lancedb")
 pytestmark = [
     pytest.mark.matrix,
+    pytest.mark.skipif(bool(missing(LangChainLanceDBCase, LlamaIndexLanceDBCase)), reason="not installed"),
     pytest.mark.filterwarnings(r"ignore:table_names\(\) is deprecated"),
     pytest.mark.filterwarnings("ignore:create_scalar_index is deprecated"),
 ]
