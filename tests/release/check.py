@@ -36,7 +36,13 @@ LIGHT = {
     "postgres": "[postgres]",
     "qdrant": "[qdrant]",
 }
-HEAVY = {"cli": "[cli]", "evaluate": "[evaluate]", "lancedb": "[lancedb]", "milvus": "[milvus]"}
+HEAVY = {
+    "cli": "[cli]",
+    "evaluate": "[evaluate]",
+    "lancedb": "[lancedb]",
+    "langchain_milvus": "[langchain-milvus]",
+    "llamaindex_milvus": "[llamaindex-milvus]",
+}
 
 
 class FailedError(Exception):
@@ -69,7 +75,7 @@ def main() -> int:
             except FailedError as error:
                 problems.append(f"{version} {name}")
                 found = f"FAILED\n{error}"
-            print(f"{version:<6}{name:<14}{time.monotonic() - began:5.1f} s  {found}", flush=True)
+            print(f"{version:<6}{name:<18}{time.monotonic() - began:5.1f} s  {found}", flush=True)
     print("Wrong:" if problems else "All is well.", *problems)
     return 1 if problems else 0
 

@@ -6,6 +6,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_qdrant import QdrantVectorStore
 from llama_index.core import Document as IndexDocument
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
+from llama_index.core.schema import QueryBundle
 from llama_index.vector_stores.qdrant import QdrantVectorStore as IndexStore
 from qdrant_client import QdrantClient
 
@@ -25,6 +26,7 @@ storage = StorageContext.from_defaults(vector_store=IndexStore("nodes", client=Q
 index = VectorStoreIndex.from_documents(
     [IndexDocument(text=TEXT, doc_id="minutes")], storage, embed_model=MockEmbedding(embed_dim=8)
 )
-nodes = index.as_retriever().retrieve("Who chaired the meeting?")
-(found,) = StoredDocuments(index).behind(index.as_retriever())(nodes, "Who chaired the meeting?")
+query = QueryBundle("Who chaired the meeting?")
+nodes = index.as_retriever().retrieve(query)
+(found,) = StoredDocuments(index).behind(index.as_retriever())(nodes, query)
 assert found.get_content() == TEXT, found

@@ -1,4 +1,4 @@
-"""The extra `milvus`: a chain over Milvus Lite reads a whole document."""
+"""The extra `langchain-milvus`: a chain over Milvus Lite reads a whole document."""
 
 import tempfile
 import warnings
@@ -9,7 +9,6 @@ from langchain_core.documents import Document  # noqa: E402
 from langchain_core.embeddings import DeterministicFakeEmbedding  # noqa: E402
 from langchain_core.language_models import FakeListChatModel  # noqa: E402
 from langchain_milvus import Milvus  # noqa: E402
-from llama_index.vector_stores.milvus import MilvusVectorStore  # noqa: E402
 
 from langchain_selfroute import SelfRouteChain  # noqa: E402
 
@@ -22,4 +21,3 @@ with tempfile.TemporaryDirectory() as folder:
     llm = FakeListChatModel(responses=["unanswerable", "Ms Okafor"])
     result = SelfRouteChain.from_vectorstore(store, llm, k=1).invoke("Who chaired the meeting?")
     assert [document.page_content for document in result["context"]] == [TEXT], result
-assert MilvusVectorStore
