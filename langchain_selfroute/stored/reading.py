@@ -46,7 +46,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     raised. Pass `filter` to declare what is hidden, or `filter={}` if nothing is.
 
     Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are put together from the originals in its
-    docstore, those of which a chunk may be read. Originals that name no source are documents themselves.
+    docstore, those with a chunk that may be read. Originals that name no source are documents themselves.
 
     Documents are cached. They are read again if the ids of their chunks in the store have changed, and after five
     minutes. If you change the text of a chunk but not its id, call `forget`.

@@ -37,7 +37,7 @@ class BiggerNodes:
     ) -> Callable[[BaseNode], BaseNode]:
         """Return a function that finds the node that a retriever returns in the place of a found one.
 
-        It is the found one itself, unless that leads to a node of the same document of which nothing is hidden.
+        It is the found one itself, unless that leads to a node of the same document, nothing of it hidden.
 
         Args:
             document: The id of the document.
