@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 from selfroute.errors import ConfigurationError
 
-PAGE = 10_000  # points
+PAGE = 1_000  # points; more at once is no faster, and a server may be told to refuse it
 LOCAL_PAGE = 100_000  # a collection in this process is searched anew for each page
 _PLACE = ("location", "url", "host", "port", "grpc_port", "prefix", "path")
+_RIGHTS = ("api_key", "headers", "auth_token_provider")  # two keys may show two parts of one server
+_UNQUOTABLE = frozenset('"\\')  # there is no way to escape them
 
 
 def points_of(client: Any, collection: str, where: Any, *, with_payload: bool) -> Iterator[Any]:
@@ -49,20 +51,25 @@ def path_of(*keys: str) -> str:
     """Return the path of a value in the payload; keys other than plain words are quoted.
 
     Raises:
-        ConfigurationError: A key has a quote in it, which Qdrant cannot write.
+        ConfigurationError: A key has a quote or a backslash in it, which Qdrant cannot write.
     """
-    if any('"' in key for key in keys):
-        msg = f"Qdrant has no way to name {keys[-1]!r}, which has a quote in it: index the chunks with another key"
+    if not _UNQUOTABLE.isdisjoint("".join(keys)):
+        msg = (
+            f"Qdrant has no way to name {keys[-1]!r}, which has a quote or a backslash in it: index the chunks with "
+            "another key"
+        )
         raise ConfigurationError(msg)
-    return ".".join(key if _is_word(key) else json.dumps(key, ensure_ascii=False) for key in keys)
+    return ".".join(key if _is_word(key) else f'"{key}"' for key in keys)
 
 
 def collection_of(client: Any, collection: str) -> Any:
-    """Return what identifies a collection, also for another client that is connected to the same server or folder."""
+    """Return what identifies a collection, also for another client of the same place with the same rights."""
     options = getattr(client, "init_options", None) or {}
-    place = tuple(repr(options.get(name)) for name in _PLACE)
     shared = options.get("location") != ":memory:" and any(options.get(name) for name in _PLACE)
-    return (place if shared else client), collection
+    if not shared:
+        return client, collection
+    rights = repr([options.get(name) or None for name in _RIGHTS])  # hashed, since they are secret
+    return tuple(repr(options.get(name)) for name in _PLACE), sha256(rights.encode()).hexdigest(), collection
 
 
 def _is_word(key: str) -> bool:

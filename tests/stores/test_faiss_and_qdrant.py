@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
@@ -52,9 +54,25 @@ def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: A
 
 @pytest.mark.parametrize("wrong", ["tenant = north", 7, ["north"]], ids=repr)
 def test_a_filter_of_another_store_is_refused_with_what_this_one_takes(faiss: Any, qdrant: Any, wrong: Any) -> None:
-    for store, takes in ((faiss, "dict or a callable"), (qdrant, "models.Filter")):
+    for store, takes in ((faiss, "dict or a sync callable"), (qdrant, "models.Filter")):
         with pytest.raises(ConfigurationError, match=takes):
             StoredDocuments(store.vectorstore, filter=wrong)
+
+
+async def _north(about: Any) -> bool:
+    return bool(about["tenant"] == "north")
+
+
+class _North:
+    async def __call__(self, about: Any) -> bool:
+        return await _north(about)
+
+
+@pytest.mark.parametrize("wrong", [_north, partial(_north), _North()], ids=["function", "partial", "object"])
+def test_an_async_filter_whose_coroutine_would_let_all_through_is_refused(faiss: Any, wrong: Any) -> None:
+    for vectorstore in (faiss.vectorstore, InMemoryVectorStore(HashEmbeddings())):
+        with pytest.raises(ConfigurationError, match=r"takes a .*sync callable .*, not an async"):
+            StoredDocuments(vectorstore, filter=wrong)
 
 
 def test_an_operator_that_faiss_does_not_know_is_refused_at_once(faiss: Any) -> None:
@@ -70,15 +88,16 @@ def test_a_dict_as_filter_of_faiss_is_refused_where_its_test_has_changed(
         StoredDocuments(faiss.vectorstore, filter={"tenant": "north"})
 
 
-@pytest.mark.parametrize("key", ["file.name", "my key", "é", "a-b", "x[0]"])
+@pytest.mark.parametrize("key", ["file.name", "my key", "é", "a-b", "x[0]", "two\nlines", "it's"])
 def test_a_key_that_qdrant_reads_as_a_path_is_quoted(qdrant: Any, key: str) -> None:
     qdrant.vectorstore.add_texts([PIECES[0].text], [{key: "minutes"}])
     assert read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key) == PIECES[0].text
 
 
-def test_a_key_that_qdrant_cannot_name_is_refused(qdrant: Any) -> None:
-    with pytest.raises(ConfigurationError, match="has a quote in it"):
-        read(StoredDocuments(qdrant.vectorstore, source_key='q"k'), key='q"k')
+@pytest.mark.parametrize("key", ['q"k', "q\\k"])
+def test_a_key_that_qdrant_cannot_name_is_refused(qdrant: Any, key: str) -> None:
+    with pytest.raises(ConfigurationError, match="has a quote or a backslash in it"):
+        read(StoredDocuments(qdrant.vectorstore, source_key=key), key=key)
 
 
 def test_a_source_within_a_list_of_sources_is_another_one(qdrant: Any) -> None:
@@ -87,7 +106,7 @@ def test_a_source_within_a_list_of_sources_is_another_one(qdrant: Any) -> None:
         read(StoredDocuments(qdrant.vectorstore))
 
 
-def test_another_client_of_the_same_folder_or_server_reads_the_same_collection() -> None:
+def test_another_client_with_the_same_rights_reads_the_same_collection() -> None:
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
@@ -100,6 +119,10 @@ def test_another_client_of_the_same_folder_or_server_reads_the_same_collection()
     assert one == collection_of(client(url="http://127.0.0.1:1", api_key=None), "chunks")
     assert one != collection_of(client(url="http://127.0.0.1:1"), "others")
     assert one != collection_of(client(url="http://127.0.0.1:2"), "chunks")
+    keyed = collection_of(client(url="https://127.0.0.1:1", api_key="k-3141"), "chunks")
+    assert keyed == collection_of(client(url="https://127.0.0.1:1", api_key="k-3141"), "chunks")
+    assert keyed != collection_of(client(url="https://127.0.0.1:1"), "chunks")
+    assert "3141" not in repr(keyed)
     assert collection_of(client(location=":memory:"), "chunks") != collection_of(client(location=":memory:"), "chunks")
 
 
@@ -119,6 +142,40 @@ def test_a_class_of_the_same_name_from_elsewhere_is_not_taken_for_the_store(fais
         other = object.__new__(namesake)
         with pytest.raises(ConfigurationError, match="fetch="):
             SelfRouteChain.from_vectorstore(other, llm=None)
+
+
+@pytest.mark.parametrize("argument", [{"offset": 1}, {"timeout": 3}, {"search_params": None}], ids=repr)
+def test_a_search_argument_of_qdrant_that_hides_nothing_needs_no_filter(qdrant: Any, argument: dict[str, Any]) -> None:
+    qdrant.add(PIECES)
+    retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, **argument})
+    passages = retriever.invoke("?")
+    (document,) = StoredDocuments(qdrant.vectorstore).behind(retriever, {})({"input": "?", "retrieved": passages})
+    assert document.page_content == text_of(PIECES)
+
+
+def test_an_argument_that_leaves_out_shards_needs_a_filter(qdrant: Any) -> None:
+    retriever = qdrant.vectorstore.as_retriever(search_kwargs={"k": 3, "shard_key_selector": "north"})
+    with pytest.raises(ConfigurationError, match="shard_key_selector, which may hide chunks"):
+        StoredDocuments(qdrant.vectorstore).behind(retriever, {})
+
+
+def test_an_index_is_asked_by_the_name_that_qdrant_has_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llama_index.vector_stores.qdrant")
+    from llama_index.vector_stores.qdrant.base import DOCUMENT_ID_KEY  # noqa: PLC0415
+
+    from store_cases.in_faiss_and_qdrant import IndexQdrantCase  # noqa: PLC0415
+
+    case = IndexQdrantCase(tmp_path)
+    case.add(PIECES)
+    scroll, asked = case._client.scroll, []
+
+    def heard(*given: Any, **options: Any) -> Any:
+        asked.extend(condition.key for condition in options["scroll_filter"].must)
+        return scroll(*given, **options)
+
+    monkeypatch.setattr(case._client, "scroll", heard)
+    assert case.reader().read(PIECES[0]).text == text_of(PIECES)
+    assert set(asked) == {DOCUMENT_ID_KEY}
 
 
 def test_an_index_of_only_an_async_client_says_what_to_pass() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from importlib import import_module
 
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.stored.stores.base import Fetch, Store, kind_of
+from langchain_selfroute.stored.stores.base import Fetch, Store, is_sync, kind_of
 from langchain_selfroute.stored.stores.fetched import Fetched
 from selfroute.errors import ConfigurationError
 
@@ -42,7 +41,7 @@ def store_of(vectorstore: VectorStore, fetch: Fetch | None) -> Store:
     found = kind_of(vectorstore, _KINDS)
     known = _listing(*found) if found else None
     if fetch is not None:
-        if not callable(fetch) or any(map(inspect.iscoroutinefunction, (fetch, type(fetch).__call__))):
+        if not is_sync(fetch):
             msg = "fetch must be a sync callable that takes (source_key, source, filter) and returns Documents"
             raise ConfigurationError(msg)
         return Fetched(vectorstore, fetch, known)

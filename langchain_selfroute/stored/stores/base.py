@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -127,3 +128,13 @@ def searches_as(vectorstore: Any, kind: type) -> bool:
     """Return whether a store has the search of its kind; a user's subclass may hide more than the filter does."""
     own, changed = type(vectorstore), vars(vectorstore)
     return all(name not in changed and getattr(own, name, None) is getattr(kind, name) for name in _searches(kind))
+
+
+def is_sync(function: Any) -> bool:
+    """Return whether a value is a callable that returns its result, not a coroutine, which would be true as a test."""
+    return callable(function) and not any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
+
+
+def described(value: Any) -> str:
+    """Return the kind of a value that is refused, for an error message."""
+    return f"{'an async' if callable(value) and not is_sync(value) else 'a'} {type(value).__name__}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from langchain_selfroute.stored.stores.base import Store
+from langchain_selfroute.stored.stores.base import Store, described, is_sync
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
@@ -17,8 +17,8 @@ class Faiss(Store):
 
     @override
     def check(self, condition: Any) -> None:
-        if not isinstance(condition, Mapping) and not callable(condition):
-            msg = f"FAISS takes a dict or a callable over the metadata as filter, not a {type(condition).__name__}"
+        if not isinstance(condition, Mapping) and not is_sync(condition):
+            msg = f"FAISS takes a dict or a sync callable over the metadata as filter, not {described(condition)}"
             raise ConfigurationError(msg)
         self.test_of(condition)
 

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.documents import Document
 from typing_extensions import override
 
-from langchain_selfroute.stored.stores.base import Store
+from langchain_selfroute.stored.stores.base import Store, described, is_sync
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 
@@ -18,8 +18,8 @@ class InMemory(Store):
 
     @override
     def check(self, condition: Any) -> None:
-        if not callable(condition):
-            msg = f"InMemoryVectorStore takes a callable over a Document as filter, not a {type(condition).__name__}"
+        if not is_sync(condition):
+            msg = f"InMemoryVectorStore takes a sync callable over a Document as filter, not {described(condition)}"
             raise ConfigurationError(msg)
 
     @override

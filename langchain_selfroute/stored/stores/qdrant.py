@@ -16,7 +16,7 @@ from selfroute.errors import ConfigurationError
 class Qdrant(Store):
     """`QdrantVectorStore` of `langchain_qdrant`. Filters are `qdrant_client.models.Filter`."""
 
-    harmless = frozenset({"search_params", "consistency", "hybrid_fusion"})
+    harmless = frozenset({"search_params", "offset", "consistency", "timeout", "hybrid_fusion"})
     ordered = False
     lists_ids = True
     added = frozenset({"_id", "_collection_name"})

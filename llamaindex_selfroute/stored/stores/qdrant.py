@@ -44,7 +44,7 @@ class Qdrant(VectorStore):
             raise ConfigurationError(msg)
         from qdrant_client import models  # noqa: PLC0415 - only where it is used
 
-        own = equals(models, "ref_doc_id", document)
+        own = equals(models, "doc_id", document)  # the one name of the document that the store has an index on
         where = models.Filter(must=[own, *(self._condition(each) for each in filters)])
         return points_of(self._store.client, self._store.collection_name, where, with_payload=with_payload)
 
