@@ -15,7 +15,6 @@ document did not come back word for word.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
 import sys
 import time
@@ -27,7 +26,7 @@ from tempfile import TemporaryDirectory
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from store_cases import CASES, Case, cut, text_of  # noqa: E402
+from store_cases import CASES, Case, cut, missing, text_of  # noqa: E402
 
 GOAL = 1.5
 QUICK = 5e-6  # seconds a chunk
@@ -43,7 +42,7 @@ def main() -> int:
     right = True
     print(f"{'store':<28}{'chunks':>8}{'dump':>10}{'list':>10}{'read':>10}{'list/dump':>11}{'read/dump':>11}")
     for kind in CASES:
-        if (args.names and kind.name not in args.names) or not all(map(_is_there, kind.needs)):
+        if (args.names and kind.name not in args.names) or missing(kind):
             continue
         with TemporaryDirectory() as folder:
             case = kind(Path(folder))
@@ -52,13 +51,6 @@ def main() -> int:
             finally:
                 case.close()
     return 0 if right else 1
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _measure(case: Case, chunks: int, runs: int) -> bool:

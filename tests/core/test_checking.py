@@ -255,7 +255,13 @@ ENGINES: dict[str, Case] = {
         *("source", False, "no retrieved node has a ref_doc_id", ""),
     ),
     "documents for nodes": (lambda: an_engine([Whole(text="one")]), "source", True, "each is a document itself", ""),
-    "an empty index": (lambda: an_engine([]), "source", False, "found no passage", "index is empty"),
+    "nothing found": (
+        lambda: an_engine(retriever=ListRetriever([])),
+        "source",
+        False,
+        "found no passage",
+        "index is empty",
+    ),
     "no filter": (an_engine, "wall", True, "no filter hides any chunk", ""),
     "an unknown retriever": (lambda: _custom(lambda _: {}), "wall", True, "not known what", "filters=..."),
     "hidden in an unknown way": (

@@ -22,10 +22,10 @@ from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents.lancedb import rows_of
 from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
-from store_cases import Piece, cut, numbered
+from store_cases import Piece, cut, missing, numbered
 from store_cases.in_langchain import HashEmbeddings
 from store_cases.in_llamaindex import VECTOR, node_of
-from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, missing, open_lancedb
+from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, open_lancedb
 
 pytestmark = [
     pytest.mark.matrix,

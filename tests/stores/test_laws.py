@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
-from store_cases import CASES, Case, Piece, cut, numbered, text_of
+from store_cases import CASES, Case, Piece, cut, missing, numbered, text_of
 from store_cases.base import ANSWER
 
 HOSTILE: tuple[str, ...] = (
@@ -59,13 +58,6 @@ HOSTILE: tuple[str, ...] = (
 )
 
 
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def _cases(kinds: Iterable[type[Case]] = CASES) -> list[Any]:
     marks = {kind: [pytest.mark.matrix] if kind.heavy else [] for kind in kinds}
     ignored = {kind: [pytest.mark.filterwarnings(f"ignore:{each}") for each in kind.ignored] for kind in marks}
@@ -75,9 +67,8 @@ def _cases(kinds: Iterable[type[Case]] = CASES) -> list[Any]:
 @pytest.fixture(params=_cases())
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
     kind: type[Case] = request.param
-    missing = [module for module in kind.needs if not _is_there(module)]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} is not installed")
+    if absent := missing(kind):
+        pytest.skip(f"{', '.join(absent)} is not installed")
     opened = kind(tmp_path)
     yield opened
     opened.close()

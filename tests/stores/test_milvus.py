@@ -25,10 +25,10 @@ from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents import milvus
 from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
-from store_cases import Piece, cut, numbered, text_of
+from store_cases import Piece, cut, missing, numbered, text_of
 from store_cases.in_langchain import HashEmbeddings
 from store_cases.in_llamaindex import VECTOR, node_of
-from store_cases.in_milvus_and_lancedb import ORM, LangChainMilvusCase, LlamaIndexMilvusCase, missing, open_milvus
+from store_cases.in_milvus_and_lancedb import ORM, LangChainMilvusCase, LlamaIndexMilvusCase, open_milvus
 
 pytestmark = [
     pytest.mark.matrix,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,6 +98,18 @@ class Case(ABC):
 
     def close(self) -> None:  # noqa: B027 - few have anything to close
         """Let go of the store."""
+
+
+def missing(*kinds: type[Case]) -> list[str]:
+    """Return the modules of some kinds that are not installed, without importing those that are: some are large."""
+    return [module for kind in kinds for module in kind.needs if not _is_there(module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package that it would be in
+        return False
 
 
 def text_of(pieces: Iterable[Piece]) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -176,11 +175,6 @@ class LlamaIndexLanceDBCase(LlamaIndexCase):
         """Read all rows and make nodes of them."""
         rows = self.store.table.search().select(["text", "metadata"]).limit(None).to_list()
         return len(nodes_of((row["metadata"], row["text"]) for row in rows))
-
-
-def missing(*kinds: type[Case]) -> Sequence[str]:
-    """Return the modules of some kinds that are not installed, without importing those that are: they are large."""
-    return [module for kind in kinds for module in kind.needs if find_spec(module) is None]
 
 
 CASES: tuple[type[Case], ...] = (
