@@ -21,6 +21,8 @@ NOT_OLDEST := $(addprefix tests/,command/% core/test_flow.py core/test_load.py \
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False
+# The tests start many processes, which take twice as long where each compiles again what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 define RUN_NOTEBOOK
 import sys, nbclient, nbformat

@@ -27,7 +27,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import checking, misplaced, prompting, structured
+from langchain_selfroute import misplaced, prompting, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import certain_name_of, name_of
@@ -40,7 +40,6 @@ from langchain_selfroute.streaming import achunks_of, chunks_of
 from langchain_selfroute.widening import widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
-from selfroute.checking import QUESTION, Findings
 from selfroute.copying import CopiedAsParts
 from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
@@ -52,6 +51,8 @@ from selfroute.usage.savings import LongContextEstimate
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool  # takes long to import
+
+    from selfroute.checking import Findings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -445,7 +446,9 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         await manager.on_chain_end(recorded(output))
         return cast("SelfRouteOutput", output)
 
-    def check(self, question: str | Mapping[str, Any] = QUESTION, config: RunnableConfig | None = None) -> Findings:
+    def check(
+        self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
+    ) -> Findings:
         """Try the parts of this chain on one question, before any model is paid: neither model is asked.
 
         The question is retrieved for, and the document behind the best passage is read, as a call with this config
@@ -462,12 +465,16 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         Raises:
             InputError: The question is blank.
         """
+        from langchain_selfroute import checking  # noqa: PLC0415 - only where it is used
+
         return checking.check(self.parts(), question, config)
 
     async def acheck(
-        self, question: str | Mapping[str, Any] = QUESTION, config: RunnableConfig | None = None
+        self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
         """Do as `check` does, asynchronously."""
+        from langchain_selfroute import checking  # noqa: PLC0415
+
         return await checking.acheck(self.parts(), question, config)
 
     @override

@@ -8,10 +8,13 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from typing_extensions import override
 
+from llamaindex_selfroute import host
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
-from selfroute.checking import Checking
+from selfroute import checking
+from selfroute.checking import Checking, Findings
 from selfroute.flow import Retrieve
+from selfroute.performing import check_question
 
 
 class CheckingSteps(Checking[NodeWithScore], Steps):
@@ -37,3 +40,19 @@ class CheckingSteps(Checking[NodeWithScore], Steps):
     async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
         self.passages = await self._engine.aretrieve(self.query)
         return await super().aretrieve(effect)
+
+
+def check(engine: RetrieverQueryEngine, question: str | QueryBundle) -> Findings:
+    """Return what was found when the parts of an engine were tried on a question."""
+    return checking.check(_steps(engine, question))
+
+
+async def acheck(engine: RetrieverQueryEngine, question: str | QueryBundle) -> Findings:
+    """Do as `check` does, asynchronously."""
+    return await checking.acheck(_steps(engine, question))
+
+
+def _steps(engine: RetrieverQueryEngine, question: str | QueryBundle) -> CheckingSteps:
+    query = QueryBundle(question) if isinstance(question, str) else question
+    check_question(query.query_str)
+    return CheckingSteps(host.parts_of(engine)[0].parts(), query, engine=engine)

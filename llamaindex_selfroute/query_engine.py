@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import fields as fields_of
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
@@ -20,18 +20,19 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import host
-from llamaindex_selfroute.checking import CheckingSteps
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_synthesizer
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
-from selfroute import checking
-from selfroute.checking import QUESTION, Findings
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.performing import check_question
+from selfroute.prompts import CHECK_QUESTION
 from selfroute.settings import Settings
+
+if TYPE_CHECKING:
+    from selfroute.checking import Findings
 
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
     "streaming": False
@@ -166,7 +167,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         engine._check_wider()  # noqa: SLF001
         return engine
 
-    def check(self, question: str | QueryBundle = QUESTION) -> Findings:
+    def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """Try the parts of this engine on one question, before any model is paid: neither model is asked.
 
         The question is retrieved for, and the document behind the best node is read, as `query` would do it. So it
@@ -182,18 +183,17 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
         Raises:
             InputError: The question is blank.
         """
-        with self._scoped():
-            return checking.check(self._checking(question))
+        from llamaindex_selfroute import checking  # noqa: PLC0415 - only where it is used
 
-    async def acheck(self, question: str | QueryBundle = QUESTION) -> Findings:
+        with self._scoped():
+            return checking.check(self, question)
+
+    async def acheck(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """Do as `check` does, asynchronously."""
-        with self._scoped():
-            return await checking.acheck(self._checking(question))
+        from llamaindex_selfroute import checking  # noqa: PLC0415
 
-    def _checking(self, question: str | QueryBundle) -> CheckingSteps:
-        bundle = QueryBundle(question) if isinstance(question, str) else question
-        check_question(bundle.query_str)
-        return CheckingSteps(host.parts_of(self)[0].parts(), bundle, engine=self)
+        with self._scoped():
+            return await checking.acheck(self, question)
 
     @override
     def synthesize(

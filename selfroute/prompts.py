@@ -12,6 +12,9 @@ from typing import Any
 
 from selfroute.errors import ConfigurationError
 
+CHECK_QUESTION = "What is this document about?"
+"""The question of `check()` where the user passes none: one that may find anything."""
+
 RAG = """\
 Passages from a longer text:
 

@@ -2,6 +2,5 @@
 
 from selfroute.checking.checking import Checking, acheck, check
 from selfroute.checking.findings import Finding, Findings
-from selfroute.checking.trial import QUESTION
 
-__all__ = ["QUESTION", "Checking", "Finding", "Findings", "acheck", "check"]
+__all__ = ["Checking", "Finding", "Findings", "acheck", "check"]

@@ -10,8 +10,6 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.flow import ReadDocuments, Retrieve
 from selfroute.performing import BaseSteps
 
-QUESTION = "What is this document about?"
-"""The question of a check where the user passes none."""
 Attempt = Literal["retrieve", "source", "read"]
 Document = TypeVar("Document")
 

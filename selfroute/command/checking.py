@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from selfroute.checking import QUESTION, Finding, Findings
+from selfroute.checking import Finding, Findings
 from selfroute.command import screen
 from selfroute.command.demo_and_ask import Options, open_files, print_json
 from selfroute.command.texts import Text
+from selfroute.prompts import CHECK_QUESTION
 
 
 def check(options: Options, *, files: Sequence[Path], question: str | None, store: Path | None) -> bool:
@@ -25,7 +26,7 @@ def check(options: Options, *, files: Sequence[Path], question: str | None, stor
     Returns:
         Whether nothing has to be changed.
     """
-    asked = QUESTION if question is None else question
+    asked = CHECK_QUESTION if question is None else question
     with open_files(options, files=files, questions=[asked], store=store) as (session, library, _):
         found = session.check(asked)
     names = {str(path.resolve()): str(path) for path in files}

@@ -171,10 +171,11 @@ def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
 
 def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:
     replies, inside, done = Replies(max_cost=CENT), threading.Event(), threading.Event()
+    get(replies, "the first of its kind, which all others wait for", PricedModel("0"), lambda _: Cost(Decimal(0)))
 
     def slow() -> Reply:
         inside.set()
-        done.wait(10)
+        assert done.wait(10)
         return Reply("slow", 1, 1, cost="0.001")
 
     thread = threading.Thread(target=lambda: replies.get("a", slow, step="rag", price=a_cent))

@@ -61,8 +61,8 @@ def ask_all(crowd: Chains | Engines, number: int) -> None:
     [
         (Chains, 200),
         (Engines, 104),
-        pytest.param(Chains, 10_000, marks=FULL),
-        pytest.param(Engines, 3_000, marks=FULL),
+        pytest.param(Chains, 3_000, marks=FULL),
+        pytest.param(Engines, 1_500, marks=FULL),
     ],
 )
 def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
