@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents.lancedb import rows_of
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Piece, cut, missing, numbered
 from store_cases.in_langchain import HashEmbeddings
 from store_cases.in_llamaindex import VECTOR, node_of
@@ -165,11 +164,6 @@ def test_a_listing_that_is_cut_short_is_an_error(case: LangChainLanceDBCase) -> 
     rows = rows_of(_CutShort(case.vectorstore.get_table()), ["metadata.source = 'minutes'"], ["text"])
     with pytest.raises(ConfigurationError, match="the rest of the document is missing"):
         list(rows)
-
-
-def test_a_copy_is_refused_by_the_name_of_its_part(case: LangChainLanceDBCase) -> None:
-    with pytest.raises(CopyError, match="LanceDB"):
-        copy.deepcopy(StoredDocuments(case.vectorstore))
 
 
 def test_a_stranger_of_the_same_name_is_no_lancedb() -> None:

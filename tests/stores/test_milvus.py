@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents import milvus
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Piece, cut, missing, numbered, text_of
 from store_cases.in_langchain import HashEmbeddings
 from store_cases.in_llamaindex import VECTOR, node_of
@@ -189,11 +188,6 @@ def test_a_collection_that_was_dropped_is_an_error_that_names_it(case: LangChain
     case.vectorstore.client.drop_collection(case.vectorstore.collection_name)  # its own `drop` leaves a coroutine
     with pytest.raises(Exception, match="LangChainCollection"):
         read(stored, "minutes")
-
-
-def test_a_copy_is_refused_by_the_name_of_its_part(case: LangChainMilvusCase) -> None:
-    with pytest.raises(CopyError, match="Milvus"):
-        copy.deepcopy(StoredDocuments(case.vectorstore))
 
 
 def test_a_stranger_of_the_same_name_is_no_milvus() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
 from pathlib import Path
@@ -25,7 +24,7 @@ from llama_index.core.vector_stores import (
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Case, Piece, cut, in_postgres, numbered, text_of
 from store_cases.in_langchain import SIZE, HashEmbeddings
 from store_cases.in_llamaindex import EMBEDDING, VECTOR
@@ -451,12 +450,6 @@ def test_where_a_package_has_changed_the_error_names_the_versions_that_are_suppo
     monkeypatch.delattr(store if part in vars(store) else type(store), part)
     with pytest.raises(ConfigurationError, match=versions):
         reader.read(piece)
-
-
-@a_langchain_case
-def test_a_copy_is_refused_by_the_name_of_its_part(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
-    with pytest.raises(CopyError, match=r"its store .* cannot"):
-        copy.deepcopy(opened(kind).reader().stored)
 
 
 def test_metadata_in_columns_are_told_from_those_in_json(opened: Callable[[type[Case]], Any]) -> None:

@@ -90,6 +90,7 @@ class InMemoryCase(LangChainCase):
     """LangChain's `InMemoryVectorStore`."""
 
     name = "langchain-memory"
+    copied = True
 
     def __init__(self, folder: Path) -> None:
         """Open an empty store."""

@@ -111,6 +111,7 @@ class DocstoreCase(LlamaIndexCase):
     """The docstore of an index in memory."""
 
     name = "llamaindex-docstore"
+    copied = True
     many = 2_000  # LlamaIndex takes minutes for more
 
     def __init__(self, folder: Path) -> None:
