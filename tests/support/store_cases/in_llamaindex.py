@@ -89,6 +89,11 @@ class LlamaIndexCase(Case):
         return Routed(response.metadata["route"], str(response), model.calls[-1].prompt)
 
 
+def listing_of(index: Any) -> Any:
+    """Return what lists the nodes of an index."""
+    return StoredDocuments(index)._store
+
+
 def node_of(piece: Piece, *, embedding: list[float] | None = None) -> TextNode:
     """Return a node as a splitter makes it, but without links to its neighbours."""
     end = None if piece.start is None else piece.start + len(piece.text)
