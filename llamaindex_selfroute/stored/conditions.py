@@ -1,4 +1,4 @@
-"""Translate metadata filters for Chroma, and apply them as LlamaIndex's own vector store does."""
+"""Translate metadata filters for stores, and apply them as LlamaIndex's own vector store does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilters
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
@@ -55,6 +55,42 @@ def chroma_where(filters: MetadataFilters) -> dict[str, Any]:
         msg = f"Chroma cannot combine {len(parts)} filters with {filters.condition}; use FilterCondition.AND or OR"
         raise ConfigurationError(msg)
     return {condition: parts} if len(parts) > 1 else parts[0]
+
+
+def translated(
+    filters: Iterable[MetadataFilters | MetadataFilter],
+    one: Callable[[MetadataFilter], Any],
+    joins: Mapping[str, Callable[[Sequence[Any]], Any]],
+    *,
+    store: str,
+) -> list[Any]:
+    """Return filters in a store's own language, without those that hide nothing.
+
+    Args:
+        filters: The filters.
+        one: Translates one filter; it returns None if that hides nothing.
+        joins: Joins what was translated, by `"and"` and `"or"`.
+        store: The name of the store, for error messages.
+
+    Raises:
+        ConfigurationError: The store has no such condition.
+    """
+
+    def nested(each: MetadataFilters) -> Any:
+        join = joins.get(each.condition or "and")
+        if join is None:
+            msg = f"{store} cannot combine filters with {each.condition}; use FilterCondition.AND or OR"
+            raise ConfigurationError(msg)
+        parts = translated(each.filters, one, joins, store=store)
+        return join(parts) if parts else None
+
+    found = (nested(each) if isinstance(each, MetadataFilters) else one(each) for each in filters)
+    return [part for part in found if part is not None]
+
+
+def joined(by: str) -> Callable[[Sequence[str]], str]:
+    """Return a function that joins conditions in a text language, each in brackets."""
+    return lambda parts: f" {by} ".join(f"({part})" for part in parts)
 
 
 def together(filters: Filters) -> MetadataFilters | None:

@@ -197,12 +197,14 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             return
         shown = limits.bigger.shown(source, test_of(limits.filters), partial(self._hidden, source, limits))
         parent_start = limits.bigger.starts(self.docstore)
-        for found in self._store.nodes(source, limits.filters):
-            if limits.let_through(found):
-                node = shown(found)
-                link = Link.of(node, parent_start(node))
-                parent = parent_of(found) if node is found else node.node_id
-                yield StoredChunk(found.node_id, link.text, found.metadata, parent, host=(node, link))
+        for found in self._visible(source, limits):
+            node = shown(found)
+            link = Link.of(node, parent_start(node))
+            parent = parent_of(found) if node is found else node.node_id
+            yield StoredChunk(found.node_id, link.text, found.metadata, parent, host=(node, link))
+
+    def _visible(self, source: Any, limits: AccessLimits) -> Iterator[BaseNode]:
+        return filter(limits.let_through, self._store.nodes(source, limits.filters))
 
     def _hidden(self, source: Any, limits: AccessLimits) -> Iterator[BaseNode]:
         """Yield the nodes of a document that the limits hide."""
@@ -215,6 +217,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         limits = AccessLimits() if limits is None else limits
         if limits.documents is not None and source not in limits.documents:
             return []
+        if limits.copies is not None:  # then ids are not enough: texts are compared
+            return [node.node_id for node in self._visible(source, limits)]
         ids = self._store.ids(source, limits.filters)
         return ids if limits.nodes is None else [id_ for id_ in ids if id_ in limits.nodes]
 

@@ -15,7 +15,7 @@ from pydantic import PrivateAttr
 
 from llamaindex_parts import MODES, QUESTION, STREAMS, an_engine, ask
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
-from llamaindex_stores_parts import Shelf, declining, over, simple, split
+from llamaindex_stores_parts import Shelf, chroma, declining, over, simple, split
 from selfroute.errors import CopyError
 
 COPIES: dict[str, Any] = {
@@ -60,16 +60,23 @@ class Locked(Shelf):
         return {"__dict__": vars(self), "lock": self._lock}
 
 
+UNCOPIED: dict[str, Any] = {
+    "Fetched": lambda: StoredDocuments(over(Locked(), split(DOCUMENT)), fetch=_fetch),
+    "Chroma": lambda: StoredDocuments(chroma(split(DOCUMENT))),  # LlamaIndex would pickle it without its collection
+}
+
+
+@pytest.mark.parametrize("store", UNCOPIED)
 @pytest.mark.parametrize("name", DEEP)
-def test_what_cannot_be_copied_is_named(name: str) -> None:
-    stored = StoredDocuments(over(Locked(), split(DOCUMENT)), fetch=_fetch)
+def test_what_cannot_be_copied_is_named(name: str, store: str) -> None:
+    stored = UNCOPIED[store]()
     for whole in (
         stored,
         SelfRouteSynthesizer(documents=stored, llm=declining()),
         an_engine(documents=stored),
     ):
         with pytest.raises(
-            CopyError, match=r"this StoredDocuments cannot be .* because its store \(Fetched\)"
+            CopyError, match=rf"this StoredDocuments cannot be .* because its store \({store}\)"
         ) as refused:
             COPIES[name](whole)
         assert "\n" not in str(refused.value)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from llama_index.core import Document, KeywordTableIndex, MockEmbedding, StorageContext, SummaryIndex, VectorStoreIndex
-from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import HierarchicalNodeParser, TokenTextSplitter, get_leaf_nodes
@@ -40,6 +39,7 @@ from llamaindex_parts import FAR_APART, MODES, STREAMS, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
 from llamaindex_stores_parts import (
     STORES,
+    First,
     ListingShelf,
     Shelf,
     Words,
@@ -168,22 +168,6 @@ class Forbidding(StoredDocuments):
     def __call__(self, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[BaseNode]:
         msg = "nobody may read this"
         raise DocumentNotFoundError(msg)
-
-
-class First(BaseSelector):
-    """Selects the first engine."""
-
-    def _select(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
-        return SelectorResult(selections=[SingleSelection(index=0, reason="")])
-
-    async def _aselect(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
-        return self._select(choices, query)
-
-    def _get_prompts(self) -> dict[str, Any]:
-        return {}
-
-    def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        pass
 
 
 def _router(parts: Parts) -> RouterQueryEngine:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from llama_index.core import Document, VectorStoreIndex
-from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
-from llama_index.core.indices.query.query_transform.base import BaseQueryTransform, IdentityQueryTransform
+from llama_index.core.indices.query.query_transform.base import IdentityQueryTransform
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceWindowNodeParser, TokenTextSplitter
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
@@ -27,7 +26,7 @@ from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
 from llamaindex_parts import FAR_APART, STREAMS, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
-from llamaindex_stores_parts import STORES, a_chroma, declining, only, over, split
+from llamaindex_stores_parts import STORES, First, a_chroma, declining, only, over, split
 from selfroute.errors import ConfigurationError
 
 NOTHING_HIDDEN = MetadataFilters(filters=[])
@@ -41,22 +40,6 @@ def _handbook(tenant: str, tree: str) -> Document:
 
 
 MINE, THEIRS = _handbook("a", "walnut"), _handbook("b", "birch")
-
-
-class First(BaseSelector):
-    """Selects the first retriever."""
-
-    def _select(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
-        return SelectorResult(selections=[SingleSelection(index=0, reason="")])
-
-    async def _aselect(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
-        return self._select(choices, query)
-
-    def _get_prompts(self) -> dict[str, Any]:
-        return {}
-
-    def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        pass
 
 
 class Words(BaseRetriever):
@@ -92,17 +75,8 @@ class Hiding(BaseRetriever):
         return self._hidden.retrieve(query_bundle)
 
 
-class Changing(BaseQueryTransform):
+class Changing(IdentityQueryTransform):
     """Somebody's own transformation."""
-
-    def _run(self, query_bundle: QueryBundle, metadata: dict[str, Any]) -> QueryBundle:
-        return query_bundle
-
-    def _get_prompts(self) -> dict[str, Any]:
-        return {}
-
-    def _update_prompts(self, prompts: dict[str, Any]) -> None:
-        pass
 
 
 class Fusing(QueryFusionRetriever):
@@ -321,11 +295,25 @@ def test_what_words_are_searched_in_is_read_if_the_store_holds_the_same(store: s
     weighted, other = Words(nodes), Words(nodes)
     weighted.corpus_weight_mask = [int(n != 3) for n in range(len(nodes))]
     other.corpus[3] |= node_to_metadata_dict(split(MINE)[3])
-    for retriever in (weighted, other, Words([*nodes[:3], *nodes[4:]])):
+    documents = StoredDocuments(index)
+    for retriever, seen in (
+        (Words(nodes), nodes),  # first: the others get nothing that was read for it
+        *((retriever, [*nodes[:3], *nodes[4:]]) for retriever in (weighted, other, Words([*nodes[:3], *nodes[4:]]))),
+    ):
+        (read,) = documents.behind(retriever)([NodeWithScore(node=nodes[0])], QueryBundle(ASK))
+        assert read.get_content().split() == [word for node in seen for word in node.get_content().split()]
+
+
+@pytest.mark.parametrize("store", ["simple", "chroma"])
+def test_an_original_is_not_read_if_words_are_searched_in_other_texts(store: str) -> None:
+    nodes = split(MINE)
+    index, other = STORES[store](nodes), Words(nodes)
+    index.docstore.add_documents([MINE])
+    other.corpus[3] |= node_to_metadata_dict(nodes[4])
+    for retriever, whole in ((Words(nodes), True), (other, False)):
         (read,) = StoredDocuments(index).behind(retriever)([NodeWithScore(node=nodes[0])], QueryBundle(ASK))
-        assert read.get_content().split() == [
-            word for n, node in enumerate(nodes) if n != 3 for word in node.get_content().split()
-        ]
+        assert (read.get_content() == MINE.text) is whole
+        assert (nodes[3].get_content() in read.get_content()) is whole
 
 
 @pytest.mark.parametrize("store", ["simple", "chroma"])

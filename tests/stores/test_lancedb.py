@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,17 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.vector_stores import (
-    FilterCondition,
-    FilterOperator,
     MetadataFilter,
     MetadataFilters,
-    VectorStoreQuery,
 )
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
-from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents.lancedb import rows_of
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Piece, cut, missing, numbered
-from store_cases.in_langchain import HashEmbeddings
-from store_cases.in_llamaindex import VECTOR, node_of
+from store_cases.in_langchain import HashEmbeddings, read
+from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
 from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, open_lancedb
 
 pytestmark = [
@@ -47,18 +42,6 @@ def case(tmp_path: Path) -> LangChainLanceDBCase:
 @pytest.fixture
 def index_case(tmp_path: Path) -> LlamaIndexLanceDBCase:
     return LlamaIndexLanceDBCase(tmp_path)
-
-
-def read(stored: StoredDocuments, source: Any, condition: Any = None, key: str = "source") -> str:
-    """Read a document behind the store's own retriever."""
-    retriever = stored._store._vectorstore.as_retriever(search_kwargs={"filter": condition})
-    (document,) = stored.behind(retriever, {})({"input": QUESTION, "retrieved": [Document("", metadata={key: source})]})
-    return str(document.page_content)
-
-
-def listing_of(case: LlamaIndexLanceDBCase) -> Any:
-    """Return what lists the nodes of an index."""
-    return IndexDocuments(case.index)._store
 
 
 def test_a_value_in_a_dict_is_data(case: LangChainLanceDBCase) -> None:
@@ -167,11 +150,6 @@ def test_a_listing_that_is_cut_short_is_an_error(case: LangChainLanceDBCase) -> 
         list(rows)
 
 
-def test_a_copy_is_refused_by_the_name_of_its_part(case: LangChainLanceDBCase) -> None:
-    with pytest.raises(CopyError, match="LanceDB"):
-        copy.deepcopy(StoredDocuments(case.vectorstore))
-
-
 def test_a_stranger_of_the_same_name_is_no_lancedb() -> None:
     stranger = type("LanceDB", (InMemoryVectorStore,), {"__module__": "langchain_lancedb"})(HashEmbeddings())
     assert type(StoredDocuments(stranger)._store).__name__ == "InMemory"
@@ -185,51 +163,10 @@ def test_a_filter_of_nodes_lets_through_no_more_than_the_search(index_case: Llam
         {"tenant": INJECTION},
         {"page": 7},
     ]
-    nodes = []
-    for number, metadata in enumerate(about):
-        node = node_of(Piece(f"part {number} ", start=number * 7), embedding=VECTOR)
-        node.metadata = metadata
-        nodes.append(node)
-    index_case.index.insert_nodes(nodes)
-    listing, wider, equal = listing_of(index_case), [], 0
-    for operator in FilterOperator:
-        for key in ("tenant", "page", "part", "nothing"):
-            for value in VALUES:
-                filters = MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
-                query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=9, filters=filters)
-                try:
-                    found = {node.node_id for node in index_case.store.query(query).nodes or ()}
-                except Warning:
-                    found = set()  # so it says that there are none
-                except Exception:  # noqa: BLE001, S112 - the search refuses the filter in many ways
-                    continue
-                try:
-                    listed = {node.node_id for node in listing.nodes("minutes", (filters,))}
-                except (ConfigurationError, TypeError, ValueError):
-                    continue
-                equal += bool(found) and listed == found
-                if not listed <= found and value != INJECTION:  # what the search does with that is its own affair
-                    wider.append((operator.name, key, value))
-    assert not wider
-    assert equal > 5
-
-
-def test_filters_of_nodes_are_joined_as_they_are_nested(index_case: LlamaIndexLanceDBCase) -> None:
-    names = ("north", "south", "west", INJECTION)
-    index_case.add([Piece(f"{name} ", "minutes", name, at * 10) for at, name in enumerate(names)])
-    listing = listing_of(index_case)
-
-    def tenants(filters: list[Any], condition: FilterCondition) -> list[str]:
-        found = listing.nodes("minutes", (MetadataFilters(filters=filters, condition=condition),))
-        return sorted(node.metadata["tenant"] for node in found)
-
-    south, odd = MetadataFilter(key="tenant", value="south"), MetadataFilter(key="tenant", value=INJECTION)
-    either = MetadataFilters(filters=[NORTH, south, odd], condition=FilterCondition.OR)
-    assert tenants([either], FilterCondition.AND) == ["north", "south", INJECTION]
-    assert tenants([either, south], FilterCondition.AND) == ["south"]
-    assert tenants([MetadataFilters(filters=[]), south], FilterCondition.AND) == ["south"]
-    with pytest.raises(ConfigurationError, match="cannot combine"):
-        tenants([south], FilterCondition.NOT)
+    seen = list(filtered(index_case, about, ("tenant", "page", "part", "nothing"), VALUES))
+    wider = [what for what, found, listed in seen if not listed <= found]
+    assert not [what for what in wider if what[-1] != INJECTION]  # what the search does with that is its own affair
+    assert sum(bool(found) and listed == found for _, found, listed in seen) > 5
 
 
 def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndexLanceDBCase) -> None:
@@ -237,7 +174,7 @@ def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndex
     rows = index_case.store.table.search().limit(None).to_list()
     changed = [{**rows[0], "metadata": {**rows[0]["metadata"], "tenant": "south"}}]
     index_case.store.table.merge_insert("id").when_matched_update_all().execute(changed)
-    found = listing_of(index_case).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
+    found = listing_of(index_case.index).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
     assert rows[0]["id"] not in {node.node_id for node in found}
 
 
@@ -247,7 +184,7 @@ def test_a_node_comes_back_as_it_was_added(index_case: LlamaIndexLanceDBCase) ->
     for node, metadata in zip(nodes, both, strict=True):
         node.metadata = metadata
     index_case.index.insert_nodes(nodes)
-    found = listing_of(index_case).nodes("minutes", ())
+    found = listing_of(index_case.index).nodes("minutes", ())
     assert [(node.metadata, node.get_content()) for node in found] == [(both[0], "text 0"), (both[1], "text 1")]
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 
-from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
 from store_cases import CASES, Case, Piece, cut, missing, numbered, text_of
 from store_cases.base import ANSWER
 
@@ -197,3 +201,22 @@ def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store
     else:
         with pytest.raises(ConfigurationError, match=r"cannot be put in order: .*index the document again"):
             store.reader().read(pieces[0])
+
+
+COPIES: dict[str, Any] = {
+    "deepcopy": copy.deepcopy,
+    "cloudpickle": lambda one: pickle.loads(cloudpickle.dumps(one)),  # noqa: S301
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_copy_reads_what_it_was_copied_from_or_is_refused_by_the_name_of_its_part(store: Case, how: str) -> None:
+    pieces = cut(numbered("minutes"))
+    store.add(pieces)
+    reader = store.reader()
+    assert reader.read(pieces[0]).text == text_of(pieces)
+    if store.copied:
+        assert replace(reader, stored=COPIES[how](reader.stored)).read(pieces[0]).text == text_of(pieces)
+    else:
+        with pytest.raises(CopyError, match=r"^this StoredDocuments cannot be .*, because its store \(\w+\) cannot: "):
+            COPIES[how](reader.stored)

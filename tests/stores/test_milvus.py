@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,17 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import (
-    FilterCondition,
-    FilterOperator,
     MetadataFilter,
     MetadataFilters,
-    VectorStoreQuery,
 )
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
-from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from selfroute.documents import milvus
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Piece, cut, missing, numbered, text_of
-from store_cases.in_langchain import HashEmbeddings
-from store_cases.in_llamaindex import VECTOR, node_of
+from store_cases.in_langchain import HashEmbeddings, read
+from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
 from store_cases.in_milvus_and_lancedb import ORM, LangChainMilvusCase, LlamaIndexMilvusCase, open_milvus
 
 pytestmark = [
@@ -58,18 +53,6 @@ def index_case(tmp_path: Path) -> Iterator[LlamaIndexMilvusCase]:
     case = LlamaIndexMilvusCase(tmp_path)
     yield case
     case.close()
-
-
-def read(stored: StoredDocuments, source: Any, expr: str | None = None, key: str = "source") -> str:
-    """Read a document behind the store's own retriever."""
-    retriever = stored._store._vectorstore.as_retriever(search_kwargs={"expr": expr})
-    (document,) = stored.behind(retriever, {})({"input": QUESTION, "retrieved": [Document("", metadata={key: source})]})
-    return str(document.page_content)
-
-
-def listing_of(case: LlamaIndexMilvusCase) -> Any:
-    """Return what lists the nodes of an index."""
-    return IndexDocuments(case.index)._store
 
 
 def test_ids_are_data_where_a_page_ends(case: LangChainMilvusCase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,11 +174,6 @@ def test_a_collection_that_was_dropped_is_an_error_that_names_it(case: LangChain
         read(stored, "minutes")
 
 
-def test_a_copy_is_refused_by_the_name_of_its_part(case: LangChainMilvusCase) -> None:
-    with pytest.raises(CopyError, match="Milvus"):
-        copy.deepcopy(StoredDocuments(case.vectorstore))
-
-
 def test_a_stranger_of_the_same_name_is_no_milvus() -> None:
     stranger = type("Milvus", (InMemoryVectorStore,), {"__module__": "somewhere.else"})(HashEmbeddings())
     assert type(StoredDocuments(stranger)._store).__name__ == "InMemory"
@@ -212,49 +190,9 @@ def test_a_filter_of_nodes_lets_through_no_more_than_the_search(index_case: Llam
         {"page": 8},
         {"my key": "north"},
     ]
-    nodes = []
-    for number, metadata in enumerate(about):
-        node = node_of(Piece(f"part {number} ", start=number * 7), embedding=VECTOR)
-        node.metadata = metadata
-        nodes.append(node)
-    index_case.index.insert_nodes(nodes)
-    store, wider = listing_of(index_case), []
-    for operator in FilterOperator:
-        for key in ("tenant", "tags", "page", "nothing"):
-            for value in VALUES:
-                filters = MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
-                query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=9, filters=filters)
-                try:
-                    found = {node.node_id for node in index_case.store.query(query).nodes or ()}
-                except Exception:  # noqa: BLE001, S112 - the search refuses the filter in many ways
-                    continue
-                try:
-                    listed = {node.node_id for node in store.nodes("minutes", (filters,))}
-                except (ConfigurationError, TypeError):
-                    listed = set()
-                if not listed <= found:
-                    wider.append((operator.name, key, value))
-    assert not wider
-
-
-def test_filters_of_nodes_are_joined_as_they_are_nested(index_case: LlamaIndexMilvusCase) -> None:
-    pieces = [
-        Piece(f"{tenant} ", "minutes", tenant, at * 10) for at, tenant in enumerate(("north", "south", "west", 'a"\\'))
-    ]
-    index_case.add(pieces)
-    store = listing_of(index_case)
-
-    def tenants(filters: list[Any], condition: FilterCondition) -> list[str]:
-        found = store.nodes("minutes", (MetadataFilters(filters=filters, condition=condition),))
-        return sorted(node.metadata["tenant"] for node in found)
-
-    south, odd = MetadataFilter(key="tenant", value="south"), MetadataFilter(key="tenant", value='a"\\')
-    either = MetadataFilters(filters=[NORTH, south, odd], condition=FilterCondition.OR)
-    assert tenants([either], FilterCondition.AND) == ['a"\\', "north", "south"]
-    assert tenants([either, south], FilterCondition.AND) == ["south"]
-    assert tenants([MetadataFilters(filters=[]), south], FilterCondition.AND) == ["south"]
-    with pytest.raises(ConfigurationError, match="cannot combine"):
-        tenants([south], FilterCondition.NOT)
+    seen = list(filtered(index_case, about, ("tenant", "tags", "page", "nothing"), VALUES))
+    assert not [what for what, found, listed in seen if not listed <= found]
+    assert sum(bool(found) and listed == found for _, found, listed in seen) > 5
 
 
 def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndexMilvusCase) -> None:
@@ -262,7 +200,7 @@ def test_the_metadata_in_a_row_decide_what_a_filter_hides(index_case: LlamaIndex
     client, name = index_case.store.client, index_case.store.collection_name
     rows = client.query(name, filter='id != ""', output_fields=["*"])
     client.upsert(name, [{**rows[0], "tenant": "south"}])
-    found = listing_of(index_case).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
+    found = listing_of(index_case.index).nodes("minutes", (MetadataFilters(filters=[NORTH]),))
     assert rows[0]["id"] not in {node.node_id for node in found}
 
 
@@ -271,5 +209,5 @@ def test_a_node_comes_back_as_it_was_added(index_case: LlamaIndexMilvusCase) -> 
     node: TextNode = node_of(Piece("a text", start=0), embedding=VECTOR)
     node.metadata = metadata
     index_case.index.insert_nodes([node])
-    (found,) = listing_of(index_case).nodes("minutes", ())
+    (found,) = listing_of(index_case.index).nodes("minutes", ())
     assert (found.metadata, found.get_content()) == (metadata, "a text")

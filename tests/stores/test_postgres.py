@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
 from pathlib import Path
@@ -22,12 +21,11 @@ from llama_index.core.vector_stores import (
     VectorStoreQuery,
 )
 
-from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
-from selfroute.errors import ConfigurationError, CopyError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Case, Piece, cut, in_postgres, numbered, text_of
-from store_cases.in_langchain import SIZE, HashEmbeddings
+from store_cases.in_langchain import SIZE, HashEmbeddings, read
 from store_cases.in_llamaindex import EMBEDDING, VECTOR
 from store_cases.in_postgres import PGVectorCase, PGVectorStoreCase, PGVectorStoreColumnsCase, PostgresCase
 
@@ -65,14 +63,6 @@ def _async_engine(driver: str = "psycopg") -> Any:
     return create_async_engine(in_postgres.address(driver), poolclass=sqlalchemy.pool.NullPool)
 
 
-def read(stored: StoredDocuments, source: Any, key: str = "source") -> str:
-    """Read a document under what is declared to be hidden."""
-    passage = Document("Line", metadata={key: source})
-    behind = stored.behind(stored._store._vectorstore.as_retriever(), {})
-    (document,) = behind({"input": QUESTION, "retrieved": [passage]})
-    return str(document.page_content)
-
-
 @a_case
 def test_nothing_in_a_name_or_a_filter_is_run(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
     case = opened(kind)
@@ -89,7 +79,7 @@ def test_any_key_can_name_documents(opened: Callable[[type[Case]], Any], kind: t
     vectorstore = opened(kind).vectorstore
     vectorstore.add_documents([Document(f"Line {key}.", metadata={key: "minutes"}) for key in KEYS])
     for key in KEYS:
-        assert read(StoredDocuments(vectorstore, source_key=key, filter={}), "minutes", key) == f"Line {key}."
+        assert read(StoredDocuments(vectorstore, source_key=key, filter={}), "minutes", key=key) == f"Line {key}."
     assert "pwned" not in in_postgres.psql("SELECT tablename FROM pg_tables;")
 
 
@@ -335,7 +325,7 @@ def test_a_table_without_json_is_read_by_its_columns(opened: Callable[[type[Case
     made = langchain_postgres.PGVectorStore.create_sync
     vectorstore = made(engine, HashEmbeddings(), table, metadata_columns=list(kinds))
     for key, source in zip(kinds, (7, "a", "b"), strict=True):
-        assert read(StoredDocuments(vectorstore, source_key=key, filter={}), source, key) == "Line."
+        assert read(StoredDocuments(vectorstore, source_key=key, filter={}), source, key=key) == "Line."
     with pytest.raises(ConfigurationError, match="no column 'source'"):
         read(StoredDocuments(vectorstore, filter={}), "a")
 
@@ -451,12 +441,6 @@ def test_where_a_package_has_changed_the_error_names_the_versions_that_are_suppo
     monkeypatch.delattr(store if part in vars(store) else type(store), part)
     with pytest.raises(ConfigurationError, match=versions):
         reader.read(piece)
-
-
-@a_langchain_case
-def test_a_copy_is_refused_by_the_name_of_its_part(opened: Callable[[type[Case]], Any], kind: type[Case]) -> None:
-    with pytest.raises(CopyError, match=r"its store .* cannot"):
-        copy.deepcopy(opened(kind).reader().stored)
 
 
 def test_metadata_in_columns_are_told_from_those_in_json(opened: Callable[[type[Case]], Any]) -> None:

@@ -17,9 +17,10 @@ from zlib import crc32
 
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex, load_index_from_storage
+from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores import (
     FilterOperator,
     MetadataFilter,
@@ -53,6 +54,22 @@ class Words(BaseEmbedding):
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._embed(query)
+
+
+class First(BaseSelector):
+    """Selects the first engine or retriever."""
+
+    def _select(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
+        return SelectorResult(selections=[SingleSelection(index=0, reason="")])
+
+    async def _aselect(self, choices: Sequence[Any], query: QueryBundle) -> SelectorResult:
+        return self._select(choices, query)
+
+    def _get_prompts(self) -> dict[str, Any]:
+        return {}
+
+    def _update_prompts(self, prompts: dict[str, Any]) -> None:
+        pass
 
 
 # By lines: the default asks nltk, which refuses to read its word lists where an installer has hard-linked them.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import Any, TypeAlias
 
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseComponent, BaseNode
 from llama_index.core.vector_stores import MetadataFilters
-from typing_extensions import override
+from pydantic import BaseModel
+from typing_extensions import Self, override
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters, test_of
@@ -67,6 +70,19 @@ class VectorStore(Store):
     def __init__(self, store: Any, kind: type) -> None:
         """Take a vector store, and the class among its bases that this kind of store is known by."""
         self._store, self._kind = store, kind
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(deepcopy(self._store, memo), self._kind)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse to be pickled with a store that LlamaIndex would pickle without some of its parts."""
+        if type(self._store).__getstate__ is BaseComponent.__getstate__:
+            try:
+                pickle.dumps(BaseModel.__getstate__(self._store))
+            except Exception as error:  # parts raise whatever they like
+                msg = f"LlamaIndex would pickle a {type(self._store).__name__} without some of its parts: {error}"
+                raise TypeError(msg) from error
+        return vars(self)
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:

@@ -7,13 +7,14 @@ through some nodes that the other hides, such as one without a key where the key
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter
 from typing_extensions import override
 
-from llamaindex_selfroute.stored.conditions import Filters
+from llamaindex_selfroute.stored.conditions import Filters, joined, translated
 from llamaindex_selfroute.stored.stores.base import VectorStore
 from llamaindex_selfroute.stored.stores.rows import node_of
 from selfroute.documents.lancedb import column, fields_of, literal, rows_of
@@ -28,6 +29,7 @@ _COMPARED = {
     FilterOperator.LTE: "<=",
 }
 _LIKE = {FilterOperator.TEXT_MATCH: "LIKE", FilterOperator.NE: "NOT LIKE"}
+_JOINS = {"and": joined("AND"), "or": joined("OR")}
 
 
 class LanceDB(VectorStore):
@@ -57,20 +59,11 @@ class LanceDB(VectorStore):
         table = self._store.table
         own = f"{column(self._store.doc_id_key)} = {literal(document)}"
         keys = frozenset(fields_of(table, _METADATA))
-        return rows_of(table, [own, *(_together(keys, each) for each in filters)], columns)
-
-
-def _together(keys: frozenset[str], filters: MetadataFilters) -> str:
-    """Return filters in SQL; empty if they hide nothing."""
-    condition = FilterCondition(filters.condition or "and").value
-    if condition not in ("and", "or"):
-        msg = f"LanceDB cannot combine filters with {condition}; use FilterCondition.AND or OR"
-        raise ConfigurationError(msg)
-    parts = [_together(keys, one) if isinstance(one, MetadataFilters) else _met(keys, one) for one in filters.filters]
-    return f" {condition.upper()} ".join(f"({part})" for part in parts if part)
+        return rows_of(table, [own, *translated(filters, partial(_met, keys), _JOINS, store="LanceDB")], columns)
 
 
 def _met(keys: frozenset[str], one: MetadataFilter) -> str:
+    """Return one filter in SQL."""
     if one.key not in keys:
         return "FALSE"  # no node has it
     name, value, operator = column(_METADATA, one.key), one.value, one.operator

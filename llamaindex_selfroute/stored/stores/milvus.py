@@ -7,13 +7,14 @@ through some nodes that the other hides, such as one without a key where the key
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter
 from typing_extensions import override
 
-from llamaindex_selfroute.stored.conditions import Filters
+from llamaindex_selfroute.stored.conditions import Filters, joined, translated
 from llamaindex_selfroute.stored.stores.base import VectorStore
 from llamaindex_selfroute.stored.stores.rows import node_of
 from selfroute.documents.milvus import Collection, is_word, literal
@@ -34,6 +35,7 @@ _CALLED = {
     FilterOperator.ANY: "array_contains_any",
     FilterOperator.ALL: "array_contains_all",
 }
+_JOINS = {"and": joined("and"), "or": joined("or")}
 
 
 class Milvus(VectorStore):
@@ -66,30 +68,17 @@ class Milvus(VectorStore):
 
     def _where(self, collection: Collection, document: str, filters: Filters) -> Sequence[str]:
         own = f"{self._store.doc_id_field} == {literal(document)}"
-        return [own, *(_together(collection, each) for each in filters)]
+        return [own, *translated(filters, partial(_met, collection), _JOINS, store="Milvus")]
 
 
-def _together(collection: Collection, filters: MetadataFilters) -> str:
-    """Return filters in Milvus's language; empty if they hide nothing."""
-    condition = FilterCondition(filters.condition or "and").value
-    if condition not in ("and", "or"):
-        msg = f"Milvus cannot combine filters with {condition}; use FilterCondition.AND or OR"
-        raise ConfigurationError(msg)
-    parts = [
-        _together(collection, one) if isinstance(one, MetadataFilters) else _met(collection, one)
-        for one in filters.filters
-    ]
-    return f" {condition} ".join(f"({part})" for part in parts if part)
-
-
-def _met(collection: Collection, one: MetadataFilter) -> str:
-    """Return one filter; empty if the store's search ignores it."""
+def _met(collection: Collection, one: MetadataFilter) -> str | None:
+    """Return one filter in Milvus's language; None if the store's search ignores it."""
     # A key that is a word may stand as it is, as it does in the store's search: not every function takes a path.
     name, value = one.key if is_word(one.key) else collection.path(one.key), literal(one.value)
     if one.operator == FilterOperator.IS_EMPTY:
         return f"array_length({name}) == 0"
     if one.value is None:
-        return ""
+        return None
     if one.operator in _COMPARED:
         return f"{name} {_COMPARED[one.operator]} {value}"
     if one.operator in _CALLED:

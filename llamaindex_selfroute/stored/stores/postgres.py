@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
 from llamaindex_selfroute import host
-from llamaindex_selfroute.stored.conditions import Filters
+from llamaindex_selfroute.stored.conditions import Filters, translated
 from llamaindex_selfroute.stored.stores.base import VectorStore
 from selfroute.errors import ConfigurationError
 
@@ -63,34 +63,19 @@ class Postgres(VectorStore):
 
     def _selected(self, document: str, filters: Filters, *columns: str) -> Sequence[Any]:
         """Return columns of the rows of a document's nodes, all before the first is used: no connection is kept."""
-        from sqlalchemy import select  # noqa: PLC0415 - only where it is used
+        from sqlalchemy import and_, or_, select  # noqa: PLC0415 - only where it is used
 
-        store = self._store
+        store, joins = self._store, {"and": lambda parts: and_(*parts), "or": lambda parts: or_(*parts)}
         with _known_version():
             store._initialize()  # noqa: SLF001
             table, session_of = store._table_class, store._session  # noqa: SLF001
             metadata = table.metadata_
             where = [metadata["ref_doc_id"].astext == document]
-            where += [part for part in (_where(metadata, one) for one in filters) if part is not None]
+            where += translated(filters, partial(_clause, metadata), joins, store="PGVectorStore")
             statement = select(*(getattr(table, name) for name in columns)).where(*where).order_by(table.id)
         with session_of() as session:
             rows: Sequence[Any] = session.connection().execute(statement).all()
             return rows
-
-
-def _where(metadata: Any, filters: MetadataFilters) -> Any:
-    """Return the clause for filters; None if they hide nothing."""
-    from sqlalchemy import and_, or_  # noqa: PLC0415 - only where it is used
-
-    combined = {"and": and_, "or": or_}.get(filters.condition or "and")
-    if combined is None:
-        msg = f"PGVectorStore cannot combine filters with {filters.condition}; use FilterCondition.AND or OR"
-        raise ConfigurationError(msg)
-    clauses = (
-        _where(metadata, one) if isinstance(one, MetadataFilters) else _clause(metadata, one) for one in filters.filters
-    )
-    parts = [clause for clause in clauses if clause is not None]
-    return combined(*parts) if parts else None
 
 
 def _clause(metadata: Any, one: MetadataFilter) -> Any:

@@ -47,6 +47,7 @@ class Case(ABC):
         name: The framework and the store.
         ordered: Whether it lists chunks in the order in which they were added.
         typed: Whether numbers can name documents.
+        copied: Whether what reads it can be copied and pickled: it holds no connection.
         needs: The modules that it takes.
         heavy: Whether these are large, so that only the matrix installs them.
         ignored: How messages of warnings begin that its packages give as they are used.
@@ -56,6 +57,7 @@ class Case(ABC):
     name: str
     ordered: bool = True
     typed: bool = True
+    copied: bool = False
     needs: Sequence[str] = ()
     heavy: bool = False
     ignored: Sequence[str] = ()

@@ -19,6 +19,7 @@ class FaissCase(LangChainCase):
     """FAISS in memory."""
 
     name = "langchain-faiss"
+    copied = True
     needs = ("langchain_community", "faiss")
 
     def __init__(self, folder: Path) -> None:
@@ -53,6 +54,7 @@ class QdrantCase(LangChainCase):
     """Qdrant in memory."""
 
     name = "langchain-qdrant"
+    copied = True
     needs = ("langchain_qdrant",)
     ignored = _IGNORED
     ordered = False
@@ -94,6 +96,7 @@ class IndexQdrantCase(LlamaIndexCase):
     """Qdrant in memory, in LlamaIndex."""
 
     name = "llamaindex-qdrant"
+    copied = True
     needs = ("llama_index.vector_stores.qdrant",)
     ignored = _IGNORED
     ordered = False

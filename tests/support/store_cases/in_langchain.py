@@ -53,6 +53,14 @@ class _Reader:
         self.stored.forget()
 
 
+def read(stored: StoredDocuments, source: Any, condition: Any = None, key: str = "source") -> str:
+    """Read a document behind the store's own retriever, which has this filter."""
+    store = stored._store
+    retriever = store._vectorstore.as_retriever(search_kwargs={store.filter_key: condition})
+    (document,) = stored.behind(retriever, {})({"input": QUESTION, "retrieved": [Document("", metadata={key: source})]})
+    return str(document.page_content)
+
+
 class LangChainCase(Case):
     """A vector store of LangChain."""
 
@@ -90,6 +98,7 @@ class InMemoryCase(LangChainCase):
     """LangChain's `InMemoryVectorStore`."""
 
     name = "langchain-memory"
+    copied = True
 
     def __init__(self, folder: Path) -> None:
         """Open an empty store."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from llama_index.core.vector_stores import (
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
+    VectorStoreQuery,
 )
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
+from selfroute.errors import ConfigurationError
 from store_cases.base import ANSWER, QUESTION, Case, Piece, Read, Routed
 
 SIZE = 8
@@ -89,6 +92,36 @@ class LlamaIndexCase(Case):
         return Routed(response.metadata["route"], str(response), model.calls[-1].prompt)
 
 
+def listing_of(index: Any) -> Any:
+    """Return what lists the nodes of an index."""
+    return StoredDocuments(index)._store
+
+
+def filtered(
+    case: Any, about: Sequence[Mapping[str, Any]], keys: Iterable[str], values: Iterable[Any]
+) -> Iterator[tuple[tuple[str, str, Any], set[str], set[str]]]:
+    """Yield each filter that the search takes, the ids that it finds, and those that are listed: none if refused."""
+    nodes = [node_of(Piece(f"part {number} ", start=number * 7), embedding=VECTOR) for number, _ in enumerate(about)]
+    for node, metadata in zip(nodes, about, strict=True):
+        node.metadata = dict(metadata)
+    case.index.insert_nodes(nodes)
+    listing = listing_of(case.index)
+    for operator, key, value in product(FilterOperator, keys, values):
+        filters = MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
+        query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=9, filters=filters)
+        try:
+            found = {node.node_id for node in case.store.query(query).nodes or ()}
+        except Warning:
+            found = set()  # so LanceDB says that there are none
+        except Exception:  # noqa: BLE001, S112 - the search refuses the filter in many ways
+            continue
+        try:
+            listed = {node.node_id for node in listing.nodes("minutes", (filters,))}
+        except (ConfigurationError, TypeError):
+            listed = set()
+        yield (operator.name, key, value), found, listed
+
+
 def node_of(piece: Piece, *, embedding: list[float] | None = None) -> TextNode:
     """Return a node as a splitter makes it, but without links to its neighbours."""
     end = None if piece.start is None else piece.start + len(piece.text)
@@ -111,6 +144,7 @@ class DocstoreCase(LlamaIndexCase):
     """The docstore of an index in memory."""
 
     name = "llamaindex-docstore"
+    copied = True
     many = 2_000  # LlamaIndex takes minutes for more
 
     def __init__(self, folder: Path) -> None:
