@@ -76,8 +76,10 @@ def without_secrets(text: str) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that, and so on, but for what `raise ... from None` hides."""
-    while error:
+    """Yield the error, its cause, the cause of that, and so on, each once, but for what `raise ... from None` hides."""
+    seen = list[BaseException]()
+    while error is not None and not any(error is one for one in seen):  # `raise error from error` is its own cause
+        seen.append(error)
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import isfinite
 from typing import Any, cast
 
 from langchain_core.documents import Document
@@ -171,7 +172,9 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _source_of(self, passage: Document) -> Hashable | None:
         source = passage.metadata.get(self.source_key)
-        return source if isinstance(source, _SOURCES) and source == source else None  # noqa: PLR0124 - NaN is no name
+        if isinstance(source, float) and not isfinite(source):  # not all stores can compare these
+            return None
+        return source if isinstance(source, _SOURCES) else None
 
     @override
     def _refuse_unnamed(self, passages: Sequence[Document]) -> None:

@@ -141,6 +141,22 @@ def test_the_cause_of_an_error_is_shown_unless_it_was_hidden(how: str, *, shown:
     assert one_line(failing(how)) == f"it failed{': refused by 10.0.0.1' if shown else ''} (ValueError)"
 
 
+@pytest.mark.parametrize("errors", [1, 2, 3])
+def test_errors_that_are_causes_of_one_another_are_shown_once(errors: int) -> None:
+    ring = [ValueError(f"error {n}") for n in range(errors)]
+    for error, cause in zip(ring, [*ring[1:], ring[0]], strict=True):
+        error.__cause__ = cause  # as `raise error from error` does; some clients of stores have that
+    assert one_line(ring[0]) == "error 0 (ValueError)"
+
+
+def test_an_error_that_is_false_is_shown() -> None:
+    class FalseError(ValueError):
+        def __len__(self) -> int:
+            return 0
+
+    assert one_line(FalseError("it failed")) == "it failed (FalseError)"
+
+
 def test_the_first_line_has_no_secrets_either() -> None:
     assert first_line(ValueError("redis://:s3cret@cache\nand more")) == "redis://***@cache"
     assert first_line(ValueError()) == "ValueError"

@@ -255,6 +255,7 @@ async def test_if_no_passage_names_its_document_the_error_says_what_there_is(kin
         (["a"], "a list"),
         ({"a": 1}, "a dict"),
         (float("nan"), "nan"),
+        (float("-inf"), "-inf"),
         (b"a", "a bytes"),
         (Path("a"), "a "),
     ],
