@@ -17,7 +17,6 @@ from langchain_core.prompt_values import PromptValue
 from langchain_core.prompts import format_document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic import BaseModel
 from typing_extensions import override
 
 from langchain_selfroute import documents, models, prompting, structured
@@ -31,7 +30,7 @@ from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.widening import widened
 from selfroute.documents.chunks import Place
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
-from selfroute.performing import BaseSteps, check_question
+from selfroute.performing import BaseSteps, check_question, cited_in
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.prices import PricedModel
 
@@ -188,8 +187,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         model, context = self.parts.models[step], words["context"]
         schema = 0
         if self.settings.structured:
-            report = self._report(step)
-            model, schema = structured.asking("llm", model, self.config, report=report), structured.length_of(report)
+            form = self.settings.form_of(step)
+            model, schema = structured.asking("llm", model, self.config, form=form), structured.length_of(form)
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
         return model, prompt, self._listening(self._child(step, f"selfroute:{step}"), self.parts.models[step])
 
@@ -214,16 +213,12 @@ class Call(BaseSteps[Document], Generic[Manager]):
             return "\n\n".join(texts)
         return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in context])
 
-    def _report(self, step: Route) -> type[BaseModel]:
-        graded = self.settings.bounds is not None and step != "long_context"
-        return structured.GradedReport if graded else structured.Report
-
     def _tallied(self, step: Route, reply: Any, tally: MessageTally) -> str:
         if self.settings.structured:
-            graded = self._report(step) is structured.GradedReport
-            return structured.text_of(reply, tally, refusal=self.refusal, graded=graded)
+            return structured.text_of(reply, tally, refusal=self.refusal, form=self.settings.form_of(step))
         return tally.add(reply)
 
+    @override
     def _source_name(self, document: Document) -> Any:
         key = self.parts.documents.source_key if isinstance(self.parts.documents, StoredDocuments) else "source"
         return document.metadata.get(key)
@@ -265,6 +260,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
             "answerable": answer.answerable,
             "finish_reason": answer.finish_reason,
             "decision": answer.decision.as_dict(),
+            **cited_in(answer, self.settings),
             "usage": self.account.usage.as_dict(),
         }
 

@@ -132,6 +132,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             without either there is no limit.
         token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
             provider counts.
+        citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
+            by a model. With `answerability="structured"` the model is asked for quotes, and each is looked up there.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
             their length is known: because they were given as a list, or were read before. `"background"` also has
             stored documents counted in a background thread, each once. `False` measures nothing.
@@ -162,6 +164,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     start: Any = "rag"
     max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
+    citations: bool = False
     measure_savings: MeasureSavings = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None

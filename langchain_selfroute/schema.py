@@ -65,6 +65,21 @@ class Usage(TypedDict):
     cost_unknown: str | None
 
 
+class Citation(TypedDict):
+    """Where an answer stands: a stretch of a text in `context`, which has the index `document`.
+
+    `score` is from 0 to 1; `verified` is there, and true, if the model itself quoted it.
+    """
+
+    document: int
+    source: Any
+    start: int
+    end: int
+    text: str
+    score: float
+    verified: NotRequired[bool]
+
+
 class SelfRouteOutput(TypedDict):
     """The output of a chain, which also has the other keys of its input.
 
@@ -80,6 +95,10 @@ class SelfRouteOutput(TypedDict):
             says nothing, or no reply is shown.
         decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`; `ruling`, what a policy said, None if
             none was asked; and if the draft is graded, `prospect` and `confidence`.
+        citations: With `citations=True` only: where the answer stands in `context`, at most three places, best first;
+            none if no step answered.
+        unverified_quotes: With `answerability="structured"` as well: how many quotes of the model were left out, since
+            they stand nowhere in what it was given.
         usage: The usage of all steps, as plain JSON: tokens, costs and savings.
     """
 
@@ -91,6 +110,8 @@ class SelfRouteOutput(TypedDict):
     answerable: bool
     finish_reason: str | None
     decision: Decision
+    citations: NotRequired[list[Citation]]
+    unverified_quotes: NotRequired[int]
     usage: Usage
 
 
@@ -110,6 +131,7 @@ class Fields(TypedDict, total=False):
     start: Any
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
+    citations: bool
     measure_savings: MeasureSavings
     priced_as: str | None
     long_context_priced_as: str | None

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from typing_extensions import override
 
 from langchain_selfroute.convert import config_within
@@ -22,37 +22,30 @@ from langchain_selfroute.convert import text_of as text_in
 from langchain_selfroute.host import chosen_model
 from langchain_selfroute.models import MessageTally
 from selfroute.answerability import structured
+from selfroute.answerability.structured import Form
 from selfroute.errors import ConfigurationError
 
-
-class Report(BaseModel):
-    """The answer to the question, or that it cannot be answered."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    answerable: bool = Field(description=structured.ANSWERABLE)
-    answer: str = Field(description=structured.ANSWER)
-
-
-class GradedReport(BaseModel):
-    """The answer to the question, or that it cannot be answered, with two numbers that say how sure that is."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    prospect: int = Field(description=structured.PROSPECT)
-    confidence: int = Field(description=structured.CONFIDENCE)
-    answerable: bool = Field(description=structured.ANSWERABLE)
-    answer: str = Field(description=structured.ANSWER)
+_PLAIN = Form()
 
 
 @cache
-def length_of(report: type[BaseModel]) -> int:
+def report_of(form: Form) -> type[BaseModel]:
+    """Return the report that a model fills in."""
+    fields: dict[str, Any] = {
+        name: (kind, Field(description=description)) for name, (kind, description) in form.fields.items()
+    }
+    config = ConfigDict(defer_build=True)
+    return create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
+
+
+@cache
+def length_of(form: Form) -> int:
     """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
-    return len(json.dumps(report.model_json_schema()))
+    return len(json.dumps(report_of(form).model_json_schema()))
 
 
 def asking(
-    name: str, model: Runnable[Any, Any], config: RunnableConfig | None = None, *, report: type[BaseModel] = Report
+    name: str, model: Runnable[Any, Any], config: RunnableConfig | None = None, *, form: Form = _PLAIN
 ) -> Runnable[Any, Any]:
     """Return a model that is asked for the report, within the same bindings, retries and fallbacks.
 
@@ -62,7 +55,7 @@ def asking(
         name: The name of the chain's field, for error messages.
         model: A chat model, or bindings, retries, fallbacks or configurable fields around one.
         config: The config of the call, which sets configurable fields.
-        report: The report.
+        form: Which report.
 
     Returns:
         A runnable that returns dicts with `raw`, the message, and `parsed`, the report; `text_of` reads them.
@@ -71,16 +64,17 @@ def asking(
         ConfigurationError: The model cannot be asked for a report.
     """
     if isinstance(model, DynamicRunnable):
-        return asking(name, model.prepare(config)[0], config, report=report)
+        return asking(name, model.prepare(config)[0], config, form=form)
     if (chosen := chosen_model(model, config)) is not None:
-        return asking(name, chosen, config, report=report)
+        return asking(name, chosen, config, form=form)
     if isinstance(model, RunnableBindingBase):
-        bound = asking(name, model.bound, config_within(model, config), report=report)
+        bound = asking(name, model.bound, config_within(model, config), form=form)
         return model.model_copy(update={"bound": bound})
     if isinstance(model, RunnableWithFallbacks):
-        first, *others = (asking(name, one, config, report=report) for one in model.runnables)
+        first, *others = (asking(name, one, config, form=form) for one in model.runnables)
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
+    report = report_of(form)
     try:
         reporting = ask and ask(report)
     except NotImplementedError:
@@ -146,7 +140,7 @@ def _unread(model: Runnable[Any, Any], report: type[BaseModel]) -> Runnable[Any,
     return model.model_copy(update={"kwargs": {**model.kwargs, "response_format": wanted}})
 
 
-def text_of(reply: Any, tally: MessageTally, *, refusal: str, graded: bool = False) -> str:
+def text_of(reply: Any, tally: MessageTally, *, refusal: str, form: Form = _PLAIN) -> str:
     """Return the report as a model that writes text would have written it; or the text that came in place of one."""
     if isinstance(reply, Mapping) and "raw" in reply:
         message, parsed = reply["raw"], reply.get("parsed")
@@ -154,7 +148,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str, graded: bool = Fal
         message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
     report = structured.report_in(_candidates(message, parsed))
-    text = structured.text_of(report, raw, tally=tally, refusal=refusal, graded=graded)
+    text = structured.text_of(report, raw, tally=tally, refusal=refusal, graded=form.graded)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text
@@ -165,6 +159,7 @@ def _candidates(message: Any, parsed: Any = None) -> list[Any]:
     found = [parsed.model_dump() if isinstance(parsed, BaseModel) else parsed]
     if isinstance(message, AIMessage):
         found += [call["args"] for call in message.tool_calls]
+        found += [structured.json_in(call["args"] or "") for call in message.invalid_tool_calls]
     if isinstance(message, BaseMessage | str):
         found.append(structured.json_in(text_in(message)))
     return found

@@ -6,6 +6,7 @@ except ModuleNotFoundError as error:
     msg = 'llamaindex_selfroute needs llama-index-core: pip install "selfroute[llamaindex]"'
     raise ImportError(msg) from error
 
+from llamaindex_selfroute.citing import citation_nodes
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent
 from llamaindex_selfroute.ledger import SelfRouteLedger
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
@@ -19,4 +20,5 @@ __all__ = [
     "SelfRouteQueryEvent",
     "SelfRouteSynthesizer",
     "StoredDocuments",
+    "citation_nodes",
 ]

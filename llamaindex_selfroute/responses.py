@@ -13,6 +13,7 @@ from typing_extensions import override
 from llamaindex_selfroute.steps import Steps
 from selfroute.drivers import Item, arun, astream, run, stream
 from selfroute.flow import Answer, Decided
+from selfroute.performing import cited_in
 
 More = Iterable[NodeWithScore]
 
@@ -33,7 +34,7 @@ async def awhole(steps: Steps, more: More) -> Response:
 
 
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
-    metadata = {**_metadata(answer, steps), **_outcome(answer)}
+    metadata = {**_metadata(answer, steps), **_outcome(answer, steps)}
     return Response(answer.text, [*steps.context, *more], metadata)
 
 
@@ -60,7 +61,7 @@ def _text_stream(
             if isinstance(item, str):
                 yield item
             elif isinstance(item, Answer):
-                metadata.update(_outcome(item))
+                metadata.update(_outcome(item, steps))
     finally:
         items.close()
         metadata["usage"] = steps.account.usage.as_dict()
@@ -89,7 +90,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
                 if isinstance(item, str):
                     yield item
                 elif isinstance(item, Answer):
-                    metadata.update(_outcome(item))
+                    metadata.update(_outcome(item, steps))
         finally:
             await items.aclose()
             if "route" in metadata:
@@ -124,9 +125,10 @@ def _metadata(of: Decided | Answer, steps: Steps) -> dict[str, Any]:
     }
 
 
-def _outcome(answer: Answer) -> dict[str, Any]:
+def _outcome(answer: Answer, steps: Steps) -> dict[str, Any]:
     """Return the metadata that are known when the reply has ended."""
-    return {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
+    known = {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
+    return known | cited_in(answer, steps.settings)
 
 
 def _retrieved(steps: Steps) -> list[str]:

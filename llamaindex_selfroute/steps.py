@@ -10,14 +10,13 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
-from pydantic import BaseModel
 from typing_extensions import override
 
 from llamaindex_selfroute import convert, documents, host, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.hangup import hang_up
-from llamaindex_selfroute.models import Response, ResponseTally
+from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.stored.nodes import Link
 from llamaindex_selfroute.widening import Wider
@@ -69,6 +68,10 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def _place_of(self, passage: NodeWithScore) -> Place:
         return Place(passage.node.ref_doc_id, Link.of(passage.node).start, passage.node.metadata)
+
+    @override
+    def _source_name(self, document: NodeWithScore) -> str:
+        return document.node.ref_doc_id or document.node.node_id
 
     @override
     def _text_of(self, document: NodeWithScore | BaseNode) -> str:
@@ -177,8 +180,9 @@ class Steps(BaseSteps[NodeWithScore]):
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
-                report = self._report(effect.step)
-                yield self._reported(llm, structured.ask(llm, prompt, report), tally, report)
+                form = self.settings.form_of(effect.step)
+                reply = structured.ask(llm, prompt, form)
+                yield structured.text_of(llm, reply, tally, refusal=self.refusal, form=form)
             elif self.streaming:
                 chunks = models.ask_stream(llm, prompt)
                 try:
@@ -195,8 +199,9 @@ class Steps(BaseSteps[NodeWithScore]):
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
             if self.settings.structured:
-                report = self._report(effect.step)
-                yield self._reported(llm, await structured.aask(llm, prompt, report), tally, report)
+                form = self.settings.form_of(effect.step)
+                reply = await structured.aask(llm, prompt, form)
+                yield structured.text_of(llm, reply, tally, refusal=self.refusal, form=form)
             elif self.streaming:
                 waiting = LoopTurned()
                 chunks = await models.aask_stream(llm, prompt)
@@ -209,18 +214,10 @@ class Steps(BaseSteps[NodeWithScore]):
             else:
                 yield tally.add(await models.aask(llm, prompt))
 
-    def _report(self, step: Route) -> type[BaseModel]:
-        graded = self.settings.bounds is not None and step != "long_context"
-        return structured.GradedReport if graded else structured.Report
-
-    def _reported(self, llm: LLM, reply: Response, tally: ResponseTally, report: type[BaseModel]) -> str:
-        graded = report is structured.GradedReport
-        return structured.text_of(llm, reply, tally, refusal=self.refusal, graded=graded)
-
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, ResponseTally]:
         self.context, step = effect.context, effect.step
         prompt, length = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
-        schema = structured.length_of(self._report(step)) if self.settings.structured else 0
+        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
         self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=length)
         return self.parts.models[step], prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
 

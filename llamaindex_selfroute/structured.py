@@ -15,43 +15,37 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.program.function_program import get_function_tool
 from llama_index.core.types import PydanticProgramMode
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from typing_extensions import override
 
 from llamaindex_selfroute import host, models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
+from selfroute.answerability.structured import Form
 
-
-class Report(BaseModel):
-    """The answer to the question, or that it cannot be answered."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    answerable: bool = Field(description=reports.ANSWERABLE)
-    answer: str = Field(description=reports.ANSWER)
-
-
-class GradedReport(BaseModel):
-    """The answer to the question, or that it cannot be answered, with two numbers that say how sure that is."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    prospect: int = Field(description=reports.PROSPECT)
-    confidence: int = Field(description=reports.CONFIDENCE)
-    answerable: bool = Field(description=reports.ANSWERABLE)
-    answer: str = Field(description=reports.ANSWER)
+_PLAIN = Form()
 
 
 @cache
-def length_of(report: type[BaseModel]) -> int:
+def report_of(form: Form) -> type[BaseModel]:
+    """Return the report that a model fills in."""
+    fields: dict[str, Any] = {
+        name: (kind, Field(description=description)) for name, (kind, description) in form.fields.items()
+    }
+    config = ConfigDict(defer_build=True)
+    return create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
+
+
+@cache
+def length_of(form: Form) -> int:
     """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
-    return len(json.dumps(report.model_json_schema()))
+    return len(json.dumps(report_of(form).model_json_schema()))
 
 
-def ask(llm: LLM, prompt: Prompt, report: type[BaseModel] = Report) -> Response:
+def ask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
+    report = report_of(form)
     if not isinstance(prompt, str):
         if options := host.report_options(llm, report):
             return llm.chat(prompt, **options)
@@ -60,8 +54,9 @@ def ask(llm: LLM, prompt: Prompt, report: type[BaseModel] = Report) -> Response:
     return models.ask(llm, _with_instruction(prompt, report))
 
 
-async def aask(llm: LLM, prompt: Prompt, report: type[BaseModel] = Report) -> Response:
+async def aask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
     """Do as `ask` does, asynchronously."""
+    report = report_of(form)
     if not isinstance(prompt, str):
         if options := host.report_options(llm, report):
             return await llm.achat(prompt, **options)
@@ -92,11 +87,11 @@ class _Words(PydanticOutputParser[BaseModel]):
         return f"{query}\n\n{self.get_format_string(escape_json=False)}"
 
 
-def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, graded: bool = False) -> str:
+def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, form: Form = _PLAIN) -> str:
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
-    text = reports.text_of(report, raw, tally=tally, refusal=refusal, graded=graded)
+    text = reports.text_of(report, raw, tally=tally, refusal=refusal, graded=form.graded)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

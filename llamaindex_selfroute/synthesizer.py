@@ -66,6 +66,7 @@ class SynthesizerFields(TypedDict, total=False):
     start: Any
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
+    citations: bool
     measure_savings: MeasureSavings
     priced_as: str | None
     long_context_priced_as: str | None
@@ -134,6 +135,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         start: Any = "rag",
         max_context_tokens: int | None = None,
         token_counter: Callable[[str], int] | None = None,
+        citations: bool = False,
         measure_savings: MeasureSavings = True,
         priced_as: str | None = None,
         long_context_priced_as: str | None = None,
@@ -180,6 +182,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
                 that is LlamaIndex's default, there is no limit.
             token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
                 provider counts.
+            citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
+                words and not by a model; `citation_nodes(response)` returns them as nodes. With
+                `answerability="structured"` the model is asked for quotes, and each is looked up there.
             measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so
                 if their length is known: because they were given as a list, or were read before. `"background"` also
                 has stored documents counted in a background thread, each once. `False` measures nothing.
@@ -203,6 +208,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         self.widen, self.escalation, self.start = widen, escalation, start
         self.max_context_tokens = max_context_tokens
         self.token_counter = token_counter
+        self.citations = citations
         self.measure_savings: MeasureSavings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
         self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)

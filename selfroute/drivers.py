@@ -69,6 +69,9 @@ class Steps(_Common, Protocol):
     def decide(self, effect: Decide, /) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""
 
+    def cite(self, answer: Answer, /) -> Answer:
+        """Return the answer, which was shown, with where it stands, if that is wanted."""
+
 
 class AsyncSteps(_Common, Protocol):
     """Performs the effects of one question asynchronously."""
@@ -84,6 +87,9 @@ class AsyncSteps(_Common, Protocol):
 
     async def adecide(self, effect: Decide, /) -> Decided:
         """Do as `Steps.decide` does, asynchronously."""
+
+    async def acite(self, answer: Answer, /) -> Answer:
+        """Do as `Steps.cite` does, asynchronously."""
 
 
 def advance(resume: Callable[[Any], Effect], value: Any) -> Effect | Answer:
@@ -154,6 +160,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                     shown.append(piece)
                     yield piece
                 effect = effect.ended("".join(shown), finish_reason=steps.ending.reason, refusal=steps.refusal)
+            effect = steps.cite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)
@@ -203,6 +210,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                         shown.append(piece)
                         yield piece
                 effect = effect.ended("".join(shown), finish_reason=steps.ending.reason, refusal=steps.refusal)
+            effect = await steps.acite(effect)
             with suppress(Exception):  # an error in measuring must not cost the answer
                 steps.complete_usage(effect)
             account.close(effect)

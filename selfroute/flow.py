@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.verdict import NO_PASSAGES, STARTED, Verdict
+
+if TYPE_CHECKING:
+    from selfroute.citations import Cited
 
 Route = Literal["rag", "wider", "long_context"]
 Start = Literal["rag", "long_context"]
@@ -129,6 +132,7 @@ class Answer:
         passages: The retrieved passages, on either route.
         context: What the model answered from: the passages, or the documents.
         finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
+        cited: Where the answer stands in the context; None if nobody wants to know.
     """
 
     text: str
@@ -138,6 +142,7 @@ class Answer:
     passages: Sequence[Any]
     context: Sequence[Any]
     finish_reason: str | None = None
+    cited: Cited | None = None
 
     def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
         """Return the answer with its whole text. A reply to documents is judged again, as a whole.

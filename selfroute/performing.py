@@ -6,14 +6,17 @@ documents. Everything else is here, once for all frameworks.
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
 
 from selfroute.answerability.ending import DONE, Ending
+from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
@@ -123,6 +126,32 @@ class BaseSteps(Escalating[Document]):
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
             self.account.usage = usage
+
+    def cite(self, answer: Answer) -> Answer:
+        """Return the answer with where it stands in the context, if that is wanted."""
+        if not self.settings.citations:
+            return answer
+        from selfroute.citations import NOTHING_CITED, cite  # noqa: PLC0415 - most chains do not cite
+
+        if not answer.answerable:
+            return replace(answer, cited=NOTHING_CITED)
+        _, text = ReasoningSplitter().split(answer.text, final=True)
+        context = [(self._source_name(document), self._text_of(document)) for document in answer.context]
+        quotes = self._tally.quotes if self._tally else ()
+        return replace(answer, cited=cite(self.question, text, context, quotes=quotes))
+
+    async def acite(self, answer: Answer) -> Answer:
+        """Do as `cite` does, asynchronously: taking a long text apart would block the event loop."""
+        if self.settings.citations and answer.answerable:
+            from selfroute.citations import is_kept  # noqa: PLC0415
+
+            if not is_kept(map(self._text_of, answer.context)):
+                return await asyncio.to_thread(self.cite, answer)
+        return self.cite(answer)
+
+    def _source_name(self, document: Document) -> Any:
+        """Return the name of the document that a passage is from, or of a document itself."""
+        return self._place_of(document).source
 
     def _room(self) -> Window:
         return Window(self.settings.document_budget(self._window_of("long_context")))
@@ -243,6 +272,14 @@ class BaseSteps(Escalating[Document]):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
+
+
+def cited_in(answer: Answer, settings: Settings) -> dict[str, Any]:
+    """Return where an answer stands, as chains and engines report it; nothing if nobody wants to know."""
+    if answer.cited is None:
+        return {}
+    quotes = {"unverified_quotes": answer.cited.unverified_quotes} if settings.structured else {}
+    return {"citations": answer.cited.citations, **quotes}
 
 
 def check_question(question: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from operator import index, is_
 from typing import Any, Literal
 
-from selfroute.answerability.structured import Answerability, answerability_of
+from selfroute.answerability.structured import Answerability, Form, answerability_of
 from selfroute.copying import Remade
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
@@ -52,6 +52,7 @@ class Settings:
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
         token_counter: Counts the tokens of a text; None to estimate them.
+        citations: Whether to say where the answer stands in what the model answered from.
         measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
             known: because they were given as a list, or were read before. `"background"` also counts stored documents
             in a background thread, each once. `False` measures nothing.
@@ -72,6 +73,7 @@ class Settings:
     start: Any = "rag"
     max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = None
+    citations: bool = False
     measure_savings: MeasureSavings = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
@@ -116,6 +118,10 @@ class Settings:
     def structured(self) -> bool:
         """Whether the model fills in a report instead of writing text."""
         return self.answerability == "structured"
+
+    def form_of(self, step: Route) -> Form:
+        """Return the report that the model of a step fills in, with `answerability="structured"`."""
+        return Form(graded=self.bounds is not None and step != "long_context", quotes=self.citations)
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.
@@ -265,6 +271,13 @@ def _counter(name: str, value: Any) -> Callable[[str], int] | None:
     raise ConfigurationError(msg)
 
 
+def _switch(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    msg = f"{name} must be True or False, not {value!r}"
+    raise ConfigurationError(msg)
+
+
 def _measure(name: str, value: Any) -> MeasureSavings:
     if isinstance(value, bool) or (isinstance(value, str) and value == "background"):
         return value  # type: ignore[return-value]
@@ -288,6 +301,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "start": _start,
     "max_context_tokens": _tokens,
     "token_counter": _counter,
+    "citations": _switch,
     "measure_savings": _measure,
     "priced_as": _priced_as,
     "long_context_priced_as": _priced_as,

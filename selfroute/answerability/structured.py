@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
 from selfroute.answerability.scores import score_of
@@ -23,6 +24,42 @@ CONFIDENCE = (
     "From 0 to 100: how likely it is that somebody who reads the whole longer text would give the same answer as you "
     "give from these passages; 0 if you give none."
 )
+
+QUOTES = (
+    "One to three short passages of the text that was given which say what the answer says, each copied word for word; "
+    "none if the question cannot be answered."
+)
+_MOST_QUOTES = 10
+
+
+class Form(NamedTuple):
+    """The report that a model is asked to fill in.
+
+    Attributes:
+        graded: Whether it has the two numbers.
+        quotes: Whether it has quotes from what was given.
+    """
+
+    graded: bool = False
+    quotes: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its schema."""
+        return "GradedReport" if self.graded else "Report"
+
+    @property
+    def description(self) -> str:
+        """What its schema says of it."""
+        report = "The answer to the question, or that it cannot be answered"
+        return f"{report}, with two numbers that say how sure that is." if self.graded else f"{report}."
+
+    @property
+    def fields(self) -> Mapping[str, tuple[Any, str]]:
+        """The type and the description of each field, in the order in which models fill them in."""
+        numbers = {"prospect": (int, PROSPECT), "confidence": (int, CONFIDENCE)} if self.graded else {}
+        quotes = {"quotes": (list[str], QUOTES)} if self.quotes else {}
+        return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER), **quotes}
 
 
 def answerability_of(value: Any) -> Answerability:
@@ -47,6 +84,7 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 
 class _Received(Protocol):
     ended: Ending
+    quotes: list[str]
 
     def ending(self) -> Ending:
         """Return how the reply ended."""
@@ -63,6 +101,7 @@ def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, ref
         graded: Whether the report was to have two numbers, which then come first.
     """
     text = _text_of(report, raw, tally=tally, refusal=refusal)
+    tally.quotes = _quotes_in(report)
     scores = [score_of(report.get(name)) for name in ("prospect", "confidence")] if report and graded else [None]
     return text if None in scores or not text else "{} {}\n{}".format(*scores, text)
 
@@ -81,9 +120,19 @@ def _text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, re
     return str(answer) if report["answerable"] else f"{refusal}. {answer}"
 
 
+def _quotes_in(report: Mapping[str, Any] | None) -> list[str]:
+    quotes = report.get("quotes") if report else None
+    quotes = [quotes] if isinstance(quotes, str) else quotes if isinstance(quotes, list | tuple) else []
+    return [quote for quote in quotes if isinstance(quote, str)][:_MOST_QUOTES]
+
+
 def json_in(text: str) -> Any:
-    """Return the JSON object in a text; None if the text contains none."""
-    try:
-        return json.loads(text[text.find("{") : text.rfind("}") + 1])
-    except (ValueError, RecursionError):
-        return None
+    """Return the JSON object in a text; None if the text contains none.
+
+    If it was cut off, or is wrong, among the quotes, which come last, it is returned without these.
+    """
+    text = text[text.find("{") :]
+    for part in (text[: text.rfind("}") + 1], text[: text.rfind('"quotes"')].rstrip(", \n") + "}"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(part)
+    return None

@@ -21,17 +21,17 @@ _UNSPACED_RANGES = (
     ("\uf900", "\ufaff"),
     ("\uff66", "\uff9f"),
 )
-_UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
+UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
 # Soft hyphens and characters without width: they may stand inside a word, and nobody sees them.
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
-_WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}](?:[^\W_{_UNSPACED}]|[{_ACCENTS}{_INVISIBLE}])*"
+_WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_ACCENTS}{_INVISIBLE}])*"
 NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
-_ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
-_NUMBERED = frozenset(["no", "nr"])  # "No. 7"
+ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
+NUMBERED = frozenset(["no", "nr"])  # "No. 7"
 
 
 @cache
@@ -91,8 +91,8 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
         return ""
     if following and ("?" in gap or "？" in gap):
         return "?"
-    is_number = following[:1].isdigit() and (gap == "." or last in _NUMBERED)
-    goes_on = is_number or following[:1].islower() or last in _ABBREVIATIONS
+    is_number = following[:1].isdigit() and (gap == "." or last in NUMBERED)
+    goes_on = is_number or following[:1].islower() or last in ABBREVIATIONS
     return "." if (_STOP.search(gap) and not goes_on) or "\n" in gap else ""
 
 

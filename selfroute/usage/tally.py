@@ -18,9 +18,10 @@ class Tally:
         whole: Whether the reply is complete, so that the provider's counts are final.
         left: Whether the caller was cancelled during the call.
         ended: How the reply ended, as far as it is known.
+        quotes: What the model quoted in a report.
     """
 
-    __slots__ = ("counts", "ended", "left", "text", "whole")
+    __slots__ = ("counts", "ended", "left", "quotes", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         """Start a tally.
@@ -33,6 +34,7 @@ class Tally:
         self.whole = whole
         self.left = False
         self.ended = DONE
+        self.quotes: list[str] = []
 
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.

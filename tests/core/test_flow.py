@@ -77,6 +77,12 @@ class PlainSteps:
     def complete_usage(self, answer: Answer) -> None:
         assert not self.booked
 
+    def cite(self, answer: Answer) -> Answer:
+        return answer
+
+    async def acite(self, answer: Answer) -> Answer:
+        return answer
+
     def is_too_long(self, error: Exception) -> bool:
         return error is TOO_LONG
 

@@ -13,6 +13,7 @@ from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
 from langchain_selfroute import structured as langchain_structured
 from llamaindex_selfroute import structured as llamaindex_structured
 from scenarios import FOUND
+from selfroute.answerability.structured import Form
 from selfroute.policies import Never
 from steering import BY_NAME, LIN, WIDE
 from structured_parts import Calling, Reporting
@@ -115,10 +116,12 @@ async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
 
 
 def test_both_frameworks_ask_for_the_same_report() -> None:
-    for name in ("Report", "GradedReport"):
+    for form in (Form(), Form(graded=True), Form(quotes=True), Form(graded=True, quotes=True)):
         one, two = (
-            getattr(module, name).model_json_schema() for module in (langchain_structured, llamaindex_structured)
+            module.report_of(form).model_json_schema() for module in (langchain_structured, llamaindex_structured)
         )
         assert one == two
-    tool = get_function_tool(llamaindex_structured.GradedReport)
-    assert list(tool.metadata.get_parameters_dict()["properties"]) == ["prospect", "confidence", "answerable", "answer"]
+        assert [*one["properties"]] == [*form.fields] == one["required"]
+        tool = get_function_tool(llamaindex_structured.report_of(form))
+        assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
+    assert [*form.fields] == ["prospect", "confidence", "answerable", "answer", "quotes"]

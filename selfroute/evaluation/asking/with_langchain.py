@@ -23,6 +23,7 @@ from langchain_selfroute.parts import Parts
 from langchain_selfroute.structured import text_of
 from langchain_selfroute.widening import retrieving, widened
 from selfroute.answerability.gate import declines
+from selfroute.answerability.structured import Form
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
@@ -101,8 +102,15 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
 
     def _report(self) -> Any:
         """Return what a structured reply depends on besides its prompt."""
-        refusal = self.parts.settings.refusal if self.structured else None
-        return [refusal, "graded"] if self.graded else refusal
+        if not self.structured:
+            return None
+        form, refusal = self._form, self.parts.settings.refusal
+        asked = [name for name in ("graded", "quotes") if getattr(form, name)]
+        return [refusal, *asked] if asked else refusal
+
+    @property
+    def _form(self) -> Form:
+        return Form(graded=self.graded, quotes=self.parts.settings.citations)
 
     def _ask(
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel
@@ -110,10 +118,8 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         given = super().invoke(prompt, config, **kwargs)
         tally = MessageTally(whole=True)
         settings = self.parts.settings
-        if self.structured:
-            text = text_of(given, tally, refusal=settings.refusal, graded=self.graded)
-        else:
-            text = tally.add(given)
+        form = self._form
+        text = text_of(given, tally, refusal=settings.refusal, form=form) if self.structured else tally.add(given)
         counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
         return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model, ending=tally.ending())

@@ -33,6 +33,7 @@ from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, ResponseTally, name_of
 from selfroute.answerability.gate import declines
+from selfroute.answerability.structured import Form
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
@@ -99,7 +100,9 @@ class KeptLLM(CustomLLM):
         return True
 
     def _prepare_schema(self, options: Mapping[str, Any], report: Any) -> dict[str, Any]:
-        return {**options, "structured": "graded" if report is structured.GradedReport else True}
+        fields = report.model_fields
+        asked = {"structured": "graded" if "prospect" in fields else True}
+        return {**options, **asked, "quotes": True} if "quotes" in fields else {**options, **asked}
 
     @override
     def chat(self, messages: Sequence[ChatMessage], **options: Any) -> ChatResponse:
@@ -143,9 +146,9 @@ class KeptLLM(CustomLLM):
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
         tally = ResponseTally(whole=True)
         if how := options.get("structured"):
-            graded, refusal = how == "graded", self.parts.settings.refusal
-            given = structured.ask(self.inner, prompt, structured.GradedReport if graded else structured.Report)
-            text = structured.text_of(self.inner, given, tally, refusal=refusal, graded=graded)
+            form = Form(graded=how == "graded", quotes=options.get("quotes", False))
+            given = structured.ask(self.inner, prompt, form)
+            text = structured.text_of(self.inner, given, tally, refusal=self.parts.settings.refusal, form=form)
         else:
             text = tally.add(_ask(self.inner, prompt, options))
         counts = tally.usage(partial(convert.text_of, prompt), count=self.parts.settings.count_tokens) or StepUsage(

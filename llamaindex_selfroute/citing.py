@@ -1,0 +1,37 @@
+"""Citations as nodes, for user interfaces that show the nodes of a response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+
+from llamaindex_selfroute.convert import LABEL
+
+
+def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
+    """Return the citations of a response as nodes, best first.
+
+    Each has the text, the offsets (`start_char_idx`, `end_char_idx`) and the score of its citation, and the metadata of
+    the source node that it is from, to which its `NodeRelationship.SOURCE` leads.
+
+    Args:
+        response: The response of an engine or synthesizer with `citations=True`. A stream has to be read first.
+    """
+    return [_node(citation, response.source_nodes) for citation in (response.metadata or {}).get("citations", ())]
+
+
+def _node(citation: dict[str, Any], sources: list[NodeWithScore]) -> NodeWithScore:
+    of = sources[citation["document"]].node
+    node = TextNode(
+        id_=f"{of.node_id}:{citation['start']}-{citation['end']}",
+        text=citation["text"],
+        start_char_idx=citation["start"],
+        end_char_idx=citation["end"],
+        metadata={key: value for key, value in of.metadata.items() if key != LABEL},
+        excluded_llm_metadata_keys=of.excluded_llm_metadata_keys,
+        excluded_embed_metadata_keys=of.excluded_embed_metadata_keys,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=citation["source"])},
+    )
+    return NodeWithScore(node=node, score=citation["score"])

@@ -1,0 +1,155 @@
+"""Find the sentences that say what an answer says, by the words that they share with it and with the question."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from selfroute.citations.index import KEPT
+from selfroute.citations.quotes import places_of
+from selfroute.citations.search import Search
+
+MOST = 3
+_LEAST_OF_BEST = 0.2  # what scores less than this part of the best is no citation
+
+
+class Stretch(TypedDict):
+    """A stretch of a text, `text[start:end]`, and how much of the answer stands there, from 0 to 1."""
+
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+class _Cited(TypedDict):
+    document: int
+    source: Any
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+class Citation(_Cited, total=False):
+    """Where an answer stands, as plain JSON if the names of the documents are.
+
+    Attributes:
+        document: The number of the document or passage in the context, from 0.
+        source: The name of the document.
+        start: The offset of the first character in its text.
+        end: The offset behind the last one.
+        text: What stands there.
+        score: How much of the answer stands there, from 0 to 1.
+        verified: True for the model's own quotes, which were found there; else there is no such key.
+    """
+
+    verified: bool
+
+
+class Cited(NamedTuple):
+    """What `cite` found.
+
+    Attributes:
+        citations: The citations, best first.
+        unverified_quotes: How many quotes of the model stand nowhere in what it was given.
+    """
+
+    citations: list[Citation]
+    unverified_quotes: int
+
+
+NOTHING_CITED = Cited([], 0)
+
+
+class _Place(NamedTuple):
+    document: int
+    start: int
+    end: int
+    score: float
+
+
+def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch]:
+    """Find the sentences of a text that say what an answer says, best first.
+
+    No model is asked: what counts are words that a sentence shares with the answer, and less those that it shares with
+    the question, the rarer the more. The next sentence is chosen for what those before it do not say yet. The time
+    grows with the length of the text; a text that was read before is not taken apart again.
+
+    Args:
+        question: The question.
+        answer: The answer.
+        text: The text.
+        n: How many sentences to return at most.
+
+    Returns:
+        As many as say something of the answer: none if no word of it, nor of the question, stands in the text.
+
+    Examples:
+        >>> [found] = locate("Who chaired the meeting?", "Ms Okafor", "We met at ten. Ms Okafor chaired the meeting.")
+        >>> found["start"], found["text"]
+        (15, 'Ms Okafor chaired the meeting.')
+    """
+    places = _located(question, answer, [text], n)
+    return [Stretch(start=at.start, end=at.end, text=text[at.start : at.end], score=at.score) for at in places]
+
+
+def cite(
+    question: str,
+    answer: str,
+    context: Sequence[tuple[Any, str]],
+    *,
+    quotes: Sequence[str] = (),
+    n: int = MOST,
+) -> Cited:
+    """Find where an answer stands in all that a model answered from.
+
+    Quotes of the model's own come first, if they stand there word for word. If none does, the sentences are found as
+    `locate` finds them.
+
+    Args:
+        question: The question.
+        answer: The answer.
+        context: The passages or documents: the name of each, and its text.
+        quotes: What the model quoted.
+        n: How many citations to return at most.
+    """
+    texts = [text for _, text in context]
+    located = list(_located(question, answer, texts, n))
+    quoted: list[_Place] = []
+    missing = 0
+    for found in places_of(quotes, texts, first=[(at.document, at.start, at.end) for at in located]):
+        if found is None:
+            missing += 1
+        elif (place := _Place(*found, 1.0)) not in quoted:
+            quoted.append(place)
+    citations = []
+    for document, start, end, score in quoted[:n] or located:
+        source, text = context[document]
+        one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
+        citations.append(Citation(**one, verified=True) if quoted else one)
+    return Cited(citations, missing)
+
+
+def is_kept(texts: Iterable[str]) -> bool:
+    """Return whether texts are taken apart already, or are so short that this takes no time."""
+    return all(text in KEPT for text in texts)
+
+
+def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_Place]:
+    """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
+    search = Search(question, answer, indexes := [KEPT.of(text) for text in texts])
+    shown: set[str] = set()
+    best = 0.0
+    while len(shown) < n and (found := search.next()):
+        number, score = found
+        best = best or score
+        if score < _LEAST_OF_BEST * best:
+            return
+        document = bisect(search.bases, number) - 1
+        start, end = indexes[document].spans[number - search.bases[document]]
+        text = texts[document][start:end]
+        if text not in shown:  # passages overlap
+            shown.add(text)
+            yield _Place(document, start, end, round(score, 3))

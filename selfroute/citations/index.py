@@ -1,0 +1,139 @@
+"""The sentences of a text, and in which of them each word stands; kept, so that a text is taken apart once."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from itertools import pairwise
+from threading import Lock
+
+from selfroute.copying import Remade
+from selfroute.languages.sentences import sentence_spans
+from selfroute.languages.words import UNSPACED, fold, is_spaced
+
+BLOCK = 1_500  # characters
+_MOST = 10_000_000  # characters of all texts that are kept; an index takes some six bytes for each
+_LEAST = 4_000  # characters; a shorter text is taken apart in no time
+_SHORTEST_STEM = 3
+_SUFFIXES = ("ing", "ed", "ly", "e")
+
+
+class Index:
+    """The sentences of a text, and in which of them each word stands.
+
+    Attributes:
+        spans: Where each sentence begins and ends.
+        sizes: How many words each has.
+        grids: Twice, for each sentence the number of the stretch of `BLOCK` characters that it begins in; the
+            stretches of the second begin in the middle of those of the first.
+        blocks: How many such stretches there are.
+    """
+
+    __slots__ = ("_places", "blocks", "grids", "sizes", "spans")
+
+    def __init__(self, text: str) -> None:
+        """Take a text apart."""
+        self.spans = sentence_spans(text)
+        half = BLOCK // 2
+        self.grids = [start // BLOCK for start, _ in self.spans], [(start + half) // BLOCK for start, _ in self.spans]
+        self.blocks = (len(text) + half) // BLOCK + 1
+        self.sizes: list[int] = []
+        places: dict[str, list[int]] = defaultdict(list)
+        find = _words().findall
+        for number, (start, end) in enumerate(self.spans):
+            words = find(text, start, end)
+            self.sizes.append(len(words))
+            for word in words:
+                places[word].append(number)
+        self._places = _by_stem(places)
+
+    def holding(self, stem: str) -> set[int]:
+        """Return the numbers of the sentences that hold a word with this stem."""
+        return set(self._places.get(stem, ()))
+
+
+def stems_of(text: str) -> Iterable[str]:
+    """Return the stems of the words of a text, each once; of Chinese and Japanese, its characters and pairs of them."""
+    return _by_stem({word: [] for word in _words().findall(text)})
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    return re.compile(r"\w+(?:[.,]\d+)*")
+
+
+@cache
+def _scripts() -> re.Pattern[str]:
+    return re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
+
+
+def _by_stem(places: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Return the places of words by their stems: without case, accents and the commonest endings."""
+    found: dict[str, list[int]] = {}
+    for word, of_word in places.items():
+        if not word.isascii():
+            for stem in _stems(word):
+                found.setdefault(stem, []).extend(of_word)
+        elif (stem := _stem(word.lower())) in found:
+            found[stem] += of_word
+        else:
+            found[stem] = of_word
+    return found
+
+
+def _stems(word: str) -> set[str]:
+    """Return the stem of a word; of a script without spaces, its characters and the pairs of them."""
+    found = set()
+    for part in _scripts().findall(word):
+        folded = fold(part)
+        if is_spaced(part):
+            found.add(_stem(folded))
+        else:
+            found.update(folded, map("".join, pairwise(folded)))
+    return found
+
+
+@lru_cache(20_000)
+def _stem(word: str) -> str:
+    word = word.strip("_")
+    if len(word) <= _SHORTEST_STEM or word[-1] in "0123456789":
+        return word.replace(",", "")
+    if word[-1] == "s" and word[-2] != "s":
+        word = word[:-1]
+    if word.endswith(_SUFFIXES):
+        for suffix in _SUFFIXES:
+            if word.endswith(suffix) and len(word) > len(suffix) + _SHORTEST_STEM:
+                return word[: -len(suffix)]
+    return word
+
+
+class _Kept(Remade):
+    """The indexes of the texts that were read last; safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._indexes: OrderedDict[str, Index] = OrderedDict()
+        self._size, self._lock = 0, Lock()
+
+    def __contains__(self, text: str) -> bool:
+        return len(text) < _LEAST or text in self._indexes
+
+    def of(self, text: str) -> Index:
+        """Return the index of a text."""
+        with self._lock:
+            if text in self._indexes:
+                self._indexes.move_to_end(text)
+                return self._indexes[text]
+        index = Index(text)
+        if _LEAST <= len(text) <= _MOST:
+            with self._lock:
+                if text not in self._indexes:
+                    self._size += len(text)
+                self._indexes[text] = index
+                while self._size > _MOST:
+                    self._size -= len(self._indexes.popitem(last=False)[0])
+        return index
+
+
+KEPT = _Kept()

@@ -1,0 +1,108 @@
+"""Split a text into sentences: prose, wrapped lines, lists and tables, in the languages of this package."""
+
+# ruff: noqa: RUF001 (full-width marks, curly quotes and dashes)
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from selfroute.languages.words import ABBREVIATIONS, NUMBERED, is_spaced
+
+LONGEST = 1_000  # characters; where no sentence ends before, it is cut between two words
+_BREAKS = " \n\t，、；"
+_CLOSING = r"""[\])}"'”’»›*_]"""
+_LOWER = "a-zß-öø-ÿα-ωа-яё"
+# What a German ordinal stands before: "am 3. Oktober".
+_COUNTED = "Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr|Weltkrieg|Auflage|Kapitel|Platz"
+_COLUMNS = re.compile(r"[|\t]|[^\s.!?\"”’] {3,}\S")
+_ITEM = re.compile(r"[-*+•–—▪◦#>|]|\(?\w{1,3}[.)]\s")
+_SPACES = re.compile(r"\s*")
+_WRAPPED = range(30, 200)  # the lengths of lines of wrapped prose
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    r"""Return where each sentence of a text begins and ends, in order, without the white space around it.
+
+    A line of a list or a table is a sentence; a line break within wrapped prose ends none. What is longer than
+    `LONGEST` characters is cut between words. The time grows with the length of the text, whatever it holds.
+
+    Examples:
+        >>> text = "Dr. Ray paid $3.50. Who else did?\n- nobody\n- nothing"
+        >>> [text[start:end] for start, end in sentence_spans(text)]
+        ['Dr. Ray paid $3.50.', 'Who else did?', '- nobody', '- nothing']
+    """
+    spans: list[tuple[int, int]] = []
+    start = len(text) - len(text.lstrip())
+    for found in _breaks(cased=not text.islower()).finditer(text):
+        at, after = found.span()
+        if found.lastindex:
+            if found.lastindex == 1 and _is_wrapped(text, at, after):
+                continue
+            at = found.end(2) if found.lastindex == 2 else start + len(text[start:at].rstrip())  # noqa: PLR2004
+        if at - start > LONGEST:
+            _add_pieces(spans, text, start, at)
+        elif at > start:
+            spans.append((start, at))
+        start = after
+    _add_pieces(spans, text, start, start + len(text[start:].rstrip()))
+    return spans
+
+
+@cache
+def _breaks(*, cased: bool) -> re.Pattern[str]:
+    """Return the pattern of what stands between two sentences, as far as it can be told without looking at lines.
+
+    Its first group is a line break, its second the full-width marks that end a sentence. Nothing in it can be tried
+    again from each character of a run.
+
+    Args:
+        cased: Whether the text has capitals, so that no sentence begins without one.
+    """
+    full, marks = "[。！？．｡]", "[.!?…]"
+    ends = "|".join(rf"(?<={marks}{_CLOSING * closing}\s)" for closing in range(3))
+    within = [r"(?<!\b[^\W\d_]\.\s)", r"(?<!\n\d\.\s)", r"(?<!\n\d\d\.\s)"]  # initials, the numbers of a list
+    for size in sorted({len(word) for word in ABBREVIATIONS}):
+        words = "|".join(sorted(word for word in ABBREVIATIONS if len(word) == size))
+        within.append(rf"(?<!\b(?i:{words})\.\s)")
+    numbered = "|".join(rf"(?<=\b(?i:{word})\.\s)" for word in sorted(NUMBERED))
+    unlike = rf"(?!(?:{numbered})\d|(?<=\d\.\s)(?:{_COUNTED}))"
+    following = rf"(?=[^\s{_LOWER}])" if cased else r"(?=\S)"
+    spaced = rf"(?:{ends}){''.join(within)}{unlike}\s*{following}"
+    # It begins with one set of characters: all others are skipped at once.
+    return re.compile(rf"[\s{full[1:]}(?:{spaced}|(?<=\n)()\s*|(?<={full})({full}*[」』）】〉》”’]*)\s*)")
+
+
+def _add_pieces(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add a sentence, in pieces if it is too long."""
+    while end - start > LONGEST:
+        cut = max(text.rfind(mark, start + LONGEST // 2, start + LONGEST) for mark in _BREAKS) + 1
+        cut = cut or start + LONGEST
+        spans.append((start, start + len(text[start:cut].rstrip())))
+        start = min(_SPACES.match(text, cut).end(), end)  # type: ignore[union-attr]
+    if end > start:
+        spans.append((start, end))
+
+
+def _is_wrapped(text: str, at: int, after: int) -> bool:
+    """Return whether a line break only wraps a line, so that the sentence goes on behind it.
+
+    Args:
+        text: The text.
+        at: Where the line break stands.
+        after: Where the text goes on, behind all white space.
+    """
+    begin = text.rfind("\n", 0, at) + 1
+    if at - begin not in _WRAPPED or after == len(text) or "\n" in text[at + 1 : after]:
+        return False
+    until = text.find("\n", after)
+    until = len(text) if until < 0 else until
+    if _ITEM.match(text, after) or _COLUMNS.search(text, begin, at) or _COLUMNS.search(text, after, until):
+        return False
+    if text[after].islower():
+        return True
+    before = begin - 1 - (text.rfind("\n", 0, max(begin - 1, 0)) + 1)
+    width = max(before, at - begin, until - at - 1)
+    space = text.find(" ", after, until) if is_spaced(text[after]) else after + 1
+    word = (until if space < 0 else space) - after
+    return width in _WRAPPED and at - begin + 1 + word > width
