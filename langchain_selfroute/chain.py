@@ -327,6 +327,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     ) -> BaseTool:
         """Return a tool that gives an agent `answer`, `route`, `answerable` and `sources`, the names of what was read.
 
+        With `citations=True` it also gives these.
+
         The artifact of its message has all keys of the result, but not the text of whole documents.
         """
         from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long

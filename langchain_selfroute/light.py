@@ -101,10 +101,11 @@ class QuietPick(RunnablePick):
 
 
 def brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
-    """Return what an agent needs of a result: the answer, the route, and the names of the sources, each once."""
+    """Return what an agent needs of a result: the answer, the route, the names of the sources, and any citations."""
     names = [document.metadata.get(source_key, document.id) for document in result["context"]]
     sources = list(dict.fromkeys(str(name) for name in names if name is not None))
-    return {**{key: result[key] for key in _BRIEF}, "sources": sources}
+    cited = {"citations": result["citations"]} if "citations" in result else {}
+    return {**{key: result[key] for key in _BRIEF}, "sources": sources, **cited}
 
 
 def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:

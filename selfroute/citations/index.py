@@ -119,6 +119,12 @@ class _Kept(Remade):
     def __contains__(self, text: str) -> bool:
         return len(text) < _LEAST or text in self._indexes
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._indexes.clear()
+            self._size = 0
+
     def of(self, text: str) -> Index:
         """Return the index of a text."""
         with self._lock:
