@@ -16,6 +16,19 @@ def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
     Each has the text, the offsets (`start_char_idx`, `end_char_idx`) and the score of its citation, and the metadata of
     the source node that it is from, to which its `NodeRelationship.SOURCE` leads.
 
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteQueryEngine, citation_nodes
+
+        minutes = Document(text="The meeting began at ten. Ms Okafor chaired it.")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        engine = SelfRouteQueryEngine.from_index(index, llm=MockLLM(), citations=True)
+        best = citation_nodes(engine.query("Who chaired the meeting?"))[0]
+        assert (best.text, best.node.start_char_idx) == ("Ms Okafor chaired it.", 26)
+        ```
+
     Args:
         response: The response of an engine or synthesizer with `citations=True`. A stream has to be read first.
     """

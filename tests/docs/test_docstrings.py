@@ -12,7 +12,8 @@ import llamaindex_selfroute
 import selfroute.demo.reader
 from llamaindex_parts import recorded
 from selfroute.answerability import gate
-from selfroute.languages import language, notation
+from selfroute.citations import citing
+from selfroute.languages import language, notation, sentences
 from selfroute.languages import words as tokens
 
 PACKAGES = (langchain_selfroute, llamaindex_selfroute)
@@ -30,7 +31,9 @@ def test_the_example_of_a_public_class_runs(public: type) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [gate, notation, tokens, language, selfroute.demo.reader], ids=lambda module: module.__name__
+    "module",
+    [gate, notation, tokens, language, sentences, citing, selfroute.demo.reader],
+    ids=lambda module: module.__name__,
 )
 def test_the_examples_of_a_module_run(module: ModuleType) -> None:
     ran = doctest.testmod(module)
