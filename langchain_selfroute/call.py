@@ -260,8 +260,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
             "answerable": answer.answerable,
             "finish_reason": answer.finish_reason,
             "decision": answer.decision.as_dict(),
-            **cited_in(answer, self.settings),
             "usage": self.account.usage.as_dict(),
+            **cited_in(answer, self.settings),
         }
 
     def whole(self, answer: Answer) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from langchain_selfroute.documents import Source
 from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
-from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, graph_of
+from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments
 from langchain_selfroute.stored.stores import Fetch
@@ -290,7 +290,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @property
     @override
     def OutputType(self) -> Any:
-        return SelfRouteOutput
+        return SelfRouteOutput if self.citations else Uncited
 
     @property
     @override

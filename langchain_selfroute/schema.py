@@ -80,7 +80,21 @@ class Citation(TypedDict):
     verified: NotRequired[bool]
 
 
-class SelfRouteOutput(TypedDict):
+class Uncited(TypedDict):
+    """The output of a chain without `citations=True`."""
+
+    input: str
+    retrieved: list[Document]
+    context: list[Document]
+    route: Route
+    answer: str
+    answerable: bool
+    finish_reason: str | None
+    decision: Decision
+    usage: Usage
+
+
+class SelfRouteOutput(Uncited, total=False):
     """The output of a chain, which also has the other keys of its input.
 
     Attributes:
@@ -95,24 +109,15 @@ class SelfRouteOutput(TypedDict):
             says nothing, or no reply is shown.
         decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`; `ruling`, what a policy said, None if
             none was asked; and if the draft is graded, `prospect` and `confidence`.
+        usage: The usage of all steps, as plain JSON: tokens, costs and savings.
         citations: With `citations=True` only: where the answer stands in `context`, at most three places, best first;
             none if no step answered.
         unverified_quotes: With `answerability="structured"` as well: how many quotes of the model were left out, since
             they stand nowhere in what it was given.
-        usage: The usage of all steps, as plain JSON: tokens, costs and savings.
     """
 
-    input: str
-    retrieved: list[Document]
-    context: list[Document]
-    route: Route
-    answer: str
-    answerable: bool
-    finish_reason: str | None
-    decision: Decision
-    citations: NotRequired[list[Citation]]
-    unverified_quotes: NotRequired[int]
-    usage: Usage
+    citations: list[Citation]
+    unverified_quotes: int
 
 
 class Fields(TypedDict, total=False):

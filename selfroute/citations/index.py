@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from threading import Lock
 
-from selfroute.copying import Remade
 from selfroute.languages.sentences import sentence_spans
 from selfroute.languages.words import UNSPACED, fold, is_spaced
 
@@ -109,7 +108,7 @@ def _stem(word: str) -> str:
     return word
 
 
-class _Kept(Remade):
+class _Kept:
     """The indexes of the texts that were read last; safe to use from threads."""
 
     def __init__(self) -> None:

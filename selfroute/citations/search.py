@@ -81,7 +81,7 @@ class Search:
 
     def next(self) -> tuple[int, float] | None:
         """Return the number of the best sentence that was not returned yet, with its score; None if there is none."""
-        best, found = 0.0, None
+        best, found = 0.0, -1
         first, second = self._grids
         around_first, around_second = self._around
         shortest = _LENGTH * _SHORTEST
@@ -91,9 +91,9 @@ class Search:
             around = around if around > other else other  # noqa: FURB136 - `max` takes as long as all the rest
             size = size if size > shortest else shortest  # noqa: FURB136
             score = own / (1 - _LENGTH + size) / self._most + around / self._most_around
-            if score > best:
+            if score > best or (score == best and number < found):
                 best, found = score, number
-        if found is None:
+        if found < 0:
             return None
         del self._own[found]
         for word in self._words:

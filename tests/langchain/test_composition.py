@@ -275,6 +275,9 @@ def test_the_schemas_name_what_goes_in_and_out() -> None:
         "usage",
     ]
     assert returned["properties"]["route"]["enum"] == ["rag", "wider", "long_context"]
+    cited = _resolved(a_chain(citations=True).get_output_jsonschema())
+    assert list(cited["properties"]) == [*returned["properties"], "citations", "unverified_quotes"]
+    assert cited["required"] == returned["required"]
 
 
 def test_the_types_have_the_keys_of_what_they_type() -> None:
