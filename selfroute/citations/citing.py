@@ -140,7 +140,7 @@ def is_kept(texts: Iterable[str]) -> bool:
 def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_Place]:
     """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
     search = Search(question, answer, indexes := [KEPT.of(text) for text in texts])
-    shown: set[str] = set()
+    shown: list[str] = []
     best = 0.0
     while len(shown) < n and (found := search.next()):
         number, score = found
@@ -150,6 +150,6 @@ def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterat
         document = bisect(search.bases, number) - 1
         start, end = indexes[document].spans[number - search.bases[document]]
         text = texts[document][start:end]
-        if text not in shown:  # passages overlap
-            shown.add(text)
+        if not any(text in one for one in shown):  # passages overlap
+            shown.append(text)
             yield _Place(document, start, end, round(score, 3))
