@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import groupby
 
 from selfroute.languages.words import ABBREVIATIONS, NUMBERED, is_spaced
 
@@ -15,9 +17,17 @@ _CLOSING = r"""[\])}"'”’»›*_]"""
 _LOWER = "a-zß-öø-ÿα-ωа-яё"
 # What a German ordinal stands before: "am 3. Oktober".
 _COUNTED = "Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr|Weltkrieg|Auflage|Kapitel|Platz"
-_COLUMNS = re.compile(r"[|\t]|[^\s.!?\"”’] {3,}\S")
+# Besides those of the decline rules, which see only the openings of replies.
+_MORE_ABBREVIATIONS = (
+    "prof rev hon gen gov sen rep capt cmdr lt sgt messrs mme mlle mgr sra srta dra ud uds ee approx ca cf vgl bzw evtl "
+    "ggf inkl zzgl bspw sog geb gest mio mrd tsd hr hrn frl ing lic núm figs vols"
+)
+_MORE_NUMBERED = "art abs fig vol p pp ch sec para cap ziff kap pág p jan feb apr jun jul aug sep sept oct nov dec"
+_TABLE = re.compile(r"[|\t]")
+_GAP = re.compile(r"\S {3,}\S")  # between two columns
 _ITEM = re.compile(r"[-*+•–—▪◦#>|]|\(?\w{1,3}[.)]\s")
 _SPACES = re.compile(r"\s*")
+_ITEMS = (r"\d", r"\d\d")
 _WRAPPED = range(30, 200)  # the lengths of lines of wrapped prose
 
 
@@ -61,16 +71,25 @@ def _breaks(*, cased: bool) -> re.Pattern[str]:
     """
     full, marks = "[。！？．｡]", "[.!?…]"
     ends = "|".join(rf"(?<={marks}{_CLOSING * closing}\s)" for closing in range(3))
-    within = [r"(?<!\b[^\W\d_]\.\s)", r"(?<!\n\d\.\s)", r"(?<!\n\d\d\.\s)"]  # initials, the numbers of a list
-    for size in sorted({len(word) for word in ABBREVIATIONS}):
-        words = "|".join(sorted(word for word in ABBREVIATIONS if len(word) == size))
-        within.append(rf"(?<!\b(?i:{words})\.\s)")
-    numbered = "|".join(rf"(?<=\b(?i:{word})\.\s)" for word in sorted(NUMBERED))
+    ends += rf"|(?<={marks}\s»\s)"
+    # No sentence ends after an initial, the number of an item or of a paragraph, and an abbreviation.
+    within = [
+        r"(?<!\b[^\W\d_]\.\s)",
+        *(rf"(?<!{at}{number}\.\s)" for at in (r"\A", r"\n", r"§\s") for number in _ITEMS),
+    ]
+    within += [rf"(?<!{words})" for words in _behind(ABBREVIATIONS.union(_MORE_ABBREVIATIONS.split()))]
+    numbered = "|".join(rf"(?<={words})" for words in _behind(NUMBERED.union(_MORE_NUMBERED.split())))
     unlike = rf"(?!(?:{numbered})\d|(?<=\d\.\s)(?:{_COUNTED}))"
-    following = rf"(?=[^\s{_LOWER}])" if cased else r"(?=\S)"
+    following = rf"(?=[^\s{_LOWER if cased else ''}»”’)\]}}])"
     spaced = rf"(?:{ends}){''.join(within)}{unlike}\s*{following}"
     # It begins with one set of characters: all others are skipped at once.
     return re.compile(rf"[\s{full[1:]}(?:{spaced}|(?<=\n)()\s*|(?<={full})({full}*[」』）】〉》”’]*)\s*)")
+
+
+def _behind(words: Iterable[str]) -> Iterator[str]:
+    """Yield patterns of these abbreviations for looking behind, which takes only those of one length together."""
+    for _, of_one_length in groupby(sorted(words, key=lambda word: (len(word), word)), key=len):
+        yield rf"\b(?i:{'|'.join(of_one_length)})\.\s"
 
 
 def _add_pieces(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -97,7 +116,9 @@ def _is_wrapped(text: str, at: int, after: int) -> bool:
         return False
     until = text.find("\n", after)
     until = len(text) if until < 0 else until
-    if _ITEM.match(text, after) or _COLUMNS.search(text, begin, at) or _COLUMNS.search(text, after, until):
+    if _ITEM.match(text, after) or _TABLE.search(text, begin, until):
+        return False
+    if _GAP.search(text, begin, at) and _GAP.search(text, after, until):
         return False
     if text[after].islower():
         return True
