@@ -19,8 +19,8 @@ _LOWER = "a-zß-öø-ÿα-ωа-яё"
 _COUNTED = "Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahr|Weltkrieg|Auflage|Kapitel|Platz"
 # Besides those of the decline rules, which see only the openings of replies.
 _MORE_ABBREVIATIONS = (
-    "prof rev hon gen gov sen rep capt cmdr lt sgt messrs mme mlle mgr sra srta dra ud uds ee approx ca cf vgl bzw evtl "
-    "ggf inkl zzgl bspw sog geb gest mio mrd tsd hr hrn frl ing lic núm figs vols"
+    "prof rev hon gen gov sen rep capt cmdr lt sgt messrs mme mlle mgr sra srta dra ud uds ee approx ca cf ex vgl bzw "
+    "evtl ggf inkl zzgl bspw sog geb gest mio mrd tsd hr hrn frl ing lic núm figs vols"
 )
 _MORE_NUMBERED = "art abs fig vol p pp ch sec para cap ziff kap pág p jan feb apr jun jul aug sep sept oct nov dec"
 _TABLE = re.compile(r"[|\t]")
