@@ -307,7 +307,7 @@ def _show_citations(console: Console, output: Output, names: Mapping[str, str]) 
         _show_field(console, "" if number else "Where", place)
         text = " ".join(printable(citation.text).split())
         found = answers.search(text)
-        if found and found.end() > size - 1 < len(text):
+        if found and found.end() >= size < len(text):
             text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
         sentence = Styled(f"{' ' * _INDENT}{shortened(text, size)}", style="dim")
         sentence.highlight_regex(answers, "not dim bold")
