@@ -6,9 +6,10 @@
         http://127.0.0.1:8000/ask
     curl http://127.0.0.1:8000/ledger
 
-An answer is one event `route`, one `sources`, any number of `text`, and one `end` with the usage. At any point an event
-`error` may end it instead. When the client leaves, the model stops. Without `--model` the built-in extractive reader
-answers, which is not an LLM.
+An answer is one event `route`, one `sources`, any number of `text`, one `citations`, and one `end` with the usage. The
+citations are the sentences in which the answer stands, with the names of their sources, best first. At any point an
+event `error` may end it instead. When the client leaves, the model stops. Without `--model` the built-in extractive
+reader answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
         yield ServerSentEvent(event="sources", data=list(sources))
     if chunk.get("answer"):
         yield ServerSentEvent(event="text", data=chunk["answer"])
+    if "citations" in chunk:
+        keys = ("source", "text", "score")  # the offsets are those in a text that the client was not sent
+        yield ServerSentEvent(event="citations", data=[{key: one[key] for key in keys} for one in chunk["citations"]])
     if "usage" in chunk:
         keys = ("answerable", "finish_reason", "decision", "usage")
         yield ServerSentEvent(event="end", data={key: chunk[key] for key in keys})
@@ -93,7 +97,8 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     embeddings = load_embeddings()
-    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))
+    reader = llm or ExtractiveReader(embeddings=embeddings)
+    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), reader, citations=True)
     uvicorn.run(make_app(chain), port=options.port, timeout_graceful_shutdown=5)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from chromadb.api import ClientAPI
 
 from selfroute.checking import Findings
+from selfroute.command.citing import FileCitation
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.settings import MeasureSavings
@@ -48,6 +49,7 @@ class Output:
         usage: The tokens and the cost of all steps, and those of the long context alone.
         retrieved: The ids of the passages that were retrieved, nearest first.
         read: The documents that were read on the long-context route, best first.
+        citations: Where in the files the answer stands, best first.
     """
 
     question: str
@@ -58,6 +60,7 @@ class Output:
     usage: Mapping[str, Any]
     retrieved: Sequence[str]
     read: Sequence[Read]
+    citations: Sequence[FileCitation] = ()
 
 
 class Session(Protocol):

@@ -190,6 +190,7 @@ def answer_as_json(output: Output, passages: Mapping[str, IndexedPassage], names
     retrieved = [passages[name] for name in output.retrieved]
     return {
         **record,
+        "citations": [{**asdict(citation), "source": names[citation.source]} for citation in output.citations],
         "passages": [
             {"source": names[passage.source], "start": passage.start, "text": passage.text} for passage in retrieved
         ],

@@ -26,6 +26,7 @@ from selfroute.usage.ledger import Ledger
 
 PIPE_WIDTH = 110
 _INDENT = 10
+_LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
 _GRADED = (
     "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
     "and how sure it is of its own (the confidence). An answer with little confidence reads more; a decline with "
@@ -266,7 +267,8 @@ def show_reasons(
     names: Mapping[str, str],
     passages: Sequence[IndexedPassage] | None,
 ) -> None:
-    """Print why it took that route, its tokens and cost, and the passages if they are given."""
+    """Print where the answer stands, why it took that route, its tokens and cost, and the passages if given."""
+    _show_citations(console, output, names)
     _show_field(console, "Why", _reason(output, names))
     usage = output.usage
     estimated = ", partly estimated" if usage["estimated"] else ""
@@ -293,6 +295,23 @@ def show_reasons(
             place = f"{number:>4}  {names[passage.source]} at character {passage.start:,}"
             console.print(Styled(printable(place), style="dim"))
             console.print(Styled(f"      {shortened(passage.text, console.width - 6)}"))
+
+
+def _show_citations(console: Console, output: Output, names: Mapping[str, str]) -> None:
+    """Print where in the files the answer stands: each sentence on one line, as much of it as shows the answer."""
+    words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
+    answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
+    size = console.width - _INDENT
+    for number, citation in enumerate(output.citations):
+        place = f"{names[citation.source]}, line {citation.line:,}, character {citation.start:,}"
+        _show_field(console, "" if number else "Where", place)
+        text = " ".join(printable(citation.text).split())
+        found = answers.search(text)
+        if found and found.end() >= size < len(text):
+            text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
+        sentence = Styled(f"{' ' * _INDENT}{shortened(text, size)}", style="dim")
+        sentence.highlight_regex(answers, "not dim bold")
+        console.print(sentence, soft_wrap=True)
 
 
 def _reason(output: Output, names: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,22 @@ class Text:
     def key(self) -> str:
         """A digest of the source and the content."""
         return hashlib.sha256(f"{self.source}\0{self.text}".encode()).hexdigest()[:32]
+
+    def find(self, piece: str, *, near: int) -> tuple[int, int] | None:
+        """Return where a piece of the text begins and ends; None if it does not hold it.
+
+        Args:
+            piece: The piece. Its white space may differ from the text's.
+            near: Its offset if it does not; of several places, the nearest is taken.
+        """
+        if self.text.startswith(piece, near):
+            return near, near + len(piece)
+        found = re.finditer(r"\s+".join(map(re.escape, piece.split())), self.text)
+        return min((one.span() for one in found), key=lambda span: abs(span[0] - near), default=None)
+
+    def line_of(self, start: int) -> int:
+        """Return the number of the line, from 1, that an offset is in."""
+        return self.text.count("\n", 0, start) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -94,25 +95,27 @@ class LangChainIndex:
             k=k,
             filter=own,
             long_context_llm=long_context_llm,
+            citations=True,
             measure_savings=MEASURE_SAVINGS,
             priced_as=priced_as,
             **steering.options(),
         )
-        yield LangChainSession(chain)
+        yield LangChainSession(chain, texts)
 
 
 class LangChainSession:
     """Answers questions by a chain."""
 
-    def __init__(self, chain: SelfRouteChain) -> None:
-        """Take the chain."""
+    def __init__(self, chain: SelfRouteChain, texts: Sequence[Text]) -> None:
+        """Take the chain, and the texts that it answers from."""
         self.ledger = SelfRouteLedger()
         self.check = chain.check
         self._chain = chain.with_config(callbacks=[self.ledger])
+        self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
-        return _output(self._chain.invoke(question))
+        return _output(self._chain.invoke(question), self._texts)
 
     def stream(self, question: str, show: Show) -> Output:
         """Answer a question piece by piece."""
@@ -120,11 +123,12 @@ class LangChainSession:
         for chunk in self._chain.stream(question):
             output = chunk if output is None else output + chunk
             show(output["route"], chunk.get("answer", ""))
-        return _output(output)
+        return _output(output, self._texts)
 
 
-def _output(output: Mapping[str, Any]) -> Output:
-    read = output["context"] if output["route"] == "long_context" else []
+def _output(output: Mapping[str, Any], texts: Mapping[str, Text]) -> Output:
+    context = [document.metadata for document in output["context"]]
+    read = context if output["route"] == "long_context" else []
     return Output(
         question=output["input"],
         answer=output["answer"],
@@ -133,5 +137,6 @@ def _output(output: Mapping[str, Any]) -> Output:
         decision=output["decision"],
         usage=output["usage"],
         retrieved=[str(passage.id) for passage in output["retrieved"]],
-        read=[Read.of(document.metadata) for document in read],
+        read=[Read.of(metadata) for metadata in read],
+        citations=in_files(output["citations"], context, texts),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NoReturn, cast
 
@@ -18,6 +18,7 @@ from llama_index.core.vector_stores import FilterOperator, MetadataFilter, Metad
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
+from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -123,6 +124,7 @@ class LlamaIndexIndex:
                 llm=llm,
                 long_context_llm=long_context_llm,
                 streaming=streaming,
+                citations=True,
                 measure_savings=MEASURE_SAVINGS,
                 priced_as=priced_as,
                 **steering.options(),
@@ -132,7 +134,7 @@ class LlamaIndexIndex:
         ledger, root = SelfRouteLedger(), get_dispatcher()
         root.add_event_handler(ledger)
         try:
-            yield LlamaIndexSession(*engines, ledger=ledger)
+            yield LlamaIndexSession(*engines, ledger=ledger, texts=texts)
         finally:
             root.event_handlers.remove(ledger)
 
@@ -155,16 +157,22 @@ class LlamaIndexSession:
     """Answers questions by an engine."""
 
     def __init__(
-        self, engine: SelfRouteQueryEngine, streaming: SelfRouteQueryEngine, *, ledger: SelfRouteLedger
+        self,
+        engine: SelfRouteQueryEngine,
+        streaming: SelfRouteQueryEngine,
+        *,
+        ledger: SelfRouteLedger,
+        texts: Sequence[Text],
     ) -> None:
-        """Take the engine twice, for whole and for streamed answers, and the ledger that counts both."""
+        """Take the engine twice, for whole and for streamed answers, the ledger that counts both, and the texts."""
         self.ledger, self.check = ledger, engine.check
         self._engine, self._streaming = engine, streaming
+        self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
         response = self._engine.query(question)
-        return _output(question, str(response), response)
+        return _output(question, str(response), response, self._texts)
 
     def stream(self, question: str, show: Show) -> Output:
         """Answer a question piece by piece."""
@@ -175,12 +183,13 @@ class LlamaIndexSession:
         for piece in response.response_gen:
             answer += piece
             show(route, piece)
-        return _output(question, answer, response)
+        return _output(question, answer, response, self._texts)
 
 
-def _output(question: str, answer: str, response: RESPONSE_TYPE) -> Output:
+def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[str, Text]) -> Output:
     found = response.metadata or {}
-    read = response.source_nodes if found["route"] == "long_context" else []
+    context = [item.node.metadata for item in response.source_nodes]
+    read = context if found["route"] == "long_context" else []
     return Output(
         question=question,
         answer=answer,
@@ -189,5 +198,6 @@ def _output(question: str, answer: str, response: RESPONSE_TYPE) -> Output:
         decision=found["decision"],
         usage=found["usage"],
         retrieved=found["retrieved"],
-        read=[Read.of(item.node.metadata) for item in read],
+        read=[Read.of(metadata) for metadata in read],
+        citations=in_files(found["citations"], context, texts),
     )

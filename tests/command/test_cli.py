@@ -242,6 +242,7 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run, framework: s
     for line in (
         r"Route +rag$",
         rf"Answer +{ANSWER}$",
+        r"Where +ferry.md, line 3, character 9$",
         r"Why +the retrieved passages",
         r" 1  ferry.md at character 0$",
     ):
@@ -417,10 +418,54 @@ def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run, fram
     moon = "What is the price of a ticket to the moon?"
     result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json", "--framework", framework)
     first, second = map(json.loads, result.out.splitlines())
-    assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "passages"]
+    assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "citations", "passages"]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
     assert first["passages"] == [{"source": "ferry.md", "start": 0, "text": FERRY.strip()}]
     assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
+
+
+# Around the sentence with the answer: nothing, white space that a splitter drops, and so much that it is a passage's
+# middle.
+AROUND = {
+    "short": ("", ""),
+    "white space": ("\n\n \n", "\n\n\n\n\n"),
+    "long": ("The stove was lit. \n\n\n\n" * 200, " The mast was tarred.\n\n\n" * 200),
+}
+
+
+@both
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("route", ["rag", "long_context"])
+def test_a_citation_of_ask_stands_in_the_file_where_it_says(
+    run: Run, server: LoopbackServer, framework: str, around: tuple[str, str], route: str
+) -> None:
+    said = "The *ferry* of the northern line\nleaves Haldon pier at seven (if [bold]calm[/bold])."
+    text = said.join(around)
+    Path("ferry.md").write_text(text)
+    server.answer = lambda request: (
+        "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "At seven, if calm."
+    )
+    asked = ("ask", "ferry.md", "-q", QUESTION, *model(server), "--framework", framework)
+    found = json.loads(run(*asked, "--json").out)
+    first = found["citations"][0]
+    start = text.index(said)
+    assert found["route"] == route
+    assert (first["source"], first["text"], first["start"]) == ("ferry.md", said, start)
+    assert [text[one["start"] : one["end"]] for one in found["citations"]] == [
+        one["text"] for one in found["citations"]
+    ]
+    assert first["line"] == 1 + text[:start].count("\n")
+    shown = run(*asked).out
+    place = f"Where     ferry.md, line {first['line']:,}, character {start:,}"
+    assert f"{place}\n          {' '.join(said.split())}\n" in shown
+    assert shown.index("Answer ") < shown.index(place) < shown.index("Why ")
+
+
+@both
+def test_ask_cites_nothing_if_it_declines(run: Run, framework: str) -> None:
+    moon = ("ask", "ferry.md", "-q", "What is the price of a ticket to the moon?", "--framework", framework)
+    assert json.loads(run(*moon, "--json").out)["citations"] == []
+    assert "Where " not in run(*moon).out
 
 
 @both

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
+from selfroute.citations import Citation
+from selfroute.command.citing import FileCitation, in_files
 from selfroute.command.framework import Output, Read
 from selfroute.command.run import DemoAnswer, Models, totals
 from selfroute.command.screen import open_console, show_demo_answer, show_reasons, show_totals
+from selfroute.command.texts import Text
 from selfroute.demo.corpus import DemoQuestion
 from selfroute.usage import Entry, Ledger, StepUsage, Usage
 
@@ -85,6 +88,54 @@ def test_a_reason_says_what_was_read_and_what_was_not(
     assert why.endswith(told) or told not in {"so it read more passages", REASONS["answered"][-1]}
     for step in ("rag", "wider", "long context"):
         assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
+
+
+LINE = "The gauge was read each day by the keeper of the light, and in the gale of the spring the bell was lost."
+# The answer, the sentence, and what is shown of it in a terminal of 60 characters.
+SHOWN = {
+    "short": ("Seven.", "It leaves at\n seven.", "It leaves at seven."),
+    "at the beginning": ("The gauge", LINE, "The gauge was read each day by the keeper of the…"),
+    "at the end": ("the bell", LINE, "…and in the gale of the spring the bell was lost."),
+    "no word of it": ("Nobody", LINE, "The gauge was read each day by the keeper of the…"),
+    "control characters": ("Seven", "At \x1b[31mseven\x07.", "At [31mseven."),
+    "of an expression": ("(.*[", "It is (.*[.", "It is (.*[."),
+    "Chinese": ("七点", "渡轮七点开。", "渡轮七点开。"),
+}
+
+
+@pytest.mark.parametrize(("answer", "sentence", "shown"), SHOWN.values(), ids=SHOWN)
+def test_of_a_sentence_that_is_cited_the_part_with_the_answer_is_shown(answer: str, sentence: str, shown: str) -> None:
+    stream = StringIO()
+    console = open_console(stream)
+    console.width = 60
+    cited = [FileCitation("a.md", 1_200, 34_567, 40_000, sentence, 0.9)] * 2
+    output = Output("?", answer, "rag", True, ANSWERED.as_dict(), DRAFT.as_dict(), [], [], cited)
+    show_reasons(console, output, models=MODELS, names={"a.md": "a"}, passages=None)
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()[:4]]
+    place = "a, line 1,200, character 34,567"
+    assert lines == [f"Where     {place}", f"{' ' * 10}{shown}", f"{' ' * 10}{place}", f"{' ' * 10}{shown}"]
+
+
+TWICE = "Tea.\n\n\nThe bell\nrang. Then the bell rang. Tea.\n\nThe bell rang."
+# The metadata of the text in which the citation stands, its offset there, and the offset in the file.
+PLACES = {
+    "passage": ({"start_index": 7}, 0, 7),
+    "passage with the sentence twice": ({"start_index": 30}, 18, 48),
+    "document": ({"selfroute": {"trimmed": False}, "start_index": 40}, 5, 7),
+    "trimmed document": ({"selfroute": {"trimmed": True, "read": [36, 50]}}, 10, 48),
+}
+
+
+@pytest.mark.parametrize(("metadata", "start", "expected"), PLACES.values(), ids=PLACES)
+def test_a_citation_has_the_offset_of_what_was_read(metadata: dict[str, Any], start: int, expected: int) -> None:
+    said = Citation(document=1, source="?", start=start, end=start + 14, text="The bell rang.", score=0.5)
+    context = [{"source": "other"}, {"source": "a.md", **metadata}]
+    texts = {name: Text(name, TWICE) for name in ("a.md", "other")}
+    [found] = in_files([said], context, texts)
+    assert (found.source, found.start, found.score) == ("a.md", expected, 0.5)
+    assert found.text == TWICE[found.start : found.end]
+    assert found.line == TWICE[:expected].count("\n") + 1
+    assert in_files([{**said, "text": "The bell fell."}], context, texts) == []
 
 
 WAYS: dict[str, dict[str, Any]] = {

@@ -124,13 +124,17 @@ def test_the_service_streams_an_answer_with_its_route_and_sources_and_in_the_end
 ) -> None:
     with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
-        route, sources, *texts, end = events(response.iter_lines())
+        route, sources, *texts, cited, end = events(response.iter_lines())
     assert route == ("route", "long_context")
     assert sources[0] == "sources"
     assert "harbour-minutes.md" in sources[1]
     assert {kind for kind, _ in texts} == {"text"}
     assert len(texts) == len(WORDS)
     assert "".join(text for _, text in texts) == ANSWER
+    assert cited[0] == "citations"
+    assert [set(one) for one in cited[1]] == [{"source", "text", "score"}] * len(cited[1])
+    assert {one["source"] for one in cited[1]} <= set(sources[1])
+    assert "brought it up" in cited[1][0]["text"]
     assert end[0] == "end"
     assert (end[1]["answerable"], end[1]["decision"]["signal"]) == (True, "sentinel")
     assert end[1]["usage"]["total_tokens"] > 0

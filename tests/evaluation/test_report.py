@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -17,12 +18,13 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.screen import open_console
+from selfroute.evaluation.reporting.evidence import find_evidence
 from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
 from selfroute.evaluation.reporting.report import QuestionResults, html
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.reporting.tables import tables
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
 from selfroute.evaluation.table import Cell, Table, as_text
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -68,7 +70,7 @@ def full(text: str = "text", *, questions: int = 12, ks: Sequence[int] = (1, 5))
     looks = (a_look("graded", text, **name, prospect=80, confidence=42, judged=0.5, judged_by="model"),)
     found = an_evaluation(results, failures, settings={"k": list(ks), text: [1, text]}, stopped=text, looks=looks)
     asked = [
-        replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document {number}.")
+        replace(each, question=f"What {text}?", answers=(text, "b"), document=f"The whole document{'!' * number}")
         for number, each in enumerate(found.questions)
     ]
     reasons = [Reason(each.dataset, each.id, ks[0], "AB?"[index % 3], text) for index, each in enumerate(asked)]
@@ -111,8 +113,9 @@ class Page(HTMLParser):
         self.texts[self._open] = self.texts.get(self._open, "") + data
 
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The elements with the names of their attributes."""
-        return [(tag, tuple(attributes)) for tag, attributes in self.tags]
+        """The elements with the names of their attributes, without the plain marks: some texts have no sentences."""
+        found = [(tag, tuple(attributes)) for tag, attributes in self.tags]
+        return [each for each in found if each != ("mark", ())]
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +152,101 @@ def test_text_from_outside_is_shown_as_it_is(text: str) -> None:
     visible = visible.replace("\ufffd", "?") if "\ud800" in text else visible
     page = Page(html(full(text, questions=3), tables_=[], plots_={}))
     assert page.texts["h3"].startswith(f"What {visible}?".replace("\r", "\ufffd"))
+
+
+CHARTER = "The charter was sealed. {0} Members pay 40 crowns a year. {0} The seal is blue."
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_document_adds_no_element_where_an_answer_stands_in_it(text: str) -> None:
+    def page(within: str) -> Page:
+        document = CHARTER.format(within)
+        results = [a_result(answer="40 crowns", passages=[Passage(document)]), a_result("long_context", answer="40")]
+        asked = [a_question(document=document)]
+        return Page(html(replace(an_evaluation(results), questions=asked), tables_=[], plots_={}))
+
+    found = page(text)
+    assert found.shape() == page("or").shape()
+    assert "40 crowns" in found.texts["mark"]
+    visible = "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    assert "".join(visible.split()) in "".join("".join(found.texts.values()).replace("?", "\ufffd").split())
+
+
+def evidence(*results: Result, question: str = "What do members pay?", **fields: Any) -> str:
+    """The page of one question on the charter."""
+    fields = {"question": question, "document": CHARTER.format("Aye."), **fields}
+    evaluation = an_evaluation(results, settings={"k": [5]})
+    return html(replace(evaluation, questions=[replace(a_question(), **fields)]), tables_=[], plots_={})
+
+
+PAID = "Members pay 40 crowns a year."
+PASSAGES = [
+    Passage("Tea at four."),
+    Passage("Members pay 40 crowns a year. The seal is"),
+    Passage(f"Aye. {PAID}"),
+]
+# The results, the question's fields, and what is marked.
+MARKED: dict[str, tuple[list[Result], dict[str, Any], list[str]]] = {
+    "the document": ([a_result("long_context", answer="40 crowns")], {}, [PAID]),
+    "one place of two results": ([a_result("long_context", answer=each) for each in ("40 crowns", "40")], {}, [PAID]),
+    "two places": (
+        [a_result("long_context", answer=each) for each in ("40 crowns", "blue")],
+        {},
+        [PAID, "The seal is blue."],
+    ),
+    "the passages": ([a_result(answer="40 crowns", passages=PASSAGES)], {"document": None}, [PAID]),
+    "both": ([a_result(answer="40 crowns", passages=PASSAGES)], {}, [PAID, PAID, PAID]),
+    "declined": ([a_result("long_context", answer="40 crowns", answerable=False)], {}, []),
+    "from memory": ([a_result("closed_book", answer="40 crowns")], {}, []),
+    "another k": (
+        [a_result(answer="", answerable=False), a_result(answer="40 crowns", k=9, passages=PASSAGES)],
+        {},
+        [],
+    ),
+    "an option": (
+        [a_result("long_context", answer="B")],
+        {"choices": ("4 pounds", "blue", "B flat", "green"), "question": "What?"},
+        ["The seal is blue."],
+    ),
+    "the id of a document": ([a_result("long_context", answer="40 crowns")], {"document": "0123456789abcdef"}, []),
+    "no document": ([a_result("long_context", answer="40 crowns")], {"document": None}, []),
+    "no word of it": ([a_result("long_context", answer="Eels")], {"question": "Which fish?"}, []),
+}
+
+
+@pytest.mark.parametrize(("results", "fields", "marked"), MARKED.values(), ids=MARKED)
+def test_where_an_answer_stands_is_marked(results: list[Result], fields: dict[str, Any], marked: list[str]) -> None:
+    assert re.findall("<mark>(.*?)</mark>", evidence(*results, **fields), re.DOTALL) == marked
+
+
+def test_an_excerpt_says_whose_answer_stands_there_and_where() -> None:
+    results = [a_result(each, answer="40 crowns") for each in ("long_context", "self_route", "self_route")]
+    page = Page(evidence(*results))
+    at = CHARTER.format("Aye.").index("Members")
+    assert f"Long context, Self-Route; character {at}, score " in page.texts["span"]
+    assert "Where the answer stands in the document" in page.texts["summary"]
+
+
+def test_of_a_document_only_what_is_around_an_answer_is_on_the_page(tmp_path: Path) -> None:
+    document = f"It began in May. {'They spoke of tea. ' * 50}{PAID} {'They spoke of rain. ' * 50}It ended in June."
+    evaluation = an_evaluation([a_result("long_context", answer="40 crowns")])
+    save(replace(evaluation, questions=[a_question(document=document)]), tmp_path)
+    files = {path.name: path.read_text("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file()}
+    assert [name for name, text in files.items() if PAID in text] == ["report.html"]
+    page = files["report.html"]
+    assert f"They spoke of tea. <mark>{PAID}</mark> They spoke of rain." in page
+    assert max(page.count("of tea"), page.count("of rain")) < 10
+    assert not re.search("It began|It ended", page)
+
+
+@given(text=st.text("ab. \n", max_size=60), answer=st.text("ab ", max_size=6))
+def test_marks_change_no_character_of_a_passage(text: str, answer: str) -> None:
+    results = [a_result(answer=answer, passages=[Passage(text), Passage(f"b {text}")])]
+    question = a_question(document=text)
+    found = find_evidence([(question, results, results[0].passages)])[question.key]
+    assert ["".join(piece for piece, _ in pieces) for pieces in found.passages] == [text, f"b {text}"]
+    for excerpt in found.excerpts:
+        assert text[excerpt.start :].startswith(excerpt.text + excerpt.after.rstrip("…"))
 
 
 def test_the_page_asks_the_network_for_nothing() -> None:

@@ -10,7 +10,7 @@ import json
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from selfroute.evaluation.reasons import LETTERS
 from selfroute.evaluation.records import Failure, Measure, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.advice import Advice, advise
 from selfroute.evaluation.reporting.compared import ComparedResults
+from selfroute.evaluation.reporting.evidence import Evidence, find_evidence
 from selfroute.evaluation.reporting.notes import judge_cost
 from selfroute.evaluation.reporting.plots import CAPTIONS, NAMES, plots
 from selfroute.evaluation.reporting.summary import summary
@@ -48,6 +49,7 @@ class QuestionResults:
         reasons: Why drafts were declined.
         k: The k whose passages are shown.
         measure: The scores that are compared.
+        evidence: Where the answers stand.
     """
 
     question: Question
@@ -56,6 +58,7 @@ class QuestionResults:
     reasons: Sequence[Reason]
     k: int | None
     measure: Measure = "score"
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def routes(self) -> str:
@@ -80,7 +83,11 @@ class QuestionResults:
     @property
     def passages(self) -> Sequence[Passage]:
         """The retrieved passages; they are the same for all strategies."""
-        return next((result.passages for result in self.results if result.passages and result.k == self.k), ())
+        return _passages(self.results, self.k)
+
+    def names_of(self, results: Iterable[Result]) -> str:
+        """Return the names of the strategies of some results."""
+        return ", ".join(dict.fromkeys(NAMES[result.strategy] for result in results))
 
     def _scores(self, results: Sequence[Result]) -> list[float]:
         return [score for each in results if (score := getattr(each, self.measure)) is not None]
@@ -144,10 +151,19 @@ def _question_results(record: Record) -> list[QuestionResults]:
     results, failures = _by_question(record.results), _by_question(record.failures)
     reasons, compared = _by_question(record.reasons), ComparedResults.of(record)
     k, measure = compared.ks[0], compared.measure
+    evidence = find_evidence(
+        (one, [each for each in of_one if each.k in {k, None}], _passages(of_one, k)[:_MOST])
+        for one in record.questions
+        for of_one in [results[one.key]]
+    )
     return [
-        QuestionResults(question, results[question.key], failures[question.key], reasons[question.key], k, measure)
-        for question in record.questions
+        QuestionResults(one, results[one.key], failures[one.key], reasons[one.key], k, measure, evidence[one.key])
+        for one in record.questions
     ]
+
+
+def _passages(results: Iterable[Result], k: int | None) -> Sequence[Passage]:
+    return next((result.passages for result in results if result.passages and result.k == k), ())
 
 
 def _by_question(some: Iterable[OfQuestion]) -> Mapping[tuple[str, str], list[OfQuestion]]:

@@ -1,0 +1,59 @@
+"""Say where in the user's files an answer stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from selfroute.citations import Citation
+from selfroute.command.texts import Text
+
+
+@dataclass(frozen=True, slots=True)
+class FileCitation:
+    """A stretch of a file in which the answer stands.
+
+    Attributes:
+        source: The file.
+        line: The line that it begins in, from 1.
+        start: The offset of its first character in the file's text.
+        end: The offset behind the last one.
+        text: The file's text there.
+        score: How much of the answer stands there, from 0 to 1.
+    """
+
+    source: str
+    line: int
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+def in_files(
+    citations: Sequence[Citation], context: Sequence[Mapping[str, Any]], texts: Mapping[str, Text]
+) -> list[FileCitation]:
+    """Return citations with offsets into files in place of those into what the model was given.
+
+    Args:
+        citations: The citations.
+        context: The metadata of the passages or documents that the model was given.
+        texts: The texts of the files, by source. A citation that its file does not hold is left out.
+    """
+    found = []
+    for citation in citations:
+        metadata = context[citation["document"]]
+        text = texts[metadata["source"]]
+        if span := text.find(citation["text"], near=_offset(metadata) + citation["start"]):
+            start, end = span
+            line, words = text.line_of(start), text.text[start:end]
+            found.append(FileCitation(text.source, line, start, end, words, citation["score"]))
+    return found
+
+
+def _offset(metadata: Mapping[str, Any]) -> int:
+    """Return where in its file a passage, or the part of a document that was read, begins."""
+    label = metadata.get("selfroute")
+    begins: int = label.get("read", (0,))[0] if label else metadata.get("start_index", 0)
+    return begins
