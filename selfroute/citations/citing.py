@@ -11,7 +11,7 @@ from selfroute.citations.quotes import places_of
 from selfroute.citations.search import Search
 
 MOST = 3
-_LEAST_OF_BEST = 0.2  # what scores less than this part of the best is no citation
+_LEAST_OF_BEST = 0.25  # what scores less than this part of the best is no citation
 
 
 class Stretch(TypedDict):
