@@ -6,11 +6,12 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from selfroute.citations.index import KEPT
+from selfroute.citations.index import KEPT, stems_of
 from selfroute.citations.quotes import places_of
 from selfroute.citations.search import Search
 
 MOST = 3
+_TRIES = 4  # for each citation: some sentences are no citations
 _LEAST_OF_BEST = 0.25  # what scores less than this part of the best is no citation
 
 
@@ -140,16 +141,20 @@ def is_kept(texts: Iterable[str]) -> bool:
 def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_Place]:
     """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
     search = Search(question, answer, indexes := [KEPT.of(text) for text in texts])
+    said = set(stems_of(answer))
     shown: list[str] = []
     best = 0.0
-    while len(shown) < n and (found := search.next()):
-        number, score = found
-        best = best or score
-        if score < _LEAST_OF_BEST * best:
+    for _ in range(_TRIES * n):
+        found = search.next() if len(shown) < n else None
+        if found is None or found[1] < _LEAST_OF_BEST * best:
             return
+        number, score = found
         document = bisect(search.bases, number) - 1
         start, end = indexes[document].spans[number - search.bases[document]]
         text = texts[document][start:end]
-        if not any(text in one for one in shown):  # passages overlap
+        if any(text in one for one in shown):  # passages overlap
+            continue
+        if not text.startswith("#") or said.intersection(stems_of(text)):  # else a heading only repeats the question
             shown.append(text)
+            best = best or score
             yield _Place(document, start, end, round(score, 3))

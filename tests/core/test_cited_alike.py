@@ -136,12 +136,16 @@ def as_document(source: str, text: str) -> LangChainDocument:
 def engine_of(case: Cited, mode: str, **fields: Any) -> Any:
     given = {
         "retriever": llamaindex_parts.ListRetriever([as_node(*one) for one in case.passages]),
-        "documents": [LlamaIndexDocument(text=text, id_=source) for source, text in case.documents],
+        "documents": [whole(*one) for one in case.documents],
         "wider": case.wider,
         "citations": True,
         "streaming": mode in llamaindex_parts.STREAMS,
     }
     return llamaindex_parts.an_engine(**{**given, "draft": case.draft, "final": case.final, **case.options, **fields})
+
+
+def whole(source: str, text: str) -> LlamaIndexDocument:
+    return LlamaIndexDocument(text=text, id_=source)
 
 
 def as_node(source: str, text: str) -> NodeWithScore:
@@ -214,9 +218,7 @@ async def test_a_wider_look_is_cited_from_its_passages(where: str) -> None:
     passages = [make(*one) for one in wide]
     retriever: Any = parts.ListRetriever(passages=passages, k=2)
     long = [("May", MAY + " And so it went on." * 500)]
-    documents = [
-        as_document(*one) if where in LANGCHAIN else LlamaIndexDocument(text=one[1], id_=one[0]) for one in long
-    ]
+    documents = [as_document(*one) if where in LANGCHAIN else whole(*one) for one in long]
     result, texts = await asked(where, case, retriever=retriever, widen=3, documents=documents)
     assert result["route"] == "wider"
     best = result["citations"][0]
@@ -249,14 +251,18 @@ async def test_without_the_option_nothing_is_cited(where: str) -> None:
 
 
 def test_without_the_option_nothing_for_it_is_imported() -> None:
-    code = (
-        "import sys\nfrom langchain_core.documents import Document\nfrom langchain_core.runnables import RunnableLambda\n"
-        "from langchain_core.language_models import FakeListChatModel\nfrom langchain_selfroute import SelfRouteChain\n"
-        "model = FakeListChatModel(responses=['It did.'])\n"
-        "passages = RunnableLambda(lambda _: [Document('It did.')])\n"
-        "SelfRouteChain(retriever=passages, llm=model, documents=[Document('It did.')]).invoke('Did it?')\n"
-        "print([name for name in sys.modules if name.startswith('selfroute.citations')])"
-    )
+    code = """
+import sys
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from langchain_selfroute import SelfRouteChain
+
+document = Document("It did.")
+model = FakeListChatModel(responses=["It did."])
+SelfRouteChain(retriever=RunnableLambda(lambda _: [document]), llm=model, documents=[document]).invoke("Did it?")
+print([name for name in sys.modules if name.startswith("selfroute.citations")])
+"""
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
     assert ran.stdout.strip() == "[]"
 
