@@ -298,10 +298,10 @@ def show_reasons(
 
 
 def _show_citations(console: Console, output: Output, names: Mapping[str, str]) -> None:
-    """Print where in the files the answer stands: each sentence on one line, as much of it as shows the answer."""
+    """Print where in the files the answer stands: of each sentence as much as shows the answer."""
     words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
     answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
-    size = console.width - _INDENT
+    size = 2 * (console.width - _INDENT)
     for number, citation in enumerate(output.citations):
         place = f"{names[citation.source]}, line {citation.line:,}, character {citation.start:,}"
         _show_field(console, "" if number else "Where", place)
@@ -309,9 +309,9 @@ def _show_citations(console: Console, output: Output, names: Mapping[str, str]) 
         found = answers.search(text)
         if found and found.end() >= size < len(text):
             text = f"…{text[min(found.start() - size // 3, len(text) - size + 1) :].lstrip()}"
-        sentence = Styled(f"{' ' * _INDENT}{shortened(text, size)}", style="dim")
+        sentence = Styled(shortened(text, size), style="dim")
         sentence.highlight_regex(answers, "not dim bold")
-        console.print(sentence, soft_wrap=True)
+        _show_field(console, "", sentence)
 
 
 def _reason(output: Output, names: Mapping[str, str]) -> str:
@@ -346,9 +346,9 @@ def _how_much(document: Read, names: Mapping[str, str]) -> str:
     return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {names[document.source]}"
 
 
-def _show_field(console: Console, name: str, text: str) -> None:
+def _show_field(console: Console, name: str, text: str | Styled) -> None:
     grid = Grid(box=None, show_header=False, padding=0, pad_edge=False)
     grid.add_column(width=_INDENT, style="bold")
     grid.add_column()
-    grid.add_row(name, Styled(printable(text)))
+    grid.add_row(name, Styled(printable(text)) if isinstance(text, str) else text)
     console.print(grid)

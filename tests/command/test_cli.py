@@ -455,9 +455,8 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
         one["text"] for one in found["citations"]
     ]
     assert first["line"] == 1 + text[:start].count("\n")
-    shown = run(*asked).out
-    place = f"Where     ferry.md, line {first['line']:,}, character {start:,}"
-    assert f"{place}\n          {' '.join(said.split())}\n" in shown
+    shown = " ".join(run(*asked).out.split())
+    place = f"Where ferry.md, line {first['line']:,}, character {start:,} {' '.join(said.split())} "
     assert shown.index("Answer ") < shown.index(place) < shown.index("Why ")
 
 
