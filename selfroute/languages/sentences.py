@@ -112,7 +112,9 @@ def _is_wrapped(text: str, at: int, after: int) -> bool:
         after: Where the text goes on, behind all white space.
     """
     begin = text.rfind("\n", 0, at) + 1
-    if at - begin not in _WRAPPED or after == len(text) or "\n" in text[at + 1 : after]:
+    before = begin - 1 - (text.rfind("\n", 0, max(begin - 1, 0)) + 1)
+    width = max(before, at - begin)
+    if width not in _WRAPPED or after == len(text) or "\n" in text[at + 1 : after]:
         return False
     until = text.find("\n", after)
     until = len(text) if until < 0 else until
@@ -122,8 +124,7 @@ def _is_wrapped(text: str, at: int, after: int) -> bool:
         return False
     if text[after].islower():
         return True
-    before = begin - 1 - (text.rfind("\n", 0, max(begin - 1, 0)) + 1)
-    width = max(before, at - begin, until - at - 1)
+    width = max(width, until - at - 1)
     space = text.find(" ", after, until) if is_spaced(text[after]) else after + 1
     word = (until if space < 0 else space) - after
     return width in _WRAPPED and at - begin + 1 + word > width

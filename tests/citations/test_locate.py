@@ -1,0 +1,204 @@
+"""`locate` finds the sentence that says the answer: by words, in any language, in any text."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from selfroute.citations import cite, is_kept, locate
+from selfroute.citations.index import KEPT
+from selfroute.demo.corpus import load_documents
+
+
+class Case(NamedTuple):
+    """A question with its answer, and a text with the sentence that says it between brackets."""
+
+    question: str
+    answer: str
+    text: str
+
+
+CASES: dict[str, Case] = {
+    "a name": Case(
+        "Who chaired the meeting?", "Ms Okafor", "We met at ten. [Ms Okafor chaired the meeting.] Tea came."
+    ),
+    "other forms of the words": Case(
+        "What did they repair?", "the cranes", "The tea was cold. [They were repairing a crane.] Nobody left."
+    ),
+    "a number with separators": Case("What was paid?", "£36490", "We paid £3,649. [We paid £36,490.] We paid £364.90."),
+    "a row of a table": Case(
+        "What does rope cost?", "92", "| Ice | 104 |\n| Tea | 29 |\n[| Rope | 92 |]\n| Oil | 192 |"
+    ),
+    "an item of a list": Case("What does Lin bring?", "a lamp", "- Okafor: a rope\n[- Lin: a lamp]\n- Ray: a boat"),
+    "a yes": Case("Was the crane repaired?", "Yes", "Tea was served. [The crane was repaired in May.] It rained."),
+    "words of the question alone": Case(
+        "Why was the ferry late?", "There had been fog.", "The boat came. [The ferry was late.] We ate."
+    ),
+    "an answer among the words of its neighbours": Case(
+        "How was Ruta related to the miller?",
+        "She was his sister.",
+        f"{'The sister of nobody came. ' * 3}{'It rained. ' * 300}The miller is out. [Ruta is his sister.] So.",
+    ),
+    "German": Case(
+        "Wann trat Weiss an?", "am 3. Oktober", "Er ging. [Am 3. Oktober trat Dr. Weiß an.] Die Häfen ruhten."
+    ),
+    "German umlauts": Case("Was ruhte?", "die Haefen, die Häfen", "Er ging am Abend. [Die HÄFEN ruhten.] Es regnete."),
+    "French": Case("Qui a présidé ?", "Mme Élise Durand", "Il pleut. [Mme Elise Durand a présidé.] « Oui ! » dit-il."),
+    "Spanish": Case("¿Quién presidió?", "la Sra. Nunez", "Llueve. [La Sra. Núñez presidió la reunión.] ¿Y tú?"),
+    "Chinese": Case("谁是主席？", "李明", "会议于十点开始。[主席是李明先生。]大家都同意了。李先生没来。"),
+    "one Chinese character": Case("有几个人？", "三", "有人来了。[共有三个人。]有二个船。"),
+    "Japanese": Case("費用はいくらですか。", "3500円", "会議は十時に始まった。[費用は３５００円でした。]彼は帰った。"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_sentence_that_says_the_answer_comes_first(name: str) -> None:
+    question, answer, text = CASES[name]
+    expected = text.partition("[")[2].partition("]")[0]
+    text = text.replace("[", "").replace("]", "")
+    best = locate(question, answer, text)[0]
+    assert best["text"] == expected == text[best["start"] : best["end"]]
+    assert best["score"] > 0.1
+
+
+# The answer as a model would give it, and what stands in the documents that come with the project.
+SHIPPED = {
+    "Osric Pellan, for £180": (
+        "Who retrieved the fog bell, and for how much?",
+        "brought it up on 2 October for £180.",
+    ),
+    "Eleven weeks.": ("How long does a replacement shutter motor take?", "takes eleven weeks to arrive."),
+    "They were engraved L.M.": ("Which two letters were on the christening spoon?", "L.M. engraved on the handle."),
+    "Pleurisy, on the left side": (
+        "What was wrong with Marta Velden?",
+        "I might have the goodness to stop talking.",
+    ),
+}
+
+
+@pytest.mark.parametrize("answer", SHIPPED)
+def test_an_answer_is_found_in_the_documents_of_the_demo(answer: str) -> None:
+    question, ending = SHIPPED[answer]
+    documents = load_documents()
+    found = cite(question, answer, [*documents.items()]).citations
+    assert found[0]["text"].endswith(ending)
+    assert [*documents][found[0]["document"]] == found[0]["source"]
+
+
+def test_a_long_answer_is_cited_from_its_several_places() -> None:
+    rain = "It rained all day, and nobody came to the quay. " * 60
+    said = ["The crane was repaired in May.", "The ferry was sold to Mr Lin.", "Tea costs two pounds now."]
+    text = rain.join(["", *(f"{one} " for one in said), ""])
+    answer = "The crane was repaired, the ferry was sold to Lin, and tea now costs two pounds."
+    found = locate("What was decided?", answer, text)
+    assert {one["text"] for one in found} == {*said}
+    assert [len(locate("What was decided?", answer, text, n=n)) for n in range(4)] == [0, 1, 2, 3]
+
+
+def test_a_score_says_how_much_of_the_answer_stands_there() -> None:
+    text = "We met at ten. Ms Okafor chaired the meeting. Tea was served. " + "It rained. " * 50
+    scores = [
+        locate("Who chaired the meeting?", answer, text, n=1)[0]["score"]
+        for answer in ("Ms Okafor chaired the meeting", "Ms Okafor", "Ms Okafor and Mr Lin", "Mr Lin of Ombry Castle")
+    ]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > 0.8
+    assert scores[-1] < 0.4
+
+
+def test_the_same_words_are_cited_once() -> None:
+    passages = [
+        ("May", "Tea came. Ms Okafor was ill."),
+        ("May", "Ms Okafor was ill. We left."),
+        ("May", "Okafor was ill."),
+    ]
+    found = cite("Who was ill?", "Ms Okafor", passages).citations
+    assert [(one["document"], one["text"]) for one in found] == [(0, "Ms Okafor was ill.")]
+    assert len(locate("Who was ill?", "Ms Okafor", "Ms Okafor was ill. " * 10_000)) == 1
+
+
+def test_a_heading_that_only_repeats_the_question_is_no_citation() -> None:
+    text = "# Minutes of the harbour trust\n\nWe met at ten.\n\n## 8 August\n\nThe harbour trust sold ice."
+    found = locate("What did the harbour trust of the minutes sell?", "ice", text)
+    assert [one["text"] for one in found] == ["The harbour trust sold ice."]
+    assert locate("When was it?", "on 8 August", text)[0]["text"] == "## 8 August"
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "...", "\0", "---\n***", "Nobody knows."], ids=ascii)
+def test_where_nothing_is_said_nothing_is_found(text: str) -> None:
+    assert locate("Who chaired?", "Ms Okafor", text) == []
+    assert locate("", "", text) == []
+
+
+ODD = [
+    "Ms Okafor",
+    " ",
+    ".",
+    "\n",
+    "chaired",
+    "\ud800",
+    "\0",
+    "\u202e",
+    "\u0301",
+    "e\u0301",
+    "\u200b",
+    "ＷＩＤＥ",
+    "主席",
+    "🚢",
+    "|",
+    "# ",
+]
+
+
+@examples(100)
+@given(st.lists(st.sampled_from(ODD), max_size=300).map("".join))
+def test_offsets_are_exact_in_any_text_and_scores_descend(text: str) -> None:
+    found = locate("Who\ud800 chaired?\0", "Ms Okafor 主席 🚢 \u202e", text, n=5)
+    assert all(text[one["start"] : one["end"]] == one["text"] for one in found)
+    scores = [one["score"] for one in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_what_is_kept_of_a_text_changes_nothing_whoever_reads_it() -> None:
+    text = "\n".join(load_documents().values())
+    KEPT.clear()
+    assert not is_kept([text])
+    with ThreadPoolExecutor(8) as threads:
+        asked = ["How long does a shutter motor take?"] * 16
+        first, *others = threads.map(lambda question: locate(question, "eleven weeks", text), asked)
+    assert is_kept([text])
+    assert all(other == first for other in others)
+    KEPT.clear()
+    assert locate(asked[0], "eleven weeks", text) == first
+
+
+def test_a_text_is_taken_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = load_documents()["harbour-minutes.md"]
+    first = locate("Who retrieved the bell?", "Osric Pellan", text)
+    monkeypatch.setattr("selfroute.citations.index.Index", None)
+    again = "".join([text[:100], text[100:]])  # the same text as another object
+    assert locate("Who retrieved the bell?", "Osric Pellan", again) == first
+
+
+def test_no_more_is_kept_than_some_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfroute.citations.index._MOST", 20_000)
+    texts = [f"Meeting {number}. " * 500 for number in range(10)]
+    for text in texts:
+        locate("Which meeting?", "Meeting 5", text)
+    assert not is_kept(texts[:1])
+    assert is_kept(texts[-1:])
+    long = "A very long text. " * 2_000
+    assert locate("Which text?", "long", long)
+    assert not is_kept([long])
+
+
+def test_a_long_answer_and_a_long_text_take_no_more_than_their_length() -> None:
+    text = " ".join(f"The price of item {number} is {number * 7}." for number in range(50_000))
+    answer = " ".join(str(number) for number in range(20_000))
+    assert len(locate("What are the prices?", answer, text)) == 3
