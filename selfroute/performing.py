@@ -34,6 +34,7 @@ from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Windo
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
+_LONG = 50_000  # characters; citing from fewer takes some milliseconds
 
 
 class BaseSteps(Escalating[Document]):
@@ -141,12 +142,9 @@ class BaseSteps(Escalating[Document]):
         return replace(answer, cited=cite(self.question, text, context, quotes=quotes))
 
     async def acite(self, answer: Answer) -> Answer:
-        """Do as `cite` does, asynchronously: taking a long text apart would block the event loop."""
-        if self.settings.citations and answer.answerable:
-            from selfroute.citations import is_kept  # noqa: PLC0415
-
-            if not is_kept(map(self._text_of, answer.context)):
-                return await asyncio.to_thread(self.cite, answer)
+        """Do as `cite` does, asynchronously: a long text would block the event loop."""
+        if self.settings.citations and self._length(answer.context) > _LONG:
+            return await asyncio.to_thread(self.cite, answer)
         return self.cite(answer)
 
     def _source_name(self, document: Document) -> Any:

@@ -4,6 +4,6 @@
 there, else as `locate` does.
 """
 
-from selfroute.citations.citing import NOTHING_CITED, Citation, Cited, Stretch, cite, is_kept, locate
+from selfroute.citations.citing import NOTHING_CITED, Citation, Cited, Stretch, cite, locate
 
-__all__ = ["NOTHING_CITED", "Citation", "Cited", "Stretch", "cite", "is_kept", "locate"]
+__all__ = ["NOTHING_CITED", "Citation", "Cited", "Stretch", "cite", "locate"]

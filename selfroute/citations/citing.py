@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from selfroute.citations.index import KEPT, stems_of
@@ -131,11 +131,6 @@ def cite(
         one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
         citations.append(Citation(**one, verified=True) if quoted else one)
     return Cited(citations, missing)
-
-
-def is_kept(texts: Iterable[str]) -> bool:
-    """Return whether texts are taken apart already, or are so short that this takes no time."""
-    return all(text in KEPT for text in texts)
 
 
 def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_Place]:

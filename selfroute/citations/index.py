@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from contextlib import nullcontext
 from functools import cache, lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -14,7 +15,7 @@ from selfroute.languages.words import UNSPACED, fold, is_spaced
 
 BLOCK = 1_500  # characters
 _MOST = 10_000_000  # characters of all texts that are kept; an index takes some six bytes for each
-_LEAST = 4_000  # characters; a shorter text is taken apart in no time
+_SHORT, _LONG = 4_000, 50_000  # characters; a short text is taken apart in less than a millisecond, a long one is not
 _SHORTEST_STEM = 3
 _SUFFIXES = ("ing", "ed", "ly", "e")
 
@@ -113,10 +114,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[str, Index] = OrderedDict()
-        self._size, self._lock = 0, Lock()
-
-    def __contains__(self, text: str) -> bool:
-        return len(text) < _LEAST or text in self._indexes
+        self._size, self._lock, self._making = 0, Lock(), Lock()
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -125,20 +123,24 @@ class _Kept:
             self._size = 0
 
     def of(self, text: str) -> Index:
-        """Return the index of a text."""
-        with self._lock:
-            if text in self._indexes:
-                self._indexes.move_to_end(text)
-                return self._indexes[text]
-        index = Index(text)
-        if _LEAST <= len(text) <= _MOST:
+        """Return the index of a text; the questions on a long one that come at once wait for the first."""
+        with self._making if len(text) > _LONG else nullcontext():
             with self._lock:
-                if text not in self._indexes:
-                    self._size += len(text)
-                self._indexes[text] = index
-                while self._size > _MOST:
-                    self._size -= len(self._indexes.popitem(last=False)[0])
-        return index
+                if text in self._indexes:
+                    self._indexes.move_to_end(text)
+                    return self._indexes[text]
+            index = Index(text)
+            if _SHORT < len(text) <= _MOST:
+                self._keep(text, index)
+            return index
+
+    def _keep(self, text: str, index: Index) -> None:
+        with self._lock:
+            if text not in self._indexes:
+                self._size += len(text)
+            self._indexes[text] = index
+            while self._size > _MOST:
+                self._size -= len(self._indexes.popitem(last=False)[0])
 
 
 KEPT = _Kept()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from selfroute.citations import cite, is_kept, locate
-from selfroute.citations.index import KEPT
+from selfroute.citations import cite, index, locate
+from selfroute.citations.index import KEPT, Index
 from selfroute.demo.corpus import load_documents
 
 
@@ -168,34 +168,56 @@ def test_offsets_are_exact_in_any_text_and_scores_descend(text: str) -> None:
 def test_what_is_kept_of_a_text_changes_nothing_whoever_reads_it() -> None:
     text = "\n".join(load_documents().values())
     KEPT.clear()
-    assert not is_kept([text])
     with ThreadPoolExecutor(8) as threads:
         asked = ["How long does a shutter motor take?"] * 16
         first, *others = threads.map(lambda question: locate(question, "eleven weeks", text), asked)
-    assert is_kept([text])
     assert all(other == first for other in others)
     KEPT.clear()
     assert locate(asked[0], "eleven weeks", text) == first
 
 
-def test_a_text_is_taken_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+class Counted(Index):
+    """An index that counts how often a text is taken apart."""
+
+    made = 0
+
+    def __init__(self, text: str) -> None:
+        Counted.made += 1
+        super().__init__(text)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> type[Counted]:
+    KEPT.clear()
+    monkeypatch.setattr(Counted, "made", 0)
+    monkeypatch.setattr(index, "Index", Counted)
+    return Counted
+
+
+def test_a_text_is_taken_apart_once(counted: type[Counted]) -> None:
     text = load_documents()["harbour-minutes.md"]
     first = locate("Who retrieved the bell?", "Osric Pellan", text)
-    monkeypatch.setattr("selfroute.citations.index.Index", None)
     again = "".join([text[:100], text[100:]])  # the same text as another object
     assert locate("Who retrieved the bell?", "Osric Pellan", again) == first
+    assert counted.made == 1
 
 
-def test_no_more_is_kept_than_some_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfroute.citations.index._MOST", 20_000)
-    texts = [f"Meeting {number}. " * 500 for number in range(10)]
-    for text in texts:
+def test_questions_on_one_long_text_that_come_at_once_take_it_apart_once(counted: type[Counted]) -> None:
+    text = "\n".join(load_documents().values())
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda answer: locate("Who retrieved the bell?", answer, text), ["Osric Pellan"] * 16))
+    assert counted.made == 1
+
+
+def test_only_the_latest_texts_are_kept(counted: type[Counted], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_MOST", 20_000)
+    texts = [f"Meeting {number}. " * 500 for number in range(5)]
+    for text in [*texts, texts[-1], texts[-2], texts[0]]:
         locate("Which meeting?", "Meeting 5", text)
-    assert not is_kept(texts[:1])
-    assert is_kept(texts[-1:])
-    long = "A very long text. " * 2_000
-    assert locate("Which text?", "long", long)
-    assert not is_kept([long])
+    assert counted.made == len(texts) + 1
+    for _ in range(2):
+        assert locate("Which text?", "long", "A very long text. " * 2_000)
+    assert counted.made == len(texts) + 3
 
 
 def test_a_long_answer_and_a_long_text_take_no_more_than_their_length() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 
 import langchain_parts
 import llamaindex_parts
-from both_parts import EVERYWHERE, LANGCHAIN
+from both_parts import AWAITED, EVERYWHERE, LANGCHAIN
 from llamaindex_selfroute import citation_nodes
 from scenarios import QUESTION, WHOLE, Pieces
+from selfroute.citations import cite
 from selfroute.policies import Never
 from steering import STEERED, UNANSWERABLE, WIDE, Steered
 from structured_parts import Calling, Reporting
@@ -242,6 +244,24 @@ async def test_of_a_document_that_was_cut_the_offsets_are_into_what_was_read(whe
     assert best["text"] == "| Ice, a tonne | 104 |"
     assert texts[0][best["start"] : best["end"]] == best["text"]
     assert len(texts[0]) < len(long)
+
+
+@pytest.mark.parametrize("where", AWAITED)
+async def test_a_long_document_is_looked_through_beside_the_event_loop(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[Any] = []
+
+    def spying(*args: Any, **options: Any) -> Any:
+        threads.append(current_thread())
+        return cite(*args, **options)
+
+    monkeypatch.setattr("selfroute.citations.cite", spying)
+    for more, beside in (("", False), ("Nothing was said. " * 5_000, True)):
+        case = Cited("", UNANSWERABLE, ("Ms Okafor.",), CHAIRED, documents=(("May", MAY + more),))
+        result, _ = await asked(where, case)
+        assert result["citations"][0]["text"] == CHAIRED[1]
+        assert (threads.pop() is not current_thread()) is beside
 
 
 @everywhere
