@@ -90,10 +90,11 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     The `metadata` of a response has `route` (`"rag"`, `"wider"` or `"long_context"`), `answerable` (False if every step
     declined), `finish_reason` (how the reply that is shown ended, in the provider's word; None if it says nothing),
     `decision` (`declined`, `signal`, `evidence`, `ruling`, and `prospect` and `confidence` where the draft was graded),
-    `usage` (tokens, costs and savings) and `retrieved` (the ids of the retrieved nodes). Its `source_nodes` are what
-    the model answered from: the nodes, or the whole documents. In a sync stream, route and sources are known when the
-    response is returned; in an async stream, with its first text. `usage`, `finish_reason` and, after whole documents
-    were read, `answerable` are settled at the end of a stream.
+    `usage` (tokens, costs and savings) and `retrieved` (the ids of the retrieved nodes); with `citations=True` also
+    `citations`. Its `source_nodes` are what the model answered from: the nodes, or the whole documents. In a sync
+    stream, route and sources are known when the response is returned; in an async stream, with its first text.
+    `usage`, `finish_reason`, `citations` and, after whole documents were read, `answerable` are settled at the end of a
+    stream.
 
     Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
     as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
