@@ -13,7 +13,9 @@ from langchain_core.runnables.config import merge_configs
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 
-OUTPUT_KEYS = frozenset({"retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage"})
+OUTPUT_KEYS = frozenset(
+    "retrieved context answer route answerable finish_reason decision usage citations unverified_quotes".split()
+)
 
 
 def inputs_of(given: Any) -> dict[str, Any]:

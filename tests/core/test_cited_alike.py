@@ -296,6 +296,15 @@ async def test_in_a_stream_of_a_chain_they_come_in_the_last_chunk(mode: str) -> 
     assert {**total, "usage": None} == {**whole, "usage": None}
 
 
+@pytest.mark.parametrize("mode", langchain_parts.MODES)
+async def test_those_of_a_former_question_are_not_passed_on(mode: str) -> None:
+    former = chain_of(CASES[1]).invoke(QUESTION)
+    again = await langchain_parts.ask(chain_of(CASES[1]), former, mode)
+    assert again["citations"] == former["citations"]
+    without = await langchain_parts.ask(chain_of(CASES[1], citations=False), former, mode)
+    assert "citations" not in without
+
+
 @pytest.mark.parametrize("mode", llamaindex_parts.MODES)
 async def test_citations_are_nodes_too(mode: str) -> None:
     response = (await llamaindex_parts.ask(engine_of(CASES[2], mode), CASES[2].question, mode)).response
