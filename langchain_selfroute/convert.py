@@ -13,9 +13,8 @@ from langchain_core.runnables.config import merge_configs
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 
-OUTPUT_KEYS = frozenset(
-    "retrieved context answer route answerable finish_reason decision usage citations unverified_quotes".split()
-)
+_ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
+OUTPUT_KEYS = frozenset([*_ALWAYS, "citations", "unverified_quotes"])
 
 
 def inputs_of(given: Any) -> dict[str, Any]:
