@@ -61,19 +61,20 @@ def stems_of(text: str) -> Iterable[str]:
 
 @cache
 def _words() -> re.Pattern[str]:
-    return re.compile(r"\w+(?:[.,]\d+)*")
+    return re.compile(r"\w+(?:(?<=\d)[.,]\d+|-\n\w+)*")
 
 
 @cache
-def _scripts() -> re.Pattern[str]:
-    return re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}]+")
+def _parts() -> re.Pattern[str]:
+    """Return the pattern of the parts of a word: numbers, and what is of one script."""
+    return re.compile(rf"(?<![^\W{UNSPACED}])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!,)|[{UNSPACED}]+|[^{UNSPACED},]+")
 
 
 def _by_stem(places: dict[str, list[int]]) -> dict[str, list[int]]:
     """Return the places of words by their stems: without case, accents and the commonest endings."""
     found: dict[str, list[int]] = {}
     for word, of_word in places.items():
-        if not word.isascii():
+        if "," in word or not word.isascii():
             for stem in _stems(word):
                 found.setdefault(stem, []).extend(of_word)
         elif (stem := _stem(word.lower())) in found:
@@ -86,7 +87,7 @@ def _by_stem(places: dict[str, list[int]]) -> dict[str, list[int]]:
 def _stems(word: str) -> set[str]:
     """Return the stem of a word; of a script without spaces, its characters and the pairs of them."""
     found = set()
-    for part in _scripts().findall(word):
+    for part in _parts().findall(word):
         folded = fold(part)
         if is_spaced(part):
             found.add(_stem(folded))
@@ -97,7 +98,7 @@ def _stems(word: str) -> set[str]:
 
 @lru_cache(20_000)
 def _stem(word: str) -> str:
-    word = word.strip("_")
+    word = word.replace("-\n", "").strip("_")
     if len(word) <= _SHORTEST_STEM or word[-1] in "0123456789":
         return word.replace(",", "")
     if word[-1] == "s" and word[-2] != "s":

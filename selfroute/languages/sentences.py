@@ -23,11 +23,12 @@ _MORE_ABBREVIATIONS = (
     "evtl ggf inkl zzgl bspw sog geb gest mio mrd tsd hr hrn frl ing lic núm figs vols"
 )
 _MORE_NUMBERED = "art abs fig vol p pp ch sec para cap ziff kap pág p jan feb apr jun jul aug sep sept oct nov dec"
-_TABLE = re.compile(r"[|\t]")
+_TABLE = re.compile(r"[|\t]|(?:[,;]\S[^,;\n]*){3}")
 _GAP = re.compile(r"\S {3,}\S")  # between two columns
-_ITEM = re.compile(r"[-*+•–—▪◦#>|]|\(?\w{1,3}[.)]\s")
+_ITEM = re.compile(r"[-*+•–—▪◦#>|\[]|\(?\w{1,3}[.)]\s")
 _SPACES = re.compile(r"\s*")
 _ITEMS = (r"\d", r"\d\d")
+_ALIKE = 3  # characters; lines that begin alike, such as those of a log, are not wrapped
 _WRAPPED = range(30, 200)  # the lengths of lines of wrapped prose
 
 
@@ -69,7 +70,7 @@ def _breaks(*, cased: bool) -> re.Pattern[str]:
     Args:
         cased: Whether the text has capitals, so that no sentence begins without one.
     """
-    full, marks = "[。！？．｡]", "[.!?…]"
+    full, marks = "[。！？．｡]", "[.!?…।॥؟۔]"
     ends = "|".join(rf"(?<={marks}{_CLOSING * closing}\s)" for closing in range(3))
     ends += rf"|(?<={marks}\s»\s)"
     # No sentence ends after an initial, the number of an item or of a paragraph, and an abbreviation.
@@ -111,20 +112,22 @@ def _is_wrapped(text: str, at: int, after: int) -> bool:
         at: Where the line break stands.
         after: Where the text goes on, behind all white space.
     """
+    if "\n" in text[at + 1 : after] or after == len(text):
+        return False
+    goes_on = text[after].islower()
+    if goes_on and text[at - 1 : at] == "-":  # a word that is divided
+        return True
     begin = text.rfind("\n", 0, at) + 1
     before = begin - 1 - (text.rfind("\n", 0, max(begin - 1, 0)) + 1)
     width = max(before, at - begin)
-    if width not in _WRAPPED or after == len(text) or "\n" in text[at + 1 : after]:
+    if width not in _WRAPPED or text[begin : begin + _ALIKE] == text[after : after + _ALIKE]:
         return False
     until = text.find("\n", after)
     until = len(text) if until < 0 else until
-    if _ITEM.match(text, after) or _TABLE.search(text, begin, until):
-        return False
-    if _GAP.search(text, begin, at) and _GAP.search(text, after, until):
-        return False
-    if text[after].islower():
-        return True
     width = max(width, until - at - 1)
     space = text.find(" ", after, until) if is_spaced(text[after]) else after + 1
     word = (until if space < 0 else space) - after
-    return width in _WRAPPED and at - begin + 1 + word > width
+    if not (goes_on or (width in _WRAPPED and at - begin + 1 + word > width)):
+        return False
+    in_columns = _GAP.search(text, begin, at) and _GAP.search(text, after, until)
+    return not (in_columns or _ITEM.match(text, after) or _TABLE.search(text, begin, until))

@@ -31,6 +31,12 @@ CASES: dict[str, Case] = {
         "What did they repair?", "the cranes", "The tea was cold. [They were repairing a crane.] Nobody left."
     ),
     "a number with separators": Case("What was paid?", "£36490", "We paid £3,649. [We paid £36,490.] We paid £364.90."),
+    "a number among commas": Case(
+        "What is the price of item 77?", "101", "76,Item 76,A1,99\n[77,Item 77,B1,101]\n101,It,C,5"
+    ),
+    "a divided word": Case(
+        "Who found it?", "Osric Pellan", "It was lost. [It was found by Osric Pel-\nlan.] It rained."
+    ),
     "a row of a table": Case(
         "What does rope cost?", "92", "| Ice | 104 |\n| Tea | 29 |\n[| Rope | 92 |]\n| Oil | 192 |"
     ),

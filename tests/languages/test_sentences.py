@@ -22,6 +22,7 @@ SENTENCES: dict[str, list[str]] = {
         "Les élèves riaient.",
     ],
     "Spanish": ["La Sra. Núñez presidió.", "¿Quién vino?", "¡Nadie!", "El Sr. Gil, de EE. UU., no."],
+    "Hindi": ["बैठक दस बजे शुरू हुई।", "अध्यक्ष राम शर्मा थे।"],
     "Chinese": ["会议于十点开始。", "他说：“我们要关闭港口。”", "谁同意？", "费用为3,500元。"],
     "Japanese": ["会議は十時に始まった。", "「港を閉鎖する。」", "費用は3500円でした。"],
 }
@@ -38,6 +39,12 @@ LINES: dict[str, str] = {
         "It was quiet until the evening, when Captain\n+Varrick\n+came."
     ),
     "indented prose": "   Raise his salary or give him a bonus, the old\n+ idea of what a man would want.",
+    "a divided word": "The bell was found by Osric Pel-\n+lan in October.\nHe is a diver.",
+    "a log": (
+        "2026-11-28 12:19:00 INFO worker-0 processed job 9\n2026-11-30 03:14:15 ERROR worker-3 disk full on /var\n"
+        "2026-11-30 03:14:16 INFO worker-0 processed job 3"
+    ),
+    "rows with commas": "17,Harbour Trust,Saltmarket,Fish Quay\n18,Kestrel Ridge,Observatory,North Road",
     "Windows": "It began.\r\n\r\nIt ended.\r\n",
     "lower case": "so it began.\nthen it ended.",
     "nothing": " \n\t ",
