@@ -33,7 +33,7 @@ from selfroute.citations.index import KEPT
 from selfroute.usage.tokens import count_tokens
 
 Span = tuple[int, int]
-RUNS = 3
+RUNS = 5
 PROTOTYPE = {
     "squad2_article": (1.00, 1.00),
     "hotpotqa_pool": (0.83, 0.98),
