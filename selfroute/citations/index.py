@@ -11,12 +11,13 @@ from itertools import pairwise
 from threading import Lock
 
 from selfroute.languages.sentences import sentence_spans
-from selfroute.languages.words import UNSPACED, fold, is_spaced
+from selfroute.languages.words import UNSPACED, WITHIN, fold, is_spaced
 
 BLOCK = 1_500  # characters
 _MOST = 10_000_000  # characters of all texts that are kept; an index takes some six bytes for each
 _SHORT, _LONG = 4_000, 50_000  # characters; a short text is taken apart in less than a millisecond, a long one is not
 _SHORTEST_STEM = 3
+_VOICED = "\u3099\u309a"  # Japanese marks, which stand apart from their characters in decomposed text
 _SUFFIXES = ("ing", "ed", "ly", "e")
 
 
@@ -61,7 +62,7 @@ def stems_of(text: str) -> Iterable[str]:
 
 @cache
 def _words() -> re.Pattern[str]:
-    return re.compile(r"\w+(?:(?<=\d)[.,]\d+|-\n\w+)*")
+    return re.compile(rf"\w+(?:(?<=\d)[.,]\d+|-\n\w+|[{WITHIN}{_VOICED}]+\w*)*")
 
 
 @cache

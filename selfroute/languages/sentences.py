@@ -13,6 +13,7 @@ from selfroute.languages.words import ABBREVIATIONS, NUMBERED, is_spaced
 
 LONGEST = 1_000  # characters; where no sentence ends before, it is cut between two words
 _BREAKS = " \n\t，、；"
+_BEGIN = r"(?<![\u0300-\u036f\u00ad])\b"  # of a word; accents and soft hyphens stand within one
 _CLOSING = r"""[\])}"'”’»›*_]"""
 _LOWER = "a-zß-öø-ÿα-ωа-яё"
 # What a German ordinal stands before: "am 3. Oktober".
@@ -75,7 +76,7 @@ def _breaks(*, cased: bool) -> re.Pattern[str]:
     ends += rf"|(?<={marks}\s»\s)"
     # No sentence ends after an initial, the number of an item or of a paragraph, and an abbreviation.
     within = [
-        r"(?<!\b[^\W\d_]\.\s)",
+        rf"(?<!{_BEGIN}[^\W\d_]\.\s)",
         *(rf"(?<!{at}{number}\.\s)" for at in (r"\A", r"\n", r"§\s") for number in _ITEMS),
     ]
     within += [rf"(?<!{words})" for words in _behind(ABBREVIATIONS.union(_MORE_ABBREVIATIONS.split()))]
@@ -90,7 +91,7 @@ def _breaks(*, cased: bool) -> re.Pattern[str]:
 def _behind(words: Iterable[str]) -> Iterator[str]:
     """Yield patterns of these abbreviations for looking behind, which takes only those of one length together."""
     for _, of_one_length in groupby(sorted(words, key=lambda word: (len(word), word)), key=len):
-        yield rf"\b(?i:{'|'.join(of_one_length)})\.\s"
+        yield rf"{_BEGIN}(?i:{'|'.join(of_one_length)})\.\s"
 
 
 def _add_pieces(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:

@@ -26,7 +26,8 @@ _ACCENTS = r"\u0300-\u036f"
 # Soft hyphens and characters without width: they may stand inside a word, and nobody sees them.
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
-_WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{_ACCENTS}{_INVISIBLE}])*"
+WITHIN = _ACCENTS + _INVISIBLE  # what may stand inside a word besides letters and digits
+_WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{WITHIN}])*"
 NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -104,6 +107,36 @@ def test_a_long_answer_is_cited_from_its_several_places() -> None:
     found = locate("What was decided?", answer, text)
     assert {one["text"] for one in found} == {*said}
     assert [len(locate("What was decided?", answer, text, n=n)) for n in range(4)] == [0, 1, 2, 3]
+
+
+def decomposed(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def divided(text: str) -> str:
+    """Return a text with soft hyphens within its words."""
+    return re.sub(r"(?<=[a-zà-ÿ]{2})(?=[a-zà-ÿ])", "\u00ad", text)
+
+
+FRENCH = "La résidence est fermée. Mère dort. " * 20 + "Les élèves préfèrent la crème brûlée. Il pleut. Où ?"
+JAPANESE = "かふすはてきん。木曜日。" * 20 + "ガラスはできた。雨だ。"
+
+
+@pytest.mark.parametrize(
+    ("written", "answer", "text"),
+    [
+        (decomposed, "la crème préférée des élèves", FRENCH),
+        (divided, "la crème préférée des élèves", FRENCH),
+        (decomposed, "ガラスが", JAPANESE),
+    ],
+)
+def test_a_word_is_the_same_however_its_accents_and_hyphens_are_written(
+    written: Callable[[str], str], answer: str, text: str
+) -> None:
+    found = [(one["text"], one["score"]) for one in locate("?", answer, text)]
+    again = [(one["text"], one["score"]) for one in locate("?", answer, written(text))]
+    assert [score for _, score in again] == [score for _, score in found]
+    assert [sentence for sentence, _ in again] == [written(sentence) for sentence, _ in found]
 
 
 def test_a_score_says_how_much_of_the_answer_stands_there() -> None:
