@@ -8,6 +8,8 @@ from typing import TypeVar
 
 Count = Callable[[str], int]
 Document = TypeVar("Document")
+_STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
+_WORD = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +150,51 @@ def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> st
 
 
 def _trimmed(text: str, *, passages: Sequence[str], budget: int, count: Count) -> tuple[int, int]:
-    """Return the start and the end of what `trim` returns."""
+    """Return the start and the end of what `trim` returns.
+
+    Stretches begin at the steps of a grid, and their ends depend on their beginnings alone. So questions whose passages
+    are near one another read the same stretch, which the provider's prompt cache then holds.
+    """
+    size = count(text)
+    if size <= budget:
+        return 0, len(text)
     hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
+    length = len(text) * budget // size
+    step = max(length // _STEPS, 1)
+    if hits[0][1] - hits[0][0] <= length - step:
+        low, high = _together(hits, length - step)
+        nearest = max(round((low + high - length) / 2 / step), 0)
+        for place in (nearest, nearest + 1, max(nearest - 1, 0)):
+            start, end = _from(place * step, text, length=length, budget=budget, count=count)
+            if start <= low and high <= end:
+                return start, end
+    return _around(text, hits, length=length, budget=budget, count=count)
+
+
+def _from(start: int, text: str, *, length: int, budget: int, count: Count) -> tuple[int, int]:
+    """Return the start and the end of the stretch from a step of the grid on."""
+    last = start + length > len(text)  # of the text: it ends where the text does
+    while length > 0:
+        first = len(text) - length if last else start
+        found = _at_white_space(text, first, first + length)
+        size = count(text[slice(*found)])
+        if size <= budget:
+            return found
+        length = min(length * budget // size, length - 1)
+    return start, start
+
+
+def _around(text: str, hits: Sequence[tuple[int, int]], *, length: int, budget: int, count: Count) -> tuple[int, int]:
+    """Return the start and the end of a stretch in the middle of which the best passage is, as far as it fits."""
     low, high = hits[0]
     least = (low, min(high, len(text))) if count(text[low:high]) <= budget else (low, low)
-    start, end, size = 0, len(text), count(text)
-    length = end
+    start, end, size = 0, len(text), budget + 1
     while size > budget:  # tokens per character vary within a text, so count again after each cut
-        length = min(length * budget // size, length - 1)
         if length <= least[1] - least[0]:
             return least
         start, end = _stretch(text, hits, length)
         size = count(text[start:end])
+        length = min(length * budget // max(size, 1), length - 1)
     return start, end
 
 
@@ -171,17 +206,30 @@ def _find(passage: str, text: str) -> int:
     return at if at >= 0 else text.find(passage[:60])
 
 
-def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:
+def _together(hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:
+    """Return where the best passage begins, and where it ends, with as many of the others as fit."""
     low, high = hits[0][0], min(hits[0][1], hits[0][0] + length)
     for start, end in hits[1:]:
         if max(high, end) - min(low, start) <= length:
             low, high = min(low, start), max(high, end)
+    return low, high
+
+
+def _stretch(text: str, hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:
+    low, high = _together(hits, length)
     start = max(0, min(low - (length - (high - low)) // 2, len(text) - length))
-    end = start + length
+    return _at_white_space(text, start, start + length, low=low, high=high)
+
+
+def _at_white_space(
+    text: str, start: int, end: int, *, low: int | None = None, high: int | None = None
+) -> tuple[int, int]:
+    """Return a stretch without parts of words at its ends, as far as it still holds what is between two places."""
+    low, high = end if low is None else low, start if high is None else high
     if start > 0 and not text[start - 1].isspace():
-        start = next((i for i in range(start, min(start + 40, low)) if text[i].isspace()), start)
+        start = next((i for i in range(start, min(start + _WORD, low)) if text[i].isspace()), start)
     if end < len(text) and not text[end].isspace():
-        end = next((i for i in range(end, max(end - 40, high), -1) if text[i - 1].isspace()), end)
+        end = next((i for i in range(end, max(end - _WORD, high), -1) if text[i - 1].isspace()), end)
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return start, start + len(part.strip())

@@ -25,6 +25,7 @@ _STRETCHES, _STRETCH = 100, 1_000
 _SHORT = 500  # tokens; the count of a shorter prompt says little
 _RATIOS = (0.5, 4.0)  # what lies beyond was not counted in tokens, or not on the same text
 _MODELS = 100
+_TOLERANCE = 0.05
 
 
 def count_tokens(text: str) -> int:
@@ -89,11 +90,16 @@ class Calibration:
     def __init__(self, *, learns: bool = True) -> None:
         """Start with nothing learned."""
         self.learns = learns
-        self._ratios: Recent[float] = Recent(_MODELS)
+        self._ratios: Recent[tuple[float, float]] = Recent(_MODELS)  # the latest, and the one that is in use
 
     def ratio(self, model: PricedModel) -> float:
-        """Return how many tokens the provider counts for each that is estimated; 1 if that is not known."""
-        return self._ratios.get(model) or 1.0
+        """Return how many tokens the provider counts for each that is estimated; 1 if that is not known.
+
+        It stays the same while what is learned is within a twentieth of it: trimmed documents would otherwise be cut
+        elsewhere for each question, and never come from the provider's prompt cache.
+        """
+        _, in_use = self._ratios.get(model) or (1.0, 1.0)
+        return in_use
 
     def learn(self, model: PricedModel, *, text: str, counted: int) -> None:
         """Compare a provider's count of a prompt with the estimate.
@@ -108,4 +114,5 @@ class Calibration:
             return
         low, high = _RATIOS
         ratio, known = min(max(counted / estimated, low), high), self._ratios.get(model)
-        self._ratios.put(model, (known + ratio) / 2 if known else ratio)
+        latest, in_use = ((known[0] + ratio) / 2, known[1]) if known else (ratio, 1.0)
+        self._ratios.put(model, (latest, in_use if abs(latest - in_use) <= _TOLERANCE * in_use else latest))

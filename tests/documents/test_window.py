@@ -123,3 +123,12 @@ def test_counting_a_long_text_is_not_repeated_without_need() -> None:
 
     assert trim("a bb ccc dddd " * 50_000, passages=["dddd a"], budget=20_000, count=count)
     assert calls < 12
+
+
+@every_counter
+def test_passages_near_each_other_are_read_in_the_same_stretch(count: Any) -> None:
+    marks = [f"<{number}>" for number in range(400)]
+    text = " ".join(f"{mark} some words of its own" for mark in marks)
+    stretches = [trim(text, passages=[mark], budget=count(text) // 4, count=count) for mark in marks]
+    assert all(mark in stretch for mark, stretch in zip(marks, stretches, strict=True))
+    assert len(set(stretches)) <= 30  # of 400, so that a provider's prompt cache is hit

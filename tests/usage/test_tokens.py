@@ -144,6 +144,16 @@ def test_how_a_provider_counts_is_learned_by_model() -> None:
     assert calibration.ratio(ONE) == 1.5
 
 
+def test_small_differences_do_not_move_where_documents_are_cut() -> None:
+    calibration, text = Calibration(), PROSE * 50
+    for percent in (103, 97, 104, 96):
+        calibration.learn(ONE, text=text, counted=count_tokens(text) * percent // 100)
+        assert calibration.ratio(ONE) == 1
+    for _ in range(9):
+        calibration.learn(ONE, text=text, counted=count_tokens(text) * 108 // 100)
+    assert calibration.ratio(ONE) == pytest.approx(1.08, abs=0.03)
+
+
 @given(st.lists(st.integers(0, 10**9)))
 def test_what_is_learned_is_bounded(counts: list[int]) -> None:
     calibration = Calibration()
