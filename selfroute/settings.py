@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from operator import index, is_
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
 from selfroute.copying import Remade
@@ -18,6 +18,7 @@ from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
+PromptCache = Literal["auto", "off", "5m", "1h"]
 DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
 """The bounds of graded answerability and the passages of a wider look that were measured first; there may be better."""
 _HIGHEST = 100
@@ -53,6 +54,7 @@ class Settings:
             window takes.
         token_counter: Counts the tokens of a text; None to estimate them.
         citations: Whether to say where the answer stands in what the model answered from.
+        prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache.
         measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
             known: because they were given as a list, or were read before. `"background"` also counts stored documents
             in a background thread, each once. `False` measures nothing.
@@ -74,6 +76,7 @@ class Settings:
     max_context_tokens: int | None = None
     token_counter: Callable[[str], int] | None = None
     citations: bool = False
+    prompt_cache: PromptCache = "auto"
     measure_savings: MeasureSavings = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
@@ -278,6 +281,13 @@ def _switch(name: str, value: Any) -> bool:
     raise ConfigurationError(msg)
 
 
+def _prompt_cache(name: str, value: Any) -> PromptCache:
+    if isinstance(value, str) and value in get_args(PromptCache):
+        return value  # type: ignore[return-value]
+    msg = f"{name} must be 'auto', 'off', '5m' or '1h', not {value!r}"
+    raise ConfigurationError(msg)
+
+
 def _measure(name: str, value: Any) -> MeasureSavings:
     if isinstance(value, bool) or (isinstance(value, str) and value == "background"):
         return value  # type: ignore[return-value]
@@ -302,6 +312,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "max_context_tokens": _tokens,
     "token_counter": _counter,
     "citations": _switch,
+    "prompt_cache": _prompt_cache,
     "measure_savings": _measure,
     "priced_as": _priced_as,
     "long_context_priced_as": _priced_as,

@@ -1,0 +1,85 @@
+"""The prompt caches of providers: where they are hit, and where they want a mark in the prompt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import urlsplit
+
+from selfroute.settings import PromptCache
+from selfroute.usage.prices import PricedModel
+
+Dialect = Literal["openai", "anthropic"]
+
+_MINUTE = 60.0
+_HOUR = 60 * _MINUTE
+# Each at its own address only: a gateway may refuse what it does not know, and need not have a cache.
+_OPENAI = r"(?:\w+\.)?api\.openai\.com"
+_AZURE = r"[\w-]+\.openai\.azure\.com"
+_ANTHROPIC = r"api\.anthropic\.com"
+_GOOGLE = r"(?:[\w-]+-)?(?:generativelanguage|aiplatform)\.googleapis\.com"
+_CACHED_BY_OPENAI = r"(?:gpt-4o|gpt-4\.|gpt-[5-9]|gpt-\d\d|o\d)"
+_GPT = r"gpt-(\d+)(?:\.(\d+))?"
+_GEMINI = r"(?:models/)?gemini-(\d+)(?:\.(\d+))?"
+_MARKED_SINCE = (5, 6)  # before, OpenAI's models find what two prompts share by themselves
+_IMPLICIT_SINCE = (2, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCache:
+    """A provider's cache of the beginnings of prompts.
+
+    Attributes:
+        seconds: For how long a prefix is kept after its last use.
+        least: The tokens that a prefix must have to be kept.
+        mark: How the end of the prefix is marked; None where the provider finds it by itself.
+        ttl: How long the mark asks to keep it; None where that is not said.
+    """
+
+    seconds: float
+    least: int
+    mark: Dialect | None = None
+    ttl: Literal["5m", "1h"] | None = None
+
+
+def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
+    """Return the cache that a model's prompts may hit; None if there is none, or it is not known.
+
+    A fallback has to take the same marks, since it is sent the same prompt.
+
+    Args:
+        model: The model that is called, and where.
+        wish: The option `prompt_cache`.
+    """
+    return _cache_of(model, model.fallbacks, wish)
+
+
+@lru_cache(256)
+def _cache_of(model: PricedModel, fallbacks: tuple[PricedModel, ...], wish: PromptCache) -> ProviderCache | None:
+    cache = _own_cache(model, wish)
+    if cache and cache.mark and any(_own_cache(one, wish) != cache for one in fallbacks):
+        return None
+    return cache
+
+
+def _own_cache(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
+    if wish == "off" or not model.url or not model.name:
+        return None
+    host, name, provider = urlsplit(model.url).hostname or "", model.name, model.provider or ""
+    if provider == "openai" and re.fullmatch(_OPENAI, host) and _version(_GPT, name) >= _MARKED_SINCE:
+        return ProviderCache(30 * _MINUTE, 1_024, "openai")
+    if provider == "anthropic" and re.fullmatch(_ANTHROPIC, host) and wish in ("5m", "1h"):
+        return ProviderCache(_HOUR if wish == "1h" else 5 * _MINUTE, 4_096, "anthropic", wish)
+    openai = _OPENAI if provider == "openai" else _AZURE if provider.startswith("azure") else None
+    if openai and re.fullmatch(openai, host) and re.match(_CACHED_BY_OPENAI, name):
+        return ProviderCache(5 * _MINUTE, 1_024)
+    if provider.startswith("google") and re.fullmatch(_GOOGLE, host) and _version(_GEMINI, name) >= _IMPLICIT_SINCE:
+        return ProviderCache(5 * _MINUTE, 1_024 if "flash" in name else 4_096)
+    return None
+
+
+def _version(pattern: str, name: str) -> tuple[int, int]:
+    found = re.match(pattern, name)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
