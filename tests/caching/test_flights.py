@@ -1,0 +1,250 @@
+"""Single flight: who waits for whom, and that nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from selfroute.caching.flights import Flights
+
+SECONDS = 300.0
+PIECES = ["", "Ms ", "Okafor"]
+
+
+class BrokenError(Exception):
+    """A model failed."""
+
+
+@dataclass
+class Provider:
+    """Notes when replies are asked for, and when their first pieces come.
+
+    Attributes:
+        until_first: Seconds until the first piece of a reply.
+    """
+
+    until_first: float = 0.05
+    asked: list[float] = field(default_factory=list)
+    began: list[float] = field(default_factory=list)
+
+    def reply(self, *, fails: bool = False) -> Generator[str, None, None]:
+        self.asked.append(time.monotonic())
+        time.sleep(self.until_first)
+        if fails:
+            raise BrokenError
+        for piece in PIECES:
+            self.began.append(time.monotonic())
+            yield piece
+
+    async def areply(self, *, fails: bool = False) -> AsyncGenerator[str, None]:
+        self.asked.append(time.monotonic())
+        await asyncio.sleep(self.until_first)
+        if fails:
+            raise BrokenError
+        for piece in PIECES:
+            self.began.append(time.monotonic())
+            yield piece
+
+    def asked_before_the_first_piece(self) -> int:
+        return sum(asked < min(self.began) for asked in self.asked)
+
+
+def in_threads(flights: Flights, provider: Provider, number: int, **how: Any) -> list[str]:
+    with ThreadPoolExecutor(number) as threads:
+        asked = [
+            threads.submit(lambda: "".join(flights.alone("key", SECONDS, provider.reply(**how)))) for _ in range(number)
+        ]
+        return [one.result() for one in asked]
+
+
+async def one(flights: Flights, provider: Provider, key: str = "key", **how: Any) -> str:
+    return "".join([piece async for piece in flights.aalone(key, SECONDS, provider.areply(**how))])
+
+
+async def in_tasks(flights: Flights, provider: Provider, number: int, **how: Any) -> list[str]:
+    return await asyncio.gather(*(one(flights, provider, **how) for _ in range(number)))
+
+
+def test_threads_wait_for_the_first_piece_of_the_first_reply() -> None:
+    provider = Provider()
+    assert in_threads(Flights(), provider, 8) == ["Ms Okafor"] * 8
+    assert provider.asked_before_the_first_piece() == 1
+
+
+async def test_tasks_wait_for_the_first_piece_of_the_first_reply() -> None:
+    provider = Provider()
+    assert await in_tasks(Flights(), provider, 8) == ["Ms Okafor"] * 8
+    assert provider.asked_before_the_first_piece() == 1
+
+
+def test_a_task_waits_for_a_thread() -> None:
+    flights, provider = Flights(), Provider(until_first=0.2)
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(lambda: list(flights.alone("key", SECONDS, provider.reply())))
+        while not provider.asked:
+            time.sleep(0.001)
+        asyncio.run(one(flights, provider))
+        first.result()
+    assert provider.asked_before_the_first_piece() == 1
+
+
+async def test_a_call_that_blocks_the_event_loop_does_not_wait_for_a_task_of_it() -> None:
+    flights, provider = Flights(), Provider(until_first=0.2)
+    first = asyncio.create_task(one(flights, provider))
+    await asyncio.sleep(0.05)
+    started = time.monotonic()
+    assert "".join(flights.alone("key", SECONDS, Provider(until_first=0).reply())) == "Ms Okafor"
+    assert time.monotonic() - started < 1  # and not the time-out
+    assert await first == "Ms Okafor"
+
+
+def test_the_reader_of_the_first_reply_holds_up_nobody() -> None:
+    flights, provider = Flights(), Provider(until_first=0)
+    first = flights.alone("key", SECONDS, provider.reply())
+    assert next(first) == ""  # an empty piece says, too, that the prompt was read
+    assert "".join(flights.alone("key", SECONDS, provider.reply())) == "Ms Okafor"
+    assert "".join(first) == "Ms Okafor"
+
+
+async def test_other_prefixes_wait_for_nobody() -> None:
+    flights, provider = Flights(), Provider(until_first=0.1)
+    await asyncio.gather(*(one(flights, provider, key) for key in ("a", "b", "c")))
+    assert provider.asked_before_the_first_piece() == 3
+
+
+async def test_a_first_reply_that_fails_releases_the_others() -> None:
+    flights, provider = Flights(), Provider(until_first=0.1)
+    first = asyncio.create_task(one(flights, provider, fails=True))
+    await asyncio.sleep(0.02)
+    others = await in_tasks(flights, provider, 3)
+    assert (others, len(provider.asked)) == (["Ms Okafor"] * 3, 4)
+    with pytest.raises(BrokenError):
+        await first
+
+
+@pytest.mark.parametrize("leaves", ["cancelled", "closed"])
+async def test_a_first_reply_that_nobody_reads_any_more_releases_the_others(leaves: str) -> None:
+    flights, provider = Flights(), Provider(until_first=5)
+    pieces = flights.aalone("key", SECONDS, provider.areply())
+    first = asyncio.ensure_future(anext(pieces))
+    await asyncio.sleep(0.02)
+    provider.until_first = 0
+    others = asyncio.create_task(in_tasks(flights, provider, 3))
+    await asyncio.sleep(0.02)
+    assert len(provider.asked) == 1
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    if leaves == "closed":
+        await pieces.aclose()
+    assert await asyncio.wait_for(others, 2) == ["Ms Okafor"] * 3
+
+
+async def test_who_waits_can_be_cancelled_without_harm_to_the_others() -> None:
+    flights, provider = Flights(), Provider(until_first=0.1)
+    tasks = [asyncio.create_task(one(flights, provider)) for _ in range(4)]
+    await asyncio.sleep(0.02)
+    tasks[2].cancel()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(found.pop(2), asyncio.CancelledError)
+    assert (found, len(provider.asked)) == (["Ms Okafor"] * 3, 3)
+
+
+def test_nobody_waits_longer_than_the_limit() -> None:
+    flights, slow, fast = Flights(longest=0.1), Provider(until_first=0.6), Provider(until_first=0)
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(lambda: list(flights.alone("key", SECONDS, slow.reply())))
+        while not slow.asked:
+            time.sleep(0.001)
+        in_threads(flights, fast, 3)
+        assert not first.done()
+        assert asyncio.run(one(flights, fast)) == "Ms Okafor"
+
+
+def test_a_reply_that_is_never_read_again_keeps_no_later_question_waiting() -> None:
+    now = [0.0]
+    flights, provider = Flights(longest=30, clock=lambda: now[0]), Provider(until_first=0)
+    abandoned = flights.alone("key", SECONDS, provider.reply())
+    flights._join("key")  # as if it had been asked and its thread was lost
+    now[0] = 31
+    assert "".join(flights.alone("key", SECONDS, provider.reply())) == "Ms Okafor"
+    abandoned.close()
+
+
+def test_after_the_first_piece_nobody_waits_until_the_provider_forgets() -> None:
+    now = [0.0]
+    flights, provider = Flights(clock=lambda: now[0]), Provider(until_first=0)
+    for wait, leads in ((0, True), (1, False), (299, False), (299, False), (301, True)):
+        now[0] += wait
+        flight, first = flights._join("key")
+        assert first is leads
+        flights._arrived(flight, SECONDS)
+    assert not provider.asked
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    flights = Flights()
+    for number in range(20_000):
+        flights._join(number)
+    assert len(flights._flights) == 10_000
+
+
+@examples(60)
+@given(st.integers(0, 2**32), st.integers(2, 12))
+def test_whatever_happens_everybody_is_served_or_fails_of_itself(seed: int, number: int) -> None:  # noqa: C901
+    random, flights = Random(seed), Flights(longest=5)  # noqa: S311
+    ended: list[str] = []
+
+    async def pieces(fails: bool, pause: float) -> AsyncGenerator[str, None]:
+        await asyncio.sleep(pause)
+        if fails:
+            raise BrokenError
+        yield "a"
+        await asyncio.sleep(pause)
+        yield "b"
+
+    async def question() -> None:
+        await asyncio.sleep(random.random() / 200)
+        fails, pause, leaves = random.random() < 0.3, random.random() / 100, random.random() < 0.3
+        reply = flights.aalone(random.choice("xy"), random.choice([0.0, 0.004, 300.0]), pieces(fails, pause))
+        try:
+            async for _ in reply:
+                if leaves:
+                    break
+            ended.append("read")
+        except BrokenError:
+            ended.append("failed")
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        finally:
+            await reply.aclose()
+
+    async def ask_all() -> None:
+        tasks = [asyncio.create_task(question()) for _ in range(number)]
+        for task in tasks:
+            if random.random() < 0.3:
+                asyncio.get_running_loop().call_later(random.random() / 50, task.cancel)
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 4)
+
+    started = time.monotonic()
+    loops = [threading.Thread(target=asyncio.run, args=(ask_all(),)) for _ in range(2)]
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join(10)
+    assert not any(loop.is_alive() for loop in loops)
+    assert time.monotonic() - started < 4
+    assert len(ended) <= 2 * number
