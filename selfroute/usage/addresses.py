@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 _FIELD = re.compile(r"(?:^|_)(?:api_base|base_url|api_url|endpoint|endpoint_url)$")
+_KEY = re.compile(r"(?:^|_)(?:api_key|organization|project)$")
 _ADDRESS = re.compile(r"https?://|[\w.-]+:\d+(?:/|$)", re.IGNORECASE)  # some fields name something else
 _LOCAL = re.compile(r"(?:^|\.)(?:localhost|local|internal|lan)\.?$|^[^.]*$")  # no dot: a container or a computer
 _CLIENTS = ("root_client", "client", "_client")
@@ -22,6 +23,15 @@ def address_of(model: object) -> str | None:
             settings as well; else each framework and integration has a field of another name.
     """
     return next(filter(None, map(_without_credentials, _stated(model))), None)
+
+
+def account_of(model: object) -> int:
+    """Return what tells apart the accounts that clients call a provider with, in this process only.
+
+    It depends on the API keys in a client's fields, and says nothing of them.
+    """
+    keys = [value for name, value in _fields_of(model).items() if _KEY.search(name)]
+    return hash(tuple(str(getattr(value, "get_secret_value", lambda value=value: value)()) for value in keys))
 
 
 def host_of(address: str) -> str:
@@ -39,13 +49,17 @@ def is_local(address: str) -> bool:
 
 
 def _stated(model: Any) -> Iterator[Any]:
-    # Not `getattr`: it may build a client that is not needed yet, or fail.
-    fields = {**(getattr(model, "__pydantic_private__", None) or {}), **getattr(model, "__dict__", {})}
+    fields = _fields_of(model)
     for client in filter(None, map(fields.get, _CLIENTS)):
         yield getattr(client, "base_url", None)  # OpenAI's and Anthropic's
         inner = getattr(client, "_api_client", None)  # Google's
         yield getattr(getattr(inner, "_http_options", None), "base_url", None)
     yield from (value for name, value in fields.items() if _FIELD.search(name))
+
+
+def _fields_of(model: Any) -> dict[str, Any]:
+    # Not `getattr`: it may build a client that is not needed yet, or fail.
+    return {**(getattr(model, "__pydantic_private__", None) or {}), **getattr(model, "__dict__", {})}
 
 
 def _without_credentials(value: Any) -> str | None:

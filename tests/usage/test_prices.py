@@ -32,7 +32,7 @@ from llamaindex_selfroute import models as llamaindex_models
 from loopback import LoopbackServer
 from selfroute.errors import ConfigurationError
 from selfroute.usage import FREE, Cost, StepUsage, Usage, prices
-from selfroute.usage.addresses import address_of
+from selfroute.usage.addresses import account_of, address_of
 from selfroute.usage.prices import PricedModel, cost_of
 
 pytestmark = pytest.mark.usefixtures("frozen", "one_certificate")
@@ -479,3 +479,10 @@ def test_the_price_lists_are_loaded_with_the_first_chain_and_not_by_the_import_o
         assert "genai_prices" in sys.modules
     """)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)  # noqa: S603
+
+
+def test_accounts_are_told_apart_by_their_keys_and_nothing_is_said_of_them() -> None:
+    first, again, other = (ChatOpenAI(model="gpt-4o", api_key=key) for key in ("sk-one", "sk-one", "sk-other"))
+    assert account_of(first) == account_of(again) != account_of(other)
+    assert "sk-one" not in str(account_of(first))
+    assert account_of(object()) == account_of(object())
