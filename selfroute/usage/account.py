@@ -13,7 +13,7 @@ from typing import Any
 from selfroute.flow import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import StepUsage, Usage
-from selfroute.usage.entry import Entry
+from selfroute.usage.entry import Entry, ModelTokens
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.spans import Trace
 
@@ -45,6 +45,7 @@ class Account:
             parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
         self.usage = Usage()
+        self._models: dict[str, ModelTokens] = {}
         self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
@@ -56,6 +57,11 @@ class Account:
         self._trace: Trace | None = None
         self._started = perf_counter()
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a ledger or handler gets the entry."""
+        return self._record is not None
+
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
         """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
@@ -63,6 +69,8 @@ class Account:
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
         """Price a call of a model and add it."""
         self.usage += Usage.of(step, counts.with_cost(prices.cost_of(model, counts)))
+        if self._record is not None and not counts.repeated:
+            self._models[model.title] = self._models.get(model.title, ModelTokens()) + ModelTokens.of(counts)
         if self._trace:
             self._trace.add_call(step, counts, model)
 
@@ -114,6 +122,7 @@ class Account:
             answerable=answer.answerable if answer else None,
             error=type(error).__name__ if failed else None,
             complete_later=self.complete_later,
+            models=self._models,
         )
         if decided is None:
             return entry

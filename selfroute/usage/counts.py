@@ -137,6 +137,8 @@ class Usage:
             the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the documents were read,
             an estimate otherwise; None if their length is not known.
         cost_long_context_only: What that would have cost, with a reply of the same length.
+        cost_cold: The same if the provider's prompt cache had held nothing of it; only where somebody adds it up.
+        cost_warm: The same if that had held all of it.
     """
 
     rag: StepUsage | None = None
@@ -144,6 +146,8 @@ class Usage:
     long_context: StepUsage | None = None
     long_context_only: int | None = None
     cost_long_context_only: Cost = UNPRICED
+    cost_cold: Cost = UNPRICED
+    cost_warm: Cost = UNPRICED
 
     @classmethod
     def of(cls, step: Route, counts: StepUsage) -> Usage:
@@ -162,6 +166,8 @@ class Usage:
             **steps,
             long_context_only=None if left is None or right is None else left + right,
             cost_long_context_only=self.cost_long_context_only + other.cost_long_context_only,
+            cost_cold=self.cost_cold + other.cost_cold,
+            cost_warm=self.cost_warm + other.cost_warm,
         )
 
     def __bool__(self) -> bool:

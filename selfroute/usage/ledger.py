@@ -90,6 +90,9 @@ class Ledger:
                 counts them by type.
             `tokens`: the tokens of all calls, by step, and `total_tokens`. `estimated_tokens` are the input and output
                 tokens among them that no provider counted.
+            `models`: by model, as `provider:name`: the `input_tokens` of its prompts, the `cached_tokens` and
+                `cache_write_tokens` among them that came from the provider's prompt cache and were written to it, and
+                the `hit_rate`: the share that came from it. Of more than 100 models, the rest are `others`.
             `savings`: the number of answered `queries` whose `long_context_only` is known, the sums of this and of
                 their `input_tokens`, and `token_ratio`: `input_tokens` divided by `long_context_only` (None if there
                 are no such queries, or too many are unknown). `unknown` is the number of other answered queries.
@@ -97,7 +100,8 @@ class Ledger:
                 cost is); `unpriced` counts by reason the attempts that have a cost which is not known. `compared`
                 covers the `queries` of `savings` for which both costs are known: their `cost`,
                 `cost_long_context_only`, and the difference `saved` (negative if more was spent; None under the same
-                conditions as `token_ratio`).
+                conditions as `token_ratio`). `saved_range` is the difference if the provider's prompt cache had held
+                nothing of the documents (`nothing_cached`), and if it had held all of each (`all_warm`).
             `seconds`: by route, the time to the `first_text`, and to the `end` of answered queries: `median` and `p95`,
                 the 95th percentile, interpolated as in numpy (None if there are none).
         """
@@ -184,8 +188,8 @@ def _flatten(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
     for name, value in figures.items():
         if name == "unpriced":
             yield prefix + name, sum(value.values())
-        elif name == "errors":
-            continue  # `failed` counts them
+        elif name in ("errors", "models"):
+            continue  # `failed` counts the former; the latter are not known before
         elif isinstance(value, Mapping):
             yield from _flatten(value, f"{prefix}{name}_")
         elif value is None:

@@ -105,6 +105,12 @@ def _sentences(figures: Mapping[str, Any]) -> Iterator[str]:
     if compared["saved"] is not None:
         paid, only = dollars(compared["cost"]), dollars(compared["cost_long_context_only"])
         yield f"saved: {dollars(compared['saved'])} ({paid} instead of {only}; queries: {compared['queries']:,})"
+        cold, warm = (dollars(compared["saved_range"][bound]) for bound in ("nothing_cached", "all_warm"))
+        if cold != warm:
+            yield f"saved, compared with a prompt cache that holds nothing: {cold}; that holds every document: {warm}"
+    for name, model in figures["models"].items():
+        if model["hit_rate"]:
+            yield f"prompt cache of {name}: {percent(model['hit_rate'])} of {model['input_tokens']:,} input tokens"
     if missing:
         few = savings["queries"] and savings["unknown"] and savings["token_ratio"] is None
         yield f"not compared: {missing}{' (too many to tell what was saved)' if few else ''}"

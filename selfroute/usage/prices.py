@@ -39,6 +39,11 @@ class PricedModel:
     url: str | None = None
     fallbacks: tuple[PricedModel, ...] = field(default=(), compare=False)
 
+    @property
+    def title(self) -> str:
+        """The model as people call it, such as "openai:gpt-4o-mini"; "unknown" if it does not say what it is."""
+        return ":".join(filter(None, (self.provider, self.name))) if self.name else "unknown"
+
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:
         """Return the model that these values, as its client reports them, describe; ignore what is not text."""

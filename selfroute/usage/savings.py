@@ -139,7 +139,8 @@ class LongContextEstimate(Remade):
             reply = latest or NOTHING
             counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
             cost = prices.cost_of(priced, counts) if only else FREE
-            return replace(usage, long_context_only=only, cost_long_context_only=cost)
+            completed = replace(usage, long_context_only=only, cost_long_context_only=cost)
+            return with_bounds(completed, counts, model=priced) if only and account.is_recorded else completed
 
         completed = complete()
         account.usage = completed or replace(usage, cost_long_context_only=_UNMEASURED)
@@ -165,3 +166,16 @@ class LongContextEstimate(Remade):
         if not characters:
             return round(around * rate)
         return round(tokens / characters * (min(characters, window.characters(rate)) + around))
+
+
+def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage:
+    """Add between which bounds the cost of the long context alone lies, whatever the provider's prompt cache holds.
+
+    Args:
+        usage: The usage of a question.
+        counts: What the long context alone takes.
+        model: The model as which it is priced.
+    """
+    cold = replace(counts, cached_tokens=0, cache_write_tokens=0, cache_write_1h_tokens=0)
+    warm = replace(cold, cached_tokens=counts.input_tokens)
+    return replace(usage, cost_cold=prices.cost_of(model, cold), cost_warm=prices.cost_of(model, warm))

@@ -10,9 +10,11 @@ from typing import Any
 
 from selfroute.flow import Route
 from selfroute.usage.counts import STEPS, Cost, StepUsage, Usage
-from selfroute.usage.entry import Entry
+from selfroute.usage.entry import Entry, ModelTokens
 
 _MAX_TIMES = 100_000  # of each kind
+_MAX_MODELS = 100
+_OTHERS = "others"
 
 
 def _representative(known: int, answered: int) -> bool:
@@ -94,6 +96,8 @@ class _Money:
     compared: int = 0
     compared_cost: Decimal = Decimal(0)
     compared_only: Decimal = Decimal(0)
+    compared_cold: Decimal = Decimal(0)
+    compared_warm: Decimal = Decimal(0)
 
     def add(self, usage: Usage) -> None:
         for step in usage.steps.values():  # the cost may be known for one and not for the other
@@ -108,10 +112,16 @@ class _Money:
             self.compared += 1
             self.compared_cost += cost
             self.compared_only += only
+            self.compared_cold += only if usage.cost_cold.dollars is None else usage.cost_cold.dollars
+            self.compared_warm += only if usage.cost_warm.dollars is None else usage.cost_warm.dollars
 
     def as_dict(self, answered: int) -> dict[str, Any]:
         cost = Decimal(0) if self.cost is None and not self.unpriced else self.cost
-        saved = self.compared_only - self.compared_cost if _representative(self.compared, answered) else None
+        shown = _representative(self.compared, answered)
+
+        def saved(only: Decimal) -> str | None:
+            return Cost(only - self.compared_cost).as_text() if shown else None
+
         return {
             "cost": Cost(cost).as_text(),
             "unpriced": dict(sorted(self.unpriced.items())),
@@ -119,7 +129,11 @@ class _Money:
                 "queries": self.compared,
                 "cost": Cost(self.compared_cost).as_text(),
                 "cost_long_context_only": Cost(self.compared_only).as_text(),
-                "saved": Cost(saved).as_text(),
+                "saved": saved(self.compared_only),
+                "saved_range": {
+                    "nothing_cached": saved(self.compared_cold),
+                    "all_warm": saved(self.compared_warm),
+                },
             },
         }
 
@@ -138,6 +152,7 @@ class Totals:
     tokens: dict[Route, _Tokens] = field(default_factory=lambda: {step: _Tokens() for step in STEPS})
     savings: _Savings = field(default_factory=_Savings)
     money: _Money = field(default_factory=_Money)
+    models: dict[str, ModelTokens] = field(default_factory=dict)
     first_text: _Times = field(default_factory=_Times)
     end: _Times = field(default_factory=_Times)
 
@@ -147,6 +162,9 @@ class Totals:
         for step, counts in entry.usage.steps.items():
             self.tokens[step].add(counts)
         self.money.add(entry.usage)
+        for name, tokens in entry.models.items():
+            known = name if name in self.models or len(self.models) < _MAX_MODELS else _OTHERS
+            self.models[known] = self.models.get(known, ModelTokens()) + tokens
         if entry.outcome == "failed":
             self.errors[str(entry.error)] += 1
             return
@@ -184,6 +202,7 @@ class Totals:
                 **{step: tokens.as_dict() for step, tokens in self.tokens.items()},
                 "total_tokens": sum(tokens.total_tokens for tokens in self.tokens.values()),
             },
+            "models": {name: tokens.as_dict() for name, tokens in sorted(self.models.items())},
             "savings": self.savings.as_dict(answered),
             "money": self.money.as_dict(answered),
             "seconds": {"first_text": self.first_text.as_dict(), "end": self.end.as_dict()},

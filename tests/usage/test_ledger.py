@@ -21,7 +21,7 @@ from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import ledger as ledgers
 from selfroute.usage import totals as sums
 from selfroute.usage.counts import STEPS
-from selfroute.usage.entry import Entry
+from selfroute.usage.entry import Entry, ModelTokens
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars
 
@@ -33,12 +33,15 @@ COSTS = st.one_of(
 STEP = st.none() | st.builds(
     StepUsage, COUNTS, COUNTS, COUNTS, st.booleans(), cost=COSTS, cache_write_tokens=st.just(0)
 )
-USAGES = st.builds(Usage, *[STEP] * 3, st.none() | COUNTS, COSTS)
+USAGES = st.builds(Usage, *[STEP] * 3, st.none() | COUNTS, *[COSTS] * 3)
+MODELS = st.dictionaries(st.sampled_from(["openai:a", "anthropic:b"]), st.builds(ModelTokens, COUNTS, COUNTS, COUNTS))
 SECONDS = st.floats(0, 1000)
 ROUTES = st.sampled_from(STEPS)
 WHY = [st.none() | st.booleans()] * 3  # declined, doubted, stopped
 MAYBE = (USAGES, SECONDS, st.none() | SECONDS, st.none() | ROUTES, *WHY)
-ANSWERED = st.builds(Entry, st.just("answered"), USAGES, SECONDS, SECONDS, ROUTES, *WHY, st.booleans(), st.none())
+ANSWERED = st.builds(
+    Entry, st.just("answered"), USAGES, SECONDS, SECONDS, ROUTES, *WHY, st.booleans(), st.none(), models=MODELS
+)
 LEFT = st.builds(Entry, st.just("left"), *MAYBE)
 FAILED = st.builds(Entry, st.just("failed"), *MAYBE, st.none(), st.sampled_from(["TimeoutError", "RateLimitError"]))
 ENTRIES = st.lists(ANSWERED | LEFT | FAILED, max_size=20)
@@ -128,14 +131,44 @@ def test_what_is_compared_is_of_the_same_queries(entries: list[Entry]) -> None:
     }
     both = [(one.cost.dollars, one.cost_long_context_only.dollars) for one in measured]
     known = [(cost, alone) for cost, alone in both if cost is not None and alone is not None]
+    priced = [one for one, pair in zip(measured, both, strict=True) if None not in pair]
     compared = figures["money"]["compared"]
     assert compared["queries"] == len(known)
     assert Decimal(compared["cost"]) == sum(cost for cost, _ in known)
     assert Decimal(compared["cost_long_context_only"]) == sum(alone for _, alone in known)
     if known and (len(answered) - len(known)) * 10 <= len(answered):
         assert Decimal(compared["saved"]) == sum(alone - cost for cost, alone in known)
+        for bound, name in (("nothing_cached", "cost_cold"), ("all_warm", "cost_warm")):
+            bounds = [getattr(one, name).dollars for one in priced]
+            alone = [
+                one.cost_long_context_only.dollars if cost is None else cost
+                for one, cost in zip(priced, bounds, strict=True)
+            ]
+            assert Decimal(compared["saved_range"][bound]) == sum(alone) - sum(cost for cost, _ in known)
     else:
         assert compared["saved"] is None
+        assert compared["saved_range"] == {"nothing_cached": None, "all_warm": None}
+
+
+@examples(60)
+@given(ENTRIES)
+def test_each_model_has_what_it_was_sent_and_the_share_from_its_cache(entries: list[Entry]) -> None:
+    figures = added(entries).to_dict()["models"]
+    assert set(figures) == {name for entry in entries for name in entry.models}
+    for name, told in figures.items():
+        parts = [entry.models[name] for entry in entries if name in entry.models]
+        for key in ("input_tokens", "cached_tokens", "cache_write_tokens"):
+            assert told[key] == sum(getattr(part, key) for part in parts)
+        assert told["hit_rate"] == (told["cached_tokens"] / told["input_tokens"] if told["input_tokens"] else None)
+
+
+def test_of_many_models_the_rest_are_told_together() -> None:
+    entries = [an_entry(models={f"openai:{number}": ModelTokens(1)}) for number in range(150)]
+    figures = added([*entries, *entries]).to_dict()["models"]
+    assert len(figures) <= 101
+    assert figures["openai:0"]["input_tokens"] == 2
+    assert sum(one["input_tokens"] for one in figures.values()) == 300
+    assert figures["others"]["input_tokens"] > 90
 
 
 @examples(60)
@@ -363,7 +396,15 @@ def test_the_table_tells_what_was_saved() -> None:
     assert "tokens read: 10% of the long context alone (200,000 of 2,000,000; queries: 2,000)" in told
     assert "saved: $1,400.00 ($200.00 instead of $1,600.00; queries: 2,000)" in told
     assert "not compared: 1 left, 1 failed" in told.splitlines()
+    assert "saved, compared" not in told
     assert "errors: TimeoutError 1" in told
+
+
+def test_the_table_tells_what_caches_held() -> None:
+    range_known = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
+    told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": ModelTokens(1000, 250)})]))
+    assert "saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000" in told
+    assert "prompt cache of openai:gpt-4o: 25% of 1,000 input tokens" in told
 
 
 def test_the_table_says_how_much_of_the_cost_is_estimated() -> None:

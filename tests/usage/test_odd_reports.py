@@ -189,6 +189,12 @@ def test_what_an_engine_has_kept_for_an_hour_costs_twice_as_much() -> None:
     assert Decimal(usage["cost"]) == Decimal("1.6") + Decimal("0.0000008")
 
 
+def test_what_an_engine_writes_to_openais_cache_costs_a_quarter_more() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": READ}}
+    usage = reporting({"usage": details}, prompt_tokens=READ, completion_tokens=0)().query(QUESTION).metadata["usage"]
+    assert Decimal(usage["cost"]) == Decimal("1.0")
+
+
 CACHED = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 
 

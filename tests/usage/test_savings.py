@@ -29,8 +29,8 @@ from scenarios import FINAL
 from selfroute.documents.sizes import Size, Sizes
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
-from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import LongContextEstimate, PromptSize, Window
+from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.savings import LongContextEstimate, PromptSize, Window, with_bounds
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 TOKENS = st.integers(1, 10**6)
@@ -169,6 +169,19 @@ def test_what_is_known_later_completes_the_account_later() -> None:
     later = account.complete_later()
     assert later is not None
     assert (later.rag, later.long_context_only) == (account.usage.rag, 125)
+
+
+def test_what_reading_would_have_cost_lies_between_a_cold_and_a_warm_cache() -> None:
+    model = PricedModel("claude-3-5-haiku-latest", "anthropic")
+    for counts in (
+        StepUsage(10_000, 100),
+        StepUsage(10_000, 100, 4_000),
+    ):
+        usage = with_bounds(Usage(), counts, model=model)
+        assert usage.cost_warm.dollars < cost_of(model, counts).dollars <= usage.cost_cold.dollars
+    assert usage.cost_cold == cost_of(model, StepUsage(10_000, 100))
+    assert usage.cost_warm == cost_of(model, StepUsage(10_000, 100, 10_000))
+    assert with_bounds(Usage(), counts, model=PricedModel("?", "?")).cost_cold.dollars is None
 
 
 def test_nothing_to_read_costs_nothing() -> None:
