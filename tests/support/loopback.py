@@ -1,4 +1,4 @@
-"""Loopback servers that speak the OpenAI and the Gemini protocol.
+"""Loopback servers that speak the protocols of OpenAI, Anthropic and Gemini.
 
 The tests run the real client packages against a `LoopbackServer`: HTTP on a free port of 127.0.0.1, asyncio streams in
 one daemon thread. A function of the test chooses what to do with each request; the server keeps its own book of what
@@ -45,7 +45,7 @@ class Request:
         headers: The HTTP headers, their names in lower case.
     """
 
-    protocol: Literal["openai", "gemini"]
+    protocol: Literal["openai", "anthropic", "gemini"]
     model: str
     prompt: str
     stream: bool
@@ -146,7 +146,7 @@ class _OpenAI:
 
     @staticmethod
     def prompt(body: Json) -> str:
-        return "\n".join(_text(message.get("content")) for message in body.get("messages", []))
+        return "\n".join(map(_text, _contents(body)))
 
     @staticmethod
     def error(status: int) -> Json:
@@ -374,7 +374,62 @@ class _Responses:
         }
 
 
-_Protocol = type[_OpenAI] | type[_Gemini] | type[_Responses]
+class _Anthropic:
+    """The words of Anthropic's protocol (messages), which has no calls and no refusals here."""
+
+    newline = "\n"
+    end: str | None = None
+
+    @staticmethod
+    def prompt(body: Json) -> str:
+        return "\n".join(_text(content) for content in [body.get("system"), *_contents(body)] if content)
+
+    @staticmethod
+    def error(status: int) -> Json:
+        return {"type": "api_error", "message": responses.get(status, "Error")}
+
+    @classmethod
+    def whole(cls, entry: Entry, reply: Reply) -> Json:
+        return cls._message(entry, [{"type": "text", "text": "".join(reply.cut())}], reply.finish or "end_turn")
+
+    @classmethod
+    def opening(cls, entry: Entry, _reply: Reply) -> list[Json]:
+        block = {"type": "text", "text": ""}
+        return [
+            {"type": "message_start", "message": cls._message(entry, [], None)},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+        ]
+
+    @classmethod
+    def piece(cls, _entry: Entry, _reply: Reply, text: str) -> Json:
+        return {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+
+    @classmethod
+    def closing(cls, entry: Entry, reply: Reply) -> list[Json]:
+        delta = {"stop_reason": reply.finish or "end_turn", "stop_sequence": None}
+        return [
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": delta, "usage": {"output_tokens": entry.output_tokens}},
+            {"type": "message_stop"},
+        ]
+
+    @staticmethod
+    def _message(entry: Entry, content: list[Json], ended: str | None) -> Json:
+        usage = {
+            "input_tokens": entry.input_tokens - entry.cached_tokens,
+            "cache_read_input_tokens": entry.cached_tokens,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": entry.output_tokens,
+        }
+        about = {"id": "msg_1", "type": "message", "role": "assistant", "model": entry.request.model}
+        return {**about, "content": content, "stop_reason": ended, "stop_sequence": None, "usage": usage}
+
+
+def _contents(body: Json) -> list[Any]:
+    return [message.get("content") for message in body.get("messages", [])]
+
+
+_Protocol = type[_OpenAI] | type[_Gemini] | type[_Responses] | type[_Anthropic]
 
 
 def _text(content: str | list[Json] | None) -> str:
@@ -384,10 +439,11 @@ def _text(content: str | list[Json] | None) -> str:
     return content or ""
 
 
-_OPENAI: dict[str, type[_OpenAI | _Responses]] = {
-    "POST /v1/chat/completions": _OpenAI,
-    "POST /v1/completions": _Completions,
-    "POST /v1/responses": _Responses,
+_POSTS: dict[str, tuple[Literal["openai", "anthropic"], type[_OpenAI | _Responses | _Anthropic]]] = {
+    "POST /v1/chat/completions": ("openai", _OpenAI),
+    "POST /v1/completions": ("openai", _Completions),
+    "POST /v1/responses": ("openai", _Responses),
+    "POST /v1/messages": ("anthropic", _Anthropic),
 }
 
 
@@ -444,9 +500,10 @@ class _Connection:
         """Send the headers of a stream of events."""
         await self._send_head(OK, "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked")
 
-    async def send_event(self, data: str, newline: str) -> None:
+    async def send_event(self, data: str, newline: str, name: str | None = None) -> None:
         """Send one event of a stream."""
-        event = f"data: {data}{newline}{newline}".encode()
+        head = f"event: {name}{newline}" if name else ""
+        event = f"{head}data: {data}{newline}{newline}".encode()
         await self._send(b"%x\r\n%b\r\n" % (len(event), event))
 
     async def close_stream(self) -> None:
@@ -597,10 +654,10 @@ class LoopbackServer:
     async def _respond(self, connection: _Connection, call: str, headers: dict[str, str]) -> None:
         self.calls.append(call)
         body = await connection.read_body(headers)
-        if call in _OPENAI:
-            protocol = _OPENAI[call]
+        if call in _POSTS:
+            name, protocol = _POSTS[call]
             prompt, stream = protocol.prompt(body), bool(body.get("stream"))
-            request = Request("openai", body.get("model", ""), prompt, stream, body, headers)
+            request = Request(name, body.get("model", ""), prompt, stream, body, headers)
             await self._generate(connection, request, protocol=protocol)
         elif found := re.fullmatch(r"POST /v1beta/models/([^:]+):(generateContent|streamGenerateContent)", call):
             prompt, stream = _Gemini.prompt(body), found[2] == "streamGenerateContent"
@@ -667,7 +724,7 @@ async def _send_stream(connection: _Connection, entry: Entry, *, reply: Reply, p
 
     async def send(*events: Json) -> None:
         for event in events:
-            await connection.send_event(json.dumps(event), protocol.newline)
+            await connection.send_event(json.dumps(event), protocol.newline, event.get("type"))
 
     await connection.open_stream()
     if 0 not in {reply.drop_after, reply.hold_after}:

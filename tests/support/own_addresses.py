@@ -1,0 +1,84 @@
+"""Clients that believe that they call their providers, whose calls arrive at a server on loopback.
+
+What is sent to a provider's own address only can be seen no other way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from loopback import LoopbackServer
+
+NAMES = {"openai": "gpt-5.6-luna", "openai responses": "gpt-5.6-luna", "anthropic": "claude-haiku-4-5"}
+KEY = "sk-own-5f1c9e7a2b4d"
+
+
+class _Here(httpx.HTTPTransport):
+    def __init__(self, server: LoopbackServer) -> None:
+        super().__init__()
+        self.to = httpx.URL(server.openai_url)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.url = request.url.copy_with(scheme="http", host=self.to.host, port=self.to.port)
+        return super().handle_request(request)
+
+
+class _AsyncHere(httpx.AsyncHTTPTransport):
+    def __init__(self, server: LoopbackServer) -> None:
+        super().__init__()
+        self.to = httpx.URL(server.openai_url)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.url = request.url.copy_with(scheme="http", host=self.to.host, port=self.to.port)
+        return await super().handle_async_request(request)
+
+
+def clients(server: LoopbackServer) -> tuple[httpx.Client, httpx.AsyncClient]:
+    """Return clients that take all they are asked for to a server."""
+    return httpx.Client(transport=_Here(server)), httpx.AsyncClient(transport=_AsyncHere(server))
+
+
+def chat_model(server: LoopbackServer, client: str, **fields: Any) -> Any:
+    """Return LangChain's model for a provider."""
+    sync, awaited = clients(server)
+    given = {"model": NAMES[client], "max_retries": 0, **fields}
+    if client == "anthropic":
+        package = pytest.importorskip("langchain_anthropic")
+        model = package.ChatAnthropic(api_key=KEY, max_tokens=500, **given)
+        return _led(model, ("_client", "_async_client"), server, fields.get("anthropic_api_url"))
+    from langchain_openai import ChatOpenAI  # noqa: PLC0415 - of one framework only
+
+    newer = {"use_responses_api": True} if client == "openai responses" else {"stream_usage": True}
+    return ChatOpenAI(http_client=sync, http_async_client=awaited, **newer, **{"api_key": KEY, **given})
+
+
+def llm(server: LoopbackServer, client: str, **fields: Any) -> Any:
+    """Return LlamaIndex's model for a provider."""
+    given = {"model": NAMES[client], "max_retries": 0, **fields}
+    if client == "anthropic":
+        package = pytest.importorskip("llama_index.llms.anthropic")
+        model = package.Anthropic(api_key=KEY, max_tokens=500, **given)
+        return _led(model, ("_client", "_aclient"), server, fields.get("base_url"))
+    from llama_index.llms.openai_like import OpenAILike  # noqa: PLC0415 - of one framework only
+
+    sync, awaited = clients(server)
+    own = {"api_base": "https://api.openai.com/v1", "is_chat_model": True, "context_window": 200_000}
+    return OpenAILike(api_key=KEY, http_client=sync, async_http_client=awaited, **own, **given)
+
+
+def _led(model: Any, names: tuple[str, str], server: LoopbackServer, base_url: str | None) -> Any:
+    """Return a model of Anthropic's package, which takes no clients, with some that lead to a server."""
+    import anthropic  # noqa: PLC0415 - not with the oldest packages
+
+    sync, awaited = clients(server)
+    options: Any = {"api_key": KEY, "base_url": base_url, "max_retries": 0}
+    made = anthropic.Anthropic(http_client=sync, **options), anthropic.AsyncAnthropic(http_client=awaited, **options)
+    for name, value in zip(names, made, strict=True):
+        if name in (getattr(model, "__pydantic_private__", None) or {}):
+            setattr(model, name, value)
+        else:
+            vars(model)[name] = value  # a cached property
+    return model
