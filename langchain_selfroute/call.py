@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -19,7 +19,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import documents, models, prompting, structured
+from langchain_selfroute import caching, documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
 from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
 from langchain_selfroute.host import span_of
@@ -28,16 +28,19 @@ from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.widening import widened
+from selfroute.caching.prefixes import Prefix
+from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.performing import BaseSteps, check_question, cited_in
 from selfroute.prompts import documents_in, in_prompt
+from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
 
-Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig]"
+Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig, dict[str, Any]]"
 Words: TypeAlias = Mapping[str, Any]
 Config: TypeAlias = Callable[[], RunnableConfig]
-"""The model, its prompt and its config."""
+"""The model, its prompt, its config and its options."""
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 
@@ -132,6 +135,23 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return self.parts.names.of(step, model)
 
     @override
+    def _prefix(self, effect: Generate) -> Prefix | None:
+        step, context = effect.step, effect.context
+        prompt, words = self._latest(step, context, lambda: self._fill_in(step, context))
+        if prompt is None:  # it is not known before the step
+            return None
+        return caching.prefix_of(prompt, context=words["context"], question=self.question)
+
+    @override
+    def _takes_marks(self, step: Route, dialect: Dialect) -> bool:
+        return caching.takes_marks(self.parts.models[step], dialect, self.config, self.kwargs)
+
+    @override
+    def _account(self, step: Route) -> Hashable:
+        inside, _ = models.inside_of(self.parts.models[step], self.config)
+        return account_of(inside)
+
+    @override
     def _log_missing_usage(self, step: Route) -> None:
         models.log_missing_usage(self.parts.models[step], self.config)
 
@@ -190,7 +210,23 @@ class Call(BaseSteps[Document], Generic[Manager]):
             form = self.settings.form_of(step)
             model, schema = structured.asking("llm", model, self.config, form=form), structured.length_of(form)
         self._note_prompt(lambda: models.length_of(prompt) + schema, context=len(context))
-        return model, prompt, self._listening(self._child(step, f"selfroute:{step}"), self.parts.models[step])
+        config = self._listening(self._child(step, f"selfroute:{step}"), self.parts.models[step])
+        prompt, options = self._marked(step, prompt, context)
+        return model, prompt, config, options
+
+    def _marked(self, step: Route, prompt: PromptValue, context: str) -> tuple[PromptValue, dict[str, Any]]:
+        """Return a prompt as it is sent, and the options of the call, so that the provider's prompt cache is hit."""
+        cache = self._cache(step)
+        if cache is None or cache.mark is None:
+            return prompt, self.kwargs
+        prefix = caching.prefix_of(prompt, context=context, question=self.question)
+        if prefix is None:
+            return prompt, self.kwargs
+        if step == "long_context":
+            own = caching.set_by_user(self.parts.models[step], self.config, self.kwargs)
+            options = caching.options_for_marked(prefix, cache, self.kwargs, own=own)
+            return caching.marked(prompt, prefix, cache), options
+        return prompt, caching.options_for_unmarked(prefix, cache, self.kwargs)
 
     def _listening(self, config: RunnableConfig, model: Runnable[Any, Any]) -> RunnableConfig:
         """Return the config with a listener to the errors of fallbacks, if the model has some."""
@@ -205,6 +241,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return replace(effect, too_long=heard) if raised and heard and not is_too_long(raised) else effect
 
     def _context_text(self, step: Route, context: Sequence[Document]) -> str:
+        context = self._as_sent(step, context, stored=isinstance(self.parts.documents, StoredDocuments))
         template = self.parts.document_prompt
         if template is not None:
             return "\n\n".join([format_document(_shown(document), template) for document in context])

@@ -130,6 +130,11 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
     return next(_inside(model, config, {}))
 
 
+def insides_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield what `inside_of` returns for a model, and for each of its fallbacks."""
+    return _inside(model, config, {})
+
+
 def _inside(
     model: Runnable[Any, Any], config: RunnableConfig | None, bound: dict[str, Any]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:

@@ -14,7 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
 from selfroute.flow import Route
-from selfroute.settings import MeasureSavings
+from selfroute.settings import MeasureSavings, PromptCache
 
 
 class SelfRouteInput(TypedDict):
@@ -137,6 +137,7 @@ class Fields(TypedDict, total=False):
     max_context_tokens: int | None
     token_counter: Callable[[str], int] | None
     citations: bool
+    prompt_cache: PromptCache
     measure_savings: MeasureSavings
     priced_as: str | None
     long_context_priced_as: str | None

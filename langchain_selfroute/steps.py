@@ -43,13 +43,14 @@ class Steps(Call[CallbackManagerForChainRun]):
         found = retriever.invoke(self._query(retriever), self._child(name))
         return self._fit(self._retrieved(found)) if not effect.wider else self._widened(found)
 
-    def generate(self, effect: Generate) -> Generator[str, None, None]:
+    @override
+    def _reply(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model."""
-        model, prompt, config = self._prompt(effect)
+        model, prompt, config, options = self._prompt(effect)
         tally = MessageTally(whole=not self.streaming)
         with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
             if self.streaming:
-                messages = model.stream(prompt, config, **self.kwargs)
+                messages = model.stream(prompt, config, **options)
                 try:
                     for message in messages:
                         yield tally.add(message)
@@ -57,7 +58,7 @@ class Steps(Call[CallbackManagerForChainRun]):
                     if hasattr(messages, "close"):
                         messages.close()  # hangs up
             else:
-                yield self._tallied(effect.step, model.invoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(effect.step, model.invoke(prompt, config, **options), tally)
 
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text; or fit the passages."""
@@ -109,13 +110,14 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     async def _awidened(self, found: Any) -> Sequence[Document]:
         return await run_in_executor(None, self._widened, found)
 
-    async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+    @override
+    async def _areply(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `Steps.generate` does, asynchronously."""
-        model, prompt, config = await self._aprompt(effect)
+        model, prompt, config, options = await self._aprompt(effect)
         tally = MessageTally(whole=not self.streaming)
         with self._counted(effect.step, tally, lambda: text_of_prompt(prompt)):
             if self.streaming:
-                messages: Any = model.astream(prompt, config, **self.kwargs)
+                messages: Any = model.astream(prompt, config, **options)
                 waiting = LoopTurned()
                 try:
                     async for message in messages:
@@ -128,7 +130,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
                     if hasattr(messages, "aclose"):
                         await messages.aclose()
             else:
-                yield self._tallied(effect.step, await model.ainvoke(prompt, config, **self.kwargs), tally)
+                yield self._tallied(effect.step, await model.ainvoke(prompt, config, **options), tally)
 
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Do as `Steps.read_documents` does, asynchronously."""

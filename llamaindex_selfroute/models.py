@@ -155,6 +155,11 @@ def window_of(llm: LLM) -> int | None:
     return None if window <= 0 or (window == DEFAULT_CONTEXT_WINDOW and not ollama) else window
 
 
+def package_of(llm: LLM) -> str | None:
+    """Return the name of the integration that a model is from, such as `anthropic`; None if it is from none."""
+    return _package(type(llm))
+
+
 @cache
 def _package(kind: type[LLM]) -> str | None:
     modules = (base.__module__ for base in kind.__mro__)
@@ -195,7 +200,7 @@ def _counts(reply: Response) -> StepUsage | None:
         as_count(read) + from_cache + to_cache,
         as_count(written) + as_count(_look(gemini, "thoughts_token_count")),
         cached or from_cache or as_count(_look(gemini, "cached_content_token_count")),
-        cache_write_tokens=to_cache,
+        cache_write_tokens=to_cache or as_count(_look(usage, "prompt_tokens_details", "cache_write_tokens")),
         cache_write_1h_tokens=as_count(_look(usage, "cache_creation", "ephemeral_1h_input_tokens")),
     )
 

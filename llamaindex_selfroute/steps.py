@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
-from llamaindex_selfroute import convert, documents, host, models, structured
+from llamaindex_selfroute import caching, convert, documents, host, models, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.hangup import hang_up
@@ -20,11 +20,15 @@ from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.stored.nodes import Link
 from llamaindex_selfroute.widening import Wider
+from selfroute.caching.prefixes import Prefix
+from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.performing import BaseSteps
+from selfroute.usage.addresses import account_of
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 
@@ -107,6 +111,19 @@ class Steps(BaseSteps[NodeWithScore]):
         return self.parts.names.of(step, self.parts.models[step])
 
     @override
+    def _prefix(self, effect: Generate) -> Prefix | None:
+        prompt, text = self._latest(effect.step, effect.context, lambda: self._fill_in(effect.step, effect.context))
+        return caching.prefix_of(prompt, context=text, question=self.question)
+
+    @override
+    def _takes_marks(self, step: Route, dialect: Dialect) -> bool:
+        return caching.takes_marks(self.parts.models[step], dialect)
+
+    @override
+    def _account(self, step: Route) -> Hashable:
+        return account_of(self.parts.models[step])
+
+    @override
     def _log_missing_usage(self, step: Route) -> None:
         if self.streaming and not self.settings.structured:
             models.log_missing_usage(self.parts.models[step])
@@ -175,10 +192,12 @@ class Steps(BaseSteps[NodeWithScore]):
         # Counting and trimming a long text may block the event loop.
         return await documents.in_thread(partial(self._fit, effect, fits=False))
 
-    def generate(self, effect: Generate) -> Generator[str, None, None]:
+    @override
+    def _reply(self, effect: Generate) -> Generator[str, None, None]:
         """Call the step's model; closing the generator stops the model, as far as its package allows."""
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
+            prompt = self._marked(effect, prompt)
             if self.settings.structured:
                 form = self.settings.form_of(effect.step)
                 reply = structured.ask(llm, prompt, form)
@@ -194,10 +213,12 @@ class Steps(BaseSteps[NodeWithScore]):
             else:
                 yield tally.add(models.ask(llm, prompt))
 
-    async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+    @override
+    async def _areply(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `generate` does, asynchronously; closing the generator stops the model."""
         llm, prompt, tally = self._prompt(effect)
         with self._counted(effect.step, tally, partial(convert.text_of, prompt)):
+            prompt = self._marked(effect, prompt)
             if self.settings.structured:
                 form = self.settings.form_of(effect.step)
                 reply = await structured.aask(llm, prompt, form)
@@ -216,13 +237,20 @@ class Steps(BaseSteps[NodeWithScore]):
 
     def _prompt(self, effect: Generate) -> tuple[LLM, Prompt, ResponseTally]:
         self.context, step = effect.context, effect.step
-        prompt, length = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
+        prompt, text = self._latest(step, effect.context, lambda: self._fill_in(step, effect.context))
         schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
-        self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=length)
+        self._note_prompt(lambda: len(convert.text_of(prompt)) + schema, context=len(text))
         return self.parts.models[step], prompt, ResponseTally(whole=self.settings.structured or not self.streaming)
 
-    def _fill_in(self, step: Route, context: Sequence[NodeWithScore]) -> tuple[Prompt, int]:
-        """Return a step's prompt with a context, and the length of the context."""
+    def _marked(self, effect: Generate, prompt: Prompt) -> Prompt:
+        """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
+        cache = self._cache(effect.step) if effect.step == "long_context" else None
+        prefix = self._prefix(effect) if cache and cache.mark else None
+        return caching.marked(prompt, prefix, cache) if cache and prefix else prompt
+
+    def _fill_in(self, step: Route, context: Sequence[NodeWithScore]) -> tuple[Prompt, str]:
+        """Return a step's prompt with a context, and the text of the context."""
+        context = self._as_sent(step, context, stored=isinstance(self.parts.documents, ScopedDocuments))
         text = convert.context_of(context, self.parts.document_prompt, whole=step == "long_context")
         words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.refusal}
-        return host.formatted(self.parts.models[step], self.parts.prompts[step], words), len(text)
+        return host.formatted(self.parts.models[step], self.parts.prompts[step], words), text

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.caching.prompts import CachedPrompts
 from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
@@ -30,14 +31,14 @@ from selfroute.usage.account import Account
 from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window
+from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window, with_bounds
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
 
 
-class BaseSteps(Escalating[Document]):
+class BaseSteps(Escalating[Document], CachedPrompts):
     """Performs the effects of one question: the part that does not depend on the framework.
 
     Attributes:
@@ -126,6 +127,8 @@ class BaseSteps(Escalating[Document]):
             whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
+            if self.account.is_recorded and usage.long_context:
+                usage = with_bounds(usage, usage.long_context, model=self._answered_by)
             self.account.usage = usage
 
     def cite(self, answer: Answer) -> Answer:
@@ -150,6 +153,20 @@ class BaseSteps(Escalating[Document]):
     def _source_name(self, document: Document) -> Any:
         """Return the name of the document that a passage is from, or of a document itself."""
         return self._place_of(document).source
+
+    def _as_sent(self, step: Route, context: Sequence[Document], *, stored: bool) -> Sequence[Document]:
+        """Return passages or documents in the order of a prompt: those of a store by name, whichever was hit first.
+
+        So questions on the same documents have a prefix in common that the provider's prompt cache can hold.
+
+        Args:
+            step: The step.
+            context: The passages or documents.
+            stored: Whether documents come from a store. Others are in an order that the user has chosen.
+        """
+        if step != "long_context" or not stored:
+            return context
+        return sorted(context, key=lambda document: str(self._source_name(document)))
 
     def _room(self) -> Window:
         return Window(self.settings.document_budget(self._window_of("long_context")))

@@ -452,6 +452,7 @@ LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts
     "max_context_tokens": (7, lambda parts: parts.settings.max_context_tokens),
     "token_counter": (len, lambda parts: parts.settings.token_counter),
     "citations": (True, lambda parts: parts.settings.citations),
+    "prompt_cache": ("1h", lambda parts: parts.settings.prompt_cache),
     "measure_savings": (False, lambda parts: parts.settings.measure_savings),
     "priced_as": ("openai:gpt-4o", lambda parts: parts.settings.priced_as),
     "long_context_priced_as": ("openai:gpt-4o", lambda parts: parts.settings.long_context_priced_as),

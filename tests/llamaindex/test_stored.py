@@ -174,7 +174,9 @@ def test_a_document_of_more_nodes_than_chroma_answers_with_at_once_comes_back_wh
 @every_mode
 @every_store
 @pytest.mark.parametrize("first", [MINUTES, CRANE], ids=["minutes", "crane"])
-async def test_several_documents_come_best_first_each_once_and_named(first: Document, store: str, mode: str) -> None:
+async def test_several_documents_come_best_first_each_once_and_by_name_in_the_prompt(
+    first: Document, store: str, mode: str
+) -> None:
     llm, second = declining(), CRANE if first is MINUTES else MINUTES
     engine = SelfRouteQueryEngine.from_index(
         STORES[store](NODES), similarity_top_k=len(NODES), llm=llm, streaming=mode in STREAMS
@@ -183,8 +185,8 @@ async def test_several_documents_come_best_first_each_once_and_named(first: Docu
     assert asked.sources == [first.text, second.text]
     assert len(asked.retrieved) == len(NODES)
     prompt = llm.calls[-1].prompt
-    assert prompt.index("Document 1") < prompt.index(first.text) < prompt.index("Document 2")
-    assert prompt.index("Document 2") < prompt.index(second.text)
+    assert prompt.index("Document 1: crane") < prompt.index(CRANE.text) < prompt.index("Document 2: minutes")
+    assert prompt.index("Document 2: minutes") < prompt.index(MINUTES.text)
 
 
 def test_what_the_nodes_do_not_have_in_common_is_not_said_of_the_document() -> None:

@@ -1,0 +1,66 @@
+"""Mark in LlamaIndex's prompts where the documents end, for models whose prompt caches want to be told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.llms import LLM, ChatMessage, TextBlock
+
+from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.models import package_of
+from selfroute.caching.prefixes import Prefix, prefix_in
+from selfroute.caching.providers import Dialect, ProviderCache
+
+
+def prefix_of(prompt: Prompt, *, context: str, question: str) -> Prefix | None:
+    """Return what a prompt shares with those of other questions on the same documents; None if that is nothing."""
+    messages = [("user", prompt)] if isinstance(prompt, str) else [(one.role.value, _text_of(one)) for one in prompt]
+    return prefix_in(messages, context=context, question=question)
+
+
+def _text_of(message: ChatMessage) -> str | None:
+    blocks = message.blocks
+    return blocks[0].text if len(blocks) == 1 and isinstance(blocks[0], TextBlock) else None
+
+
+def takes_marks(llm: LLM, dialect: Dialect) -> bool:
+    """Return whether a model knows `CachePoint`, which most packages refuse, and the user marks nothing themselves."""
+    llm = getattr(llm, "inner", llm)  # of an evaluation, which keeps its replies
+    known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # not to the first versions
+    return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
+
+
+def marked(prompt: Prompt, prefix: Prefix, cache: ProviderCache) -> Prompt:
+    """Return the same prompt with a `CachePoint` where the documents end.
+
+    Args:
+        prompt: The prompt.
+        prefix: What it shares with others.
+        cache: Says for how long to keep it.
+    """
+    from llama_index.core.llms import CacheControl, CachePoint  # noqa: PLC0415 - not every version has them
+
+    if isinstance(prompt, str):
+        return prompt
+    messages, end = list(prompt), prefix.end
+    message = messages[prefix.message]
+    text = str(message.content)
+    point = CachePoint(cache_control=CacheControl(type="ephemeral", ttl=cache.ttl or "5m"))
+    blocks: list[Any] = [TextBlock(text=text[:end]), point]
+    if text[end:]:
+        blocks.append(TextBlock(text=text[end:]))
+    messages[prefix.message] = message.model_copy(update={"blocks": blocks})
+    return messages
+
+
+def unmarked(prompt: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return messages as they are without marks: a reply does not depend on them."""
+    return [_without_mark(message) for message in prompt]
+
+
+def _without_mark(message: ChatMessage) -> ChatMessage:
+    texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
+    others = {block.block_type for block in message.blocks if not isinstance(block, TextBlock)}
+    return message.model_copy(update={"blocks": [TextBlock(text="".join(texts))]}) if others == {"cache"} else message
