@@ -16,7 +16,7 @@ from langchain_core.runnables.base import RunnableBinding, RunnableBindingBase
 from pydantic import Field
 from typing_extensions import override
 
-from langchain_selfroute import SelfRouteChain, prompting
+from langchain_selfroute import SelfRouteChain, caching, prompting
 from langchain_selfroute.documents import label_of
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
 from langchain_selfroute.parts import Parts
@@ -95,9 +95,9 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         return {
             "model": self.identity,
             "called": astuple(name_of(self.model, config, kwargs)),
-            "given": kwargs,
+            "given": {name: value for name, value in kwargs.items() if name not in caching.OPTIONS},
             "structured": self._report(),
-            "prompt": [[message.type, message.content] for message in prompt.to_messages()],
+            "prompt": [[message.type, caching.unmarked(message.content)] for message in prompt.to_messages()],
         }
 
     def _report(self) -> Any:

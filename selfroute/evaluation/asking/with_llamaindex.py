@@ -28,7 +28,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 from typing_extensions import override
 
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, convert, host, structured
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, caching, convert, host, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, ResponseTally, name_of
@@ -140,7 +140,9 @@ class KeptLLM(CustomLLM):
             "called": astuple(name_of(self.inner)),
             "given": dict(options),
             "structured": self.parts.settings.refusal if options.get("structured") else None,
-            "prompt": prompt if isinstance(prompt, str) else [message.model_dump() for message in prompt],
+            "prompt": prompt
+            if isinstance(prompt, str)
+            else [message.model_dump() for message in caching.unmarked(prompt)],
         }
 
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:

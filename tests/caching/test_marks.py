@@ -1,0 +1,398 @@
+"""Marks in prompts, on the wire: where the documents end, at the provider's own address, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import ConfigurableField, RunnableLambda
+from langchain_openai import ChatOpenAI
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.schema import Document as LlamaDocument
+
+import langchain_parts
+import llamaindex_parts
+import own_addresses
+from langchain_selfroute import SelfRouteChain
+from llamaindex_selfroute import SelfRouteQueryEngine
+from loopback import LoopbackServer, Request
+from own_addresses import KEY, NAMES
+
+WHOLE = "The whole minutes of May. Ms Okafor chaired the meeting, and Mr Lin took the notes."
+QUESTIONS = ("Who chaired the meeting?", "Who took the notes?")
+ANSWER = "It is in the minutes."
+TRACES = ("cache_control", "prompt_cache")
+
+Json = dict[str, Any]
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+
+def answer(request: Request) -> str:
+    """Decline unless the whole document is there."""
+    return ANSWER if WHOLE in request.prompt else "unanswerable"
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(answer) as started:
+        yield started
+
+
+def knows_marks(framework: str, client: str) -> None:
+    """Skip what the installed packages cannot mark."""
+    old = "prompt_cache_options" not in ChatOpenAI.model_fields
+    if framework == "langchain" and client != "anthropic" and old:
+        pytest.skip("langchain-openai does not know prompt_cache_options yet")
+
+
+async def ask(server: LoopbackServer, framework: str, client: str, mode: str, question: str, **fields: Any) -> Any:
+    """Return the answer to a question that the passages do not answer."""
+    if framework == "langchain":
+        chain = SelfRouteChain(
+            retriever=langchain_parts.ListRetriever(),
+            llm=own_addresses.chat_model(server, client),
+            documents=[Document(WHOLE)],
+            **fields,
+        )
+        return (await langchain_parts.ask(chain, question, mode))["answer"]
+    engine = SelfRouteQueryEngine(
+        retriever=llamaindex_parts.ListRetriever(),
+        llm=own_addresses.llm(server, client),
+        documents=[LlamaDocument(text=WHOLE)],
+        streaming=mode in llamaindex_parts.STREAMS,
+        **fields,
+    )
+    return (await llamaindex_parts.ask(engine, question, mode)).text
+
+
+def bodies(server: LoopbackServer) -> tuple[list[Json], list[Json]]:
+    """Return the requests of the first and of the second step."""
+    server.settle()
+    requests = [entry.request for entry in server.book]
+    reads = [WHOLE in request.prompt for request in requests]
+    return (
+        [one.body for one, whole in zip(requests, reads, strict=True) if not whole],
+        [one.body for one, whole in zip(requests, reads, strict=True) if whole],
+    )
+
+
+def blocks(body: Json) -> list[Json]:
+    """Return the blocks of the last message."""
+    content = (body.get("messages") or body["input"])[-1]["content"]
+    return [{"text": content}] if isinstance(content, str) else content
+
+
+def marked_with(body: Json) -> list[tuple[str, Any]]:
+    """Return the text of each marked block, with its mark."""
+    return [(block["text"], block[name]) for block in blocks(body) for name in block if name.startswith(TRACES)]
+
+
+def traces(bodies: list[Json]) -> list[str]:
+    """Return what the requests say of prompt caches."""
+    return [name for name in TRACES if name in json.dumps(bodies)]
+
+
+OPENAI_MARK = {"mode": "explicit"}
+MARKED = [
+    ("langchain", "openai", "auto", OPENAI_MARK),
+    ("langchain", "openai", "5m", OPENAI_MARK),
+    ("langchain", "openai responses", "auto", OPENAI_MARK),
+    ("langchain", "anthropic", "5m", {"type": "ephemeral", "ttl": "5m"}),
+    ("langchain", "anthropic", "1h", {"type": "ephemeral", "ttl": "1h"}),
+    ("llamaindex", "anthropic", "5m", {"type": "ephemeral", "ttl": "5m"}),
+    ("llamaindex", "anthropic", "1h", {"type": "ephemeral", "ttl": "1h"}),
+]
+
+
+@pytest.mark.parametrize(("framework", "client", "wish", "mark"), MARKED)
+@pytest.mark.parametrize("at", range(4))
+async def test_the_second_step_marks_where_the_documents_end_and_nothing_else(  # noqa: PLR0913, PLR0917 - the table's columns
+    server: LoopbackServer, framework: str, client: str, wish: str, mark: Json, at: int
+) -> None:
+    mode = (langchain_parts.MODES if framework == "langchain" else llamaindex_parts.MODES)[at]
+    knows_marks(framework, client)
+    unmarked = LoopbackServer(answer)
+    for question in QUESTIONS:
+        assert await ask(server, framework, client, mode, question, prompt_cache=wish) == ANSWER
+        with unmarked:
+            assert await ask(unmarked, framework, client, mode, question, prompt_cache="off") == ANSWER
+    drafts, reads = bodies(server)
+    assert len(drafts) == len(reads) == len(QUESTIONS)
+    assert [marked_with(body) for body in drafts] == [[], []]
+    (first,), (second,) = map(marked_with, reads)
+    assert first == second  # whatever the question is
+    assert first[1] == mark
+    assert first[0].endswith(WHOLE)
+    texts = ["".join(block["text"] for block in blocks(body)) for body in reads]
+    assert all(question in text for question, text in zip(QUESTIONS, texts, strict=True))
+    assert texts == ["".join(block["text"] for block in blocks(body)) for body in bodies(unmarked)[1]]
+    assert traces([entry.request.body for entry in unmarked.book]) == []
+
+
+@pytest.mark.parametrize("client", ["openai", "openai responses"])
+async def test_openai_is_told_to_keep_only_what_is_marked_and_finds_it_by_a_key(
+    server: LoopbackServer, client: str
+) -> None:
+    knows_marks("langchain", client)
+    for question in QUESTIONS:
+        await ask(server, "langchain", client, "invoke", question)
+    drafts, reads = bodies(server)
+    assert {json.dumps(body["prompt_cache_options"]) for body in drafts + reads} == {json.dumps({"mode": "explicit"})}
+    assert not any("prompt_cache_key" in body for body in drafts)
+    (key,) = {body["prompt_cache_key"] for body in reads}
+    assert key.startswith("selfroute-")
+    assert len(key) <= 64
+    assert KEY not in key
+
+
+async def test_two_documents_have_two_keys(server: LoopbackServer) -> None:
+    knows_marks("langchain", "openai")
+    llm = own_addresses.chat_model(server, "openai")
+    for text in (WHOLE, f"{WHOLE} And Tuesday's."):
+        chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), llm=llm, documents=[Document(text)])
+        chain.invoke(QUESTIONS[0])
+    _, reads = bodies(server)
+    assert len({body["prompt_cache_key"] for body in reads}) == 2
+
+
+def chat(server: LoopbackServer, client: str = "openai", **fields: Any) -> Any:
+    return own_addresses.chat_model(server, client, **fields)
+
+
+CARRIED: dict[str, Callable[[LoopbackServer], Any]] = {
+    "with_retry": lambda server: chat(server).with_retry(),
+    "bind": lambda server: chat(server).bind(max_completion_tokens=99),
+    "retry and bind": lambda server: chat(server).bind(stop=["x"]).with_retry(),
+    "a fallback of its kind": lambda server: chat(server).with_fallbacks([chat(server, model="gpt-5.7")]),
+    "configurable_fields": lambda server: chat(server).configurable_fields(
+        temperature=ConfigurableField(id="temperature")
+    ),
+    "configurable_alternatives": lambda server: chat(server).configurable_alternatives(
+        ConfigurableField(id="model"), default_key="one", other=chat(server, model="gpt-5.7")
+    ),
+    "a key of the user's": lambda server: chat(server).bind(prompt_cache_key="mine"),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_marks_go_through_what_is_built_around_a_model(server: LoopbackServer, name: str) -> None:
+    knows_marks("langchain", "openai")
+    llm = CARRIED[name](server)
+    chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), llm=llm, documents=[Document(WHOLE)])
+    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    drafts, (read,) = bodies(server)
+    assert [mark for _, mark in marked_with(read)] == [{"mode": "explicit"}]
+    assert all(marked_with(body) == [] for body in drafts)
+    assert (read["prompt_cache_key"] == "mine") == (name == "a key of the user's")
+
+
+def test_a_structured_report_is_asked_for_with_the_same_marks(server: LoopbackServer) -> None:
+    knows_marks("langchain", "openai")
+    server.answer = lambda request: json.dumps(
+        {"answerable": WHOLE in request.prompt, "answer": ANSWER if WHOLE in request.prompt else ""}
+    )
+    chain = SelfRouteChain(
+        retriever=langchain_parts.ListRetriever(),
+        llm=chat(server),
+        documents=[Document(WHOLE)],
+        answerability="structured",
+    )
+    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    _, (read,) = bodies(server)
+    assert [text[-len(WHOLE) :] for text, _ in marked_with(read)] == [WHOLE]
+
+
+OWN_PROMPT = ChatPromptTemplate.from_messages(
+    [("system", "Answer shortly."), ("human", "<doc>{context}</doc>\n{input}")]
+)
+QUESTION_FIRST = ChatPromptTemplate.from_messages([("human", "Answer {input} from this:\n{context}")])
+IN_PARTS = ChatPromptTemplate.from_messages(
+    [("human", [{"type": "text", "text": "{context}"}, {"type": "text", "text": "{input}"}])]
+)
+
+
+@pytest.mark.parametrize("client", ["openai", "anthropic"])
+def test_a_prompt_of_the_users_own_is_marked_where_its_documents_end(server: LoopbackServer, client: str) -> None:
+    knows_marks("langchain", client)
+    chain = SelfRouteChain(
+        retriever=langchain_parts.ListRetriever(),
+        llm=chat(server, client),
+        documents=[Document(WHOLE)],
+        long_context_prompt=OWN_PROMPT,
+        prompt_cache="5m",
+    )
+    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    _, (read,) = bodies(server)
+    assert [text for text, _ in marked_with(read)] == [f"<doc>{WHOLE}"]
+    assert blocks(read)[1]["text"] == f"</doc>\n{QUESTIONS[0]}"
+
+
+@dataclass(frozen=True)
+class Unmarked:
+    """A setting in which a mark would be refused, useless, or not ours to make.
+
+    Attributes:
+        chain: Returns the fields of the chain, but for its documents.
+        inputs: What is asked.
+    """
+
+    chain: Callable[[LoopbackServer], Json]
+    inputs: Any = QUESTIONS[0]
+
+
+def _fallback(server: LoopbackServer) -> Json:
+    return {"llm": chat(server).with_fallbacks([chat(server, model="gpt-4o")])}
+
+
+CONVERSATION = {"input": QUESTIONS[0], "chat_history": [HumanMessage("Hello."), AIMessage("Hello!")]}
+UNMARKED = {
+    "another address": Unmarked(lambda server: {"llm": chat(server, base_url=server.openai_url)}),
+    "another address priced as OpenAI's": Unmarked(
+        lambda server: {"llm": chat(server, base_url=server.openai_url), "priced_as": "openai:gpt-5.6-luna"}
+    ),
+    "an address that looks alike": Unmarked(
+        lambda server: {"llm": chat(server, base_url="https://api.openai.com.example.org/v1")}
+    ),
+    "an earlier model": Unmarked(lambda server: {"llm": chat(server, model="gpt-4o")}),
+    "off": Unmarked(lambda server: {"llm": chat(server), "prompt_cache": "off"}),
+    "a history in front": Unmarked(lambda server: {"llm": chat(server)}, CONVERSATION),
+    "a fallback of another kind": Unmarked(_fallback),
+    "the question before the documents": Unmarked(
+        lambda server: {"llm": chat(server), "long_context_prompt": QUESTION_FIRST, "rag_prompt": QUESTION_FIRST}
+    ),
+    "a prompt in parts": Unmarked(
+        lambda server: {"llm": chat(server), "long_context_prompt": IN_PARTS, "rag_prompt": IN_PARTS}
+    ),
+    "a model that is a function": Unmarked(
+        lambda server: {"llm": RunnableLambda(lambda prompt: chat(server).invoke(prompt))}
+    ),
+    "Anthropic, not asked for": Unmarked(lambda server: {"llm": chat(server, "anthropic")}),
+    "Anthropic elsewhere": Unmarked(
+        lambda server: {
+            "llm": chat(server, "anthropic", anthropic_api_url="https://example.org"),
+            "prompt_cache": "5m",
+        }
+    ),
+    "Anthropic, a history in front": Unmarked(
+        lambda server: {"llm": chat(server, "anthropic"), "prompt_cache": "5m"}, CONVERSATION
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNMARKED)
+def test_nothing_is_marked_where_it_could_be_refused_or_cannot_help(server: LoopbackServer, name: str) -> None:
+    case = UNMARKED[name]
+    chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), documents=[Document(WHOLE)], **case.chain(server))
+    assert chain.invoke(case.inputs)["answer"] == ANSWER
+    server.settle()
+    assert len(server.book) == 2
+    assert traces([entry.request.body for entry in server.book]) == []
+
+
+MARKED_BY_THE_USER: dict[str, Callable[[LoopbackServer], Any]] = {
+    "options on the model": lambda server: chat(server, prompt_cache_options={"mode": "implicit"}),
+    "options in the call": lambda server: chat(server).bind(prompt_cache_options={"mode": "implicit"}),
+    "options in the body": lambda server: chat(server, extra_body={"prompt_cache_options": {"mode": "implicit"}}),
+    "Anthropic's own switch": lambda server: chat(server, "anthropic").bind(cache_control={"type": "ephemeral"}),
+}
+
+
+@pytest.mark.parametrize("name", MARKED_BY_THE_USER)
+def test_who_marks_prompts_in_a_way_of_their_own_is_left_alone(server: LoopbackServer, name: str) -> None:
+    knows_marks("langchain", "anthropic" if "Anthropic" in name else "openai")
+    chain = SelfRouteChain(
+        retriever=langchain_parts.ListRetriever(),
+        llm=MARKED_BY_THE_USER[name](server),
+        documents=[Document(WHOLE)],
+        prompt_cache="5m",
+    )
+    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    _, (read,) = bodies(server)
+    assert not any("prompt_cache_breakpoint" in block for block in blocks(read))
+    assert not any(block["text"].endswith(WHOLE) for block in blocks(read))
+    assert "explicit" not in json.dumps(read)
+
+
+def _asked(server: LoopbackServer, llm: Any, **fields: Any) -> str:
+    engine = SelfRouteQueryEngine(
+        retriever=llamaindex_parts.ListRetriever(), llm=llm, documents=[LlamaDocument(text=WHOLE)], **fields
+    )
+    answered = str(engine.query(QUESTIONS[0]))
+    server.settle()
+    return answered
+
+
+UNMARKED_BY_LLAMAINDEX: dict[str, tuple[str, Json, Json]] = {
+    "off": ("anthropic", {}, {"prompt_cache": "off"}),
+    "not asked for": ("anthropic", {}, {}),
+    "elsewhere": ("anthropic", {"base_url": "https://example.org"}, {"prompt_cache": "5m"}),
+    "a prompt that begins with the question": (
+        "anthropic",
+        {},
+        {"prompt_cache": "5m", "long_context_prompt": PromptTemplate("{query_str} Read this:\n{context_str}")},
+    ),
+    "OpenAI, whose package carries no marks": ("openai", {}, {}),
+}
+
+
+@pytest.mark.parametrize("name", UNMARKED_BY_LLAMAINDEX)
+def test_llamaindex_marks_nothing_where_it_could_be_refused(server: LoopbackServer, name: str) -> None:
+    client, own, fields = UNMARKED_BY_LLAMAINDEX[name]
+    assert _asked(server, own_addresses.llm(server, client, **own), **fields) == ANSWER
+    assert len(server.book) == 2
+    assert traces([entry.request.body for entry in server.book]) == []
+
+
+def test_llamaindexes_own_switch_is_left_alone(server: LoopbackServer) -> None:
+    llm = own_addresses.llm(server, "anthropic", cache_idx=-1)
+    assert _asked(server, llm, prompt_cache="1h") == ANSWER
+    _, (read,) = bodies(server)
+    assert "1h" not in json.dumps(read)
+    assert len(blocks(read)) == 1
+
+
+def test_the_names_are_of_models_that_want_marks() -> None:
+    assert set(NAMES) == {"openai", "openai responses", "anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("framework", "client"), [("langchain", "openai"), ("langchain", "anthropic"), ("llamaindex", "anthropic")]
+)
+def test_replies_that_an_evaluation_kept_are_taken_with_and_without_marks(
+    server: LoopbackServer, framework: str, client: str, tmp_path: Path
+) -> None:
+    evaluation = pytest.importorskip("selfroute.evaluation")
+    knows_marks(framework, client)
+
+    def pipeline(wish: str) -> Any:
+        if framework == "langchain":
+            return SelfRouteChain(
+                retriever=langchain_parts.ListRetriever(),
+                llm=chat(server, client),
+                documents=[Document(WHOLE)],
+                prompt_cache=wish,
+            )
+        return SelfRouteQueryEngine(
+            retriever=llamaindex_parts.ListRetriever(),
+            llm=own_addresses.llm(server, client),
+            documents=[LlamaDocument(text=WHOLE)],
+            prompt_cache=wish,
+        )
+
+    questions = [{"question": question, "answers": [ANSWER]} for question in QUESTIONS]
+    scores = []
+    for wish in ("5m", "off", "1h"):
+        done = evaluation.evaluate(pipeline(wish), questions, folder=tmp_path)
+        scores.append([result.answer for result in done.results])
+        server.settle()
+        assert len(server.book) == 2 * len(questions)
+        assert any(marked_with(entry.request.body) for entry in server.book)
+    assert scores[0] == scores[1] == scores[2]
