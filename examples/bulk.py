@@ -6,8 +6,9 @@
 
 Questions are the lines of a text file, or a JSONL with the key `question`; other keys are copied to the answer. Each
 answer is written as soon as it arrives, and is not asked for again. Questions that failed are in answers.failed.jsonl,
-and the next run asks them again. It shows a progress bar and, at the end, what this run cost. Without `--model` the
-built-in extractive reader answers, which is not an LLM.
+and the next run asks them again. Questions that find the same document follow one another, so that the provider's
+prompt cache still holds it. It shows a progress bar and, at the end, what this run cost. Without `--model` the built-in
+extractive reader answers, which is not an LLM.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from langchain.chat_models import init_chat_model
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -36,6 +37,7 @@ from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
 
 Row = dict[str, Any]
+SLICE = 1_000  # questions that are put in order, and asked, together
 
 
 def read_rows(path: Path | None) -> list[Row]:
@@ -79,16 +81,33 @@ async def answer_all(chain: SelfRouteChain, rows: Sequence[Row], *, out: Path, c
     failed_beside(out).unlink(missing_ok=True)
     with Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task("Answering", total=len(rows), completed=len(rows) - len(left))
-        questions = [row["question"] for row in left]
-        async for number, result in chain.abatch_as_completed(questions, config, return_exceptions=True):
-            if isinstance(result, Exception):
-                failures += 1
-                add_line(failed_beside(out), {**left[number], "error": one_line(result)})
-            else:
-                answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
-                add_line(out, {**left[number], **answer})
-            bar.advance(task)
+        for start in range(0, len(left), SLICE):
+            some = await by_document(
+                chain.retriever, left[start : start + SLICE], at_once=config.get("max_concurrency")
+            )
+            questions = [row["question"] for row in some]
+            async for number, result in chain.abatch_as_completed(questions, config, return_exceptions=True):
+                if isinstance(result, Exception):
+                    failures += 1
+                    add_line(failed_beside(out), {**some[number], "error": one_line(result)})
+                else:
+                    answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                    add_line(out, {**some[number], **answer})
+                bar.advance(task)
     return failures
+
+
+async def by_document(
+    retriever: Runnable[str, list[Document]], rows: Sequence[Row], *, at_once: int | None
+) -> list[Row]:
+    """Put questions in an order in which those that find the same document first follow one another."""
+    config = RunnableConfig(max_concurrency=at_once)
+    found = await retriever.abatch([row["question"] for row in rows], config, return_exceptions=True)
+    places: dict[str, list[Row]] = {}
+    for row, passages in zip(rows, found, strict=True):  # what fails here will fail, and be told, where it is asked
+        best = passages[0].metadata.get("source") if isinstance(passages, list) and passages else None
+        places.setdefault(str(best), []).append(row)
+    return [row for lane in places.values() for row in lane]
 
 
 def add_line(path: Path, row: Row) -> None:

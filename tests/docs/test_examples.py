@@ -394,6 +394,25 @@ def test_questions_of_a_file_are_told_by_their_words_and_id_and_one_without_word
         bulk.read_rows(rows)
 
 
+async def test_questions_that_find_the_same_document_are_asked_after_one_another(tmp_path: Path) -> None:
+    bulk, questions = load("bulk"), ["A1?", "B1?", "nothing?", "A2?", "C1?", "fails?", "B2?", "A3?"]
+
+    def find(question: str) -> list[Document]:
+        if question == "fails?":
+            raise ValueError(question)
+        return [Document("x", metadata={"source": question[0]})] if question != "nothing?" else []
+
+    rows = [{"question": question} for question in questions]
+    ordered = await bulk.by_document(RunnableLambda(find), rows, at_once=2)
+    assert [row["question"] for row in ordered] == ["A1?", "A2?", "A3?", "B1?", "B2?", "nothing?", "fails?", "C1?"]
+    chain = SelfRouteChain(
+        retriever=RunnableLambda(find), llm=RunnableLambda(lambda _: ANSWER), documents=[Document("x")]
+    )
+    out = tmp_path / "answers.jsonl"
+    assert await bulk.answer_all(chain, rows, out=out, config=RunnableConfig(max_concurrency=2)) == 1
+    assert sorted(row["question"] for row in rows_in(out)) == sorted(set(questions) - {"fails?"})
+
+
 async def test_what_failed_in_bulk_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
     bulk, seen = load("bulk"), []
 

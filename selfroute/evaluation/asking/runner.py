@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.asking.budget import CostCapError
+from selfroute.evaluation.asking.lanes import Lanes
 from selfroute.evaluation.asking.strategies import StepReply
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import choice_lines
@@ -187,14 +188,19 @@ def _run(
     concurrency: int,
     on_progress: Callable[[int], object],
 ) -> _Progress:
-    """Ask several questions at a time; the steps of one question run in turn, so that they share replies."""
+    """Ask several questions at a time; the steps of one question run in turn, so that they share replies.
+
+    The questions on one document follow one another as well, so that they share the provider's prompt cache.
+    """
     done = [_Progress() for _ in questions]
     stop = threading.Event()
     ended = _Progress()
+    lanes = Lanes(questions)
 
-    def ask(number: int) -> None:
+    def ask() -> None:
         if stop.is_set():
             return
+        number = lanes.take(threading.get_ident())
         for step in steps(questions[number], done[number]):
             try:
                 step()
@@ -205,7 +211,7 @@ def _run(
 
     threads = ThreadPoolExecutor(concurrency, thread_name_prefix="selfroute-evaluation")
     try:
-        for future in as_completed([threads.submit(ask, number) for number in _in_turn(questions)]):
+        for future in as_completed([threads.submit(ask) for _ in questions]):
             try:
                 future.result()
             except CostCapError as error:
@@ -222,16 +228,6 @@ def _run(
         ended.reasons += own.reasons
         ended.looks += own.looks
     return ended
-
-
-def _in_turn(questions: Sequence[Question]) -> list[int]:
-    """Return the positions of the questions, the data sets in turn: a run that is cut short has some of each."""
-    seen: Counter[str] = Counter()
-    turns = []
-    for number, question in enumerate(questions):
-        turns.append((seen[question.dataset], number))
-        seen[question.dataset] += 1
-    return [number for _, number in sorted(turns)]
 
 
 def _perform(pipeline: Pipeline, task: Task, progress: _Progress, *, explain_declines: bool) -> None:
