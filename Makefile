@@ -13,10 +13,11 @@ PARALLEL := --numprocesses auto --dist worksteal
 # Every example of each property.
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
-NOT_OLDEST := $(addprefix tests/,command/% core/test_flow.py core/test_load.py \
+NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
+	command/% core/test_flow.py core/test_load.py \
 	$(addprefix docs/test_,docs.py examples.py notebooks.py) documents/test_rebuild.py \
-	$(addprefix evaluation/test_,data.py hub.py judged_report.py metrics.py recommended.py report.py retrieval.py \
-	sampling.py tables.py) policies/test_stored_calibration.py \
+	$(addprefix evaluation/test_,data.py hub.py judged_report.py lanes.py metrics.py recommended.py report.py \
+	retrieval.py sampling.py tables.py) policies/test_stored_calibration.py \
 	languages/test_answerability.py support/% usage/test_telemetry.py)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
@@ -69,12 +70,13 @@ lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.test ## Measure the overhead over the frameworks, over the stores for whole documents, and of imports
+bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
 	$(BIN)/python benchmarks/overhead_langchain.py
 	$(BIN)/python benchmarks/overhead_llamaindex.py
 	$(BIN)/python benchmarks/documents.py
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/prompt_cache.py
 
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
