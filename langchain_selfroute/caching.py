@@ -86,11 +86,16 @@ def _mark(cache: ProviderCache) -> dict[str, Any]:
 
 
 def unmarked(content: Any) -> Any:
-    """Return the content of a message as it is without marks: a reply does not depend on them."""
-    texts = [block.get("text") for block in content if _MARKS & set(block)] if isinstance(content, list) else []
-    if not texts:
+    """Return the content of a message as it is without the mark of `marked`: a reply does not depend on it.
+
+    Content that is not all text is returned as it is: the mark in it is the user's.
+    """
+    blocks = content if isinstance(content, list) else []
+    first = blocks[0] if blocks and isinstance(blocks[0], dict) else {}
+    texts = [block.get("text") if isinstance(block, dict) else None for block in blocks]
+    if not _MARKS & first.keys() or not all(isinstance(text, str) for text in texts):
         return content
-    return "".join(block["text"] for block in content)
+    return "".join(texts)
 
 
 def options_for_marked(
@@ -111,14 +116,15 @@ def options_for_marked(
 def options_for_unmarked(prefix: Prefix, cache: ProviderCache, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a model is called with besides a prompt that no other one begins like, so that it keeps nothing.
 
-    A system's message in front is left to the provider, which may find it again.
+    A system's message that is long enough to be kept is left to the provider, which may find it again.
 
     Args:
         prefix: What comes before the question.
         cache: The cache.
         given: What the user passes to the model.
     """
-    return {**given} if prefix.message else {**_only_marked(cache), **given}
+    found_again = cache.keeps(sum(map(len, prefix.texts[:-1])))
+    return {**given} if found_again else {**_only_marked(cache), **given}
 
 
 def _only_marked(cache: ProviderCache) -> dict[str, Any]:

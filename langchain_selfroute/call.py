@@ -38,9 +38,9 @@ from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
 
 Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig, dict[str, Any]]"
+"""The model, its prompt, its config and its options."""
 Words: TypeAlias = Mapping[str, Any]
 Config: TypeAlias = Callable[[], RunnableConfig]
-"""The model, its prompt, its config and its options."""
 Manager = TypeVar("Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from selfroute.settings import Settings
     from selfroute.usage.prices import PricedModel
 
-_CHARACTERS = 4  # of a token, in most texts
-
 FLIGHTS = Flights()
 """The questions of this process, whichever chain or engine asks them: what they share is the provider's cache."""
 
@@ -78,7 +76,7 @@ class CachedPrompts(ABC):
         step = effect.step
         cache = self._cache(step) if step == "long_context" else None
         prefix = self._prefix(effect) if cache else None
-        if cache is None or prefix is None or prefix.characters < cache.least * _CHARACTERS:
+        if cache is None or prefix is None or not cache.keeps(prefix.characters):
             return None
         model = self._model_name(step)
         return (model.name, model.url, self._account(step), prefix.digest()), cache.seconds

@@ -15,6 +15,7 @@ Dialect = Literal["openai", "anthropic"]
 
 _MINUTE = 60.0
 _HOUR = 60 * _MINUTE
+_CHARACTERS = 4  # of a token, in most texts
 # Each at its own address only: a gateway may refuse what it does not know, and need not have a cache.
 _OPENAI = r"(?:\w+\.)?api\.openai\.com"
 _AZURE = r"[\w-]+\.openai\.azure\.com"
@@ -42,6 +43,10 @@ class ProviderCache:
     least: int
     mark: Dialect | None = None
     ttl: Literal["5m", "1h"] | None = None
+
+    def keeps(self, characters: int) -> bool:
+        """Return whether a prefix of so many characters is likely to be long enough to be kept."""
+        return characters >= self.least * _CHARACTERS
 
 
 def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:

@@ -20,10 +20,10 @@ from llama_index.core.schema import Document as LlamaDocument
 import langchain_parts
 import llamaindex_parts
 import own_addresses
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, caching
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Request
-from own_addresses import KEY, NAMES
+from own_addresses import KEY
 
 WHOLE = "The whole minutes of May. Ms Okafor chaired the meeting, and Mr Lin took the notes."
 QUESTIONS = ("Who chaired the meeting?", "Who took the notes?")
@@ -235,6 +235,36 @@ def test_a_prompt_of_the_users_own_is_marked_where_its_documents_end(server: Loo
     assert blocks(read)[1]["text"] == f"</doc>\n{QUESTIONS[0]}"
 
 
+@pytest.mark.parametrize(("system", "mode"), [("Answer shortly.", "explicit"), ("Rule. " * 1_000, None)])
+def test_a_draft_is_kept_only_if_a_long_message_of_the_system_may_be_found_again(
+    server: LoopbackServer, system: str, mode: str | None
+) -> None:
+    knows_marks("langchain", "openai")
+    prompt = ChatPromptTemplate.from_messages([("system", system), ("human", "{context}\n{input}")])
+    chain = SelfRouteChain(
+        retriever=langchain_parts.ListRetriever(), llm=chat(server), documents=[Document(WHOLE)], rag_prompt=prompt
+    )
+    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    (draft,), _ = bodies(server)
+    assert (draft.get("prompt_cache_options") or {}).get("mode") == mode
+    assert marked_with(draft) == []
+
+
+MARK: Json = {"cache_control": {"type": "ephemeral"}}
+IMAGE: Json = {"type": "image", "url": "https://example.org/1.png"}
+CONTENTS: list[tuple[Any, Any]] = [
+    ("A text.", "A text."),
+    ([{"type": "text", "text": "A ", **MARK}, {"type": "text", "text": "text."}], "A text."),
+    ([{"type": "text", "text": "A text.", **MARK}], "A text."),
+    *((own, own) for own in ([], ["A text."], [{"type": "text", "text": "A", **MARK}, IMAGE], [IMAGE | MARK], [IMAGE])),
+]
+
+
+@pytest.mark.parametrize(("content", "text"), CONTENTS)
+def test_only_content_that_was_one_text_is_made_one_text_again(content: Any, text: Any) -> None:
+    assert caching.unmarked(content) == text
+
+
 @dataclass(frozen=True)
 class Unmarked:
     """A setting in which a mark would be refused, useless, or not ours to make.
@@ -357,10 +387,6 @@ def test_llamaindexes_own_switch_is_left_alone(server: LoopbackServer) -> None:
     _, (read,) = bodies(server)
     assert "1h" not in json.dumps(read)
     assert len(blocks(read)) == 1
-
-
-def test_the_names_are_of_models_that_want_marks() -> None:
-    assert set(NAMES) == {"openai", "openai responses", "anthropic"}
 
 
 @pytest.mark.parametrize(
