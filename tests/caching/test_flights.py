@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -205,46 +205,57 @@ def test_what_is_remembered_is_bounded() -> None:
 @given(st.integers(0, 2**32), st.integers(2, 12))
 def test_whatever_happens_everybody_is_served_or_fails_of_itself(seed: int, number: int) -> None:  # noqa: C901
     random, flights = Random(seed), Flights(longest=5)  # noqa: S311
-    ended: list[str] = []
+    ended: list[type | None] = []
 
-    async def pieces(fails: bool, pause: float) -> AsyncGenerator[str, None]:
+    def chosen() -> tuple[str, float, float, bool, bool]:
+        kept = random.choice([0.0, 0.004, 300.0])
+        return random.choice("xy"), kept, random.random() / 100, random.random() < 0.3, random.random() < 0.3
+
+    def pieces(pause: float, fails: bool) -> Generator[str, None, None]:
+        time.sleep(pause)
+        if fails:
+            raise BrokenError
+        yield from "ab"
+
+    async def apieces(pause: float, fails: bool) -> AsyncGenerator[str, None]:
         await asyncio.sleep(pause)
         if fails:
             raise BrokenError
-        yield "a"
-        await asyncio.sleep(pause)
-        yield "b"
+        for piece in "ab":
+            yield piece
+            await asyncio.sleep(pause)
+
+    def in_thread() -> None:
+        key, kept, pause, fails, leaves = chosen()
+        with closing(flights.alone(key, kept, pieces(pause, fails))) as reply, suppress(BrokenError):
+            for _ in reply:
+                if leaves:
+                    break
+        ended.append(None)
 
     async def question() -> None:
         await asyncio.sleep(random.random() / 200)
-        fails, pause, leaves = random.random() < 0.3, random.random() / 100, random.random() < 0.3
-        reply = flights.aalone(random.choice("xy"), random.choice([0.0, 0.004, 300.0]), pieces(fails, pause))
-        try:
+        key, kept, pause, fails, leaves = chosen()
+        async with aclosing(flights.aalone(key, kept, apieces(pause, fails))) as reply:
             async for _ in reply:
                 if leaves:
                     break
-            ended.append("read")
-        except BrokenError:
-            ended.append("failed")
-        except asyncio.CancelledError:
-            ended.append("cancelled")
-            raise
-        finally:
-            await reply.aclose()
 
-    async def ask_all() -> None:
+    async def in_loop() -> None:
         tasks = [asyncio.create_task(question()) for _ in range(number)]
         for task in tasks:
             if random.random() < 0.3:
                 asyncio.get_running_loop().call_later(random.random() / 50, task.cancel)
-        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 4)
+        found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 4)
+        ended.extend(None if one is None else type(one) for one in found)
 
     started = time.monotonic()
-    loops = [threading.Thread(target=asyncio.run, args=(ask_all(),)) for _ in range(2)]
-    for loop in loops:
-        loop.start()
-    for loop in loops:
-        loop.join(10)
-    assert not any(loop.is_alive() for loop in loops)
+    threads = [threading.Thread(target=lambda: asyncio.run(in_loop())) for _ in range(2)]
+    threads += [threading.Thread(target=in_thread) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
     assert time.monotonic() - started < 4
-    assert len(ended) <= 2 * number
+    assert len(ended) == 2 * number + 2
+    assert set(ended) <= {None, BrokenError, asyncio.CancelledError}
