@@ -17,7 +17,7 @@ What is emulated, as the providers document it (November 2026):
 * A prefix can be read once the first reply to it begins. That takes 0.35 s, and a second for each 12,000 tokens that
   were not cached. With `--speed 10` everything, also forgetting, is ten times faster.
 
-A token is a quarter of a character here. What the emulator does not have: machines that share no cache, evictions, and
+A token is four characters here. What the emulator does not have: machines that share no cache, evictions, and
 misses for no reason.
 """
 

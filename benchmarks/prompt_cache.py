@@ -10,8 +10,9 @@ and every third draft declines.
 
 Questions come in a random order, grouped by document, or in lanes: each document's one after another. For each model
 and order it prints dollars at list prices, the share of the second step's tokens that came from the cache, and the 95th
-percentile of the time to the first text, in the provider's seconds. The ideal is what the same calls would cost if each
-document were written once, and read every other time.
+percentile of the time to the first text, in the provider's seconds: what the client itself takes is multiplied by
+`--speed`, and replies are not streamed, but arrive as a whole when they begin. The ideal is what the same calls would
+cost if each prefix (a document, or a stretch of one that is too long) were written once, and read every other time.
 
 Targets: by document, at most 3 % above the ideal; and where nothing is cached, no slower than without (at most 5 %).
 Exit code 1 if one is missed.

@@ -189,8 +189,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
                 words and not by a model; `citation_nodes(response)` returns them as nodes. With
                 `answerability="structured"` the model is asked for quotes, and each is looked up there.
             prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache, for
-                less. With `"auto"`, the default, questions on one document that come at once wait for the first one's
-                first piece; `"5m"` and `"1h"` also tell Anthropic's models where the documents end, for which the first
+                less. With `"auto"`, the default, questions on one document that come at once wait until the first one's
+                reply begins to arrive; `"5m"` and `"1h"` also tell Anthropic's models where the documents end, for which the first
                 reading costs 1.25 or 2 times the price. `"off"` does nothing.
             measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so
                 if their length is known: because they were given as a list, or were read before. `"background"` also

@@ -169,7 +169,9 @@ class LongContextEstimate(Remade):
 
 
 def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage:
-    """Add between which bounds the cost of the long context alone lies, whatever the provider's prompt cache holds.
+    """Add what the long context alone costs if the provider's prompt cache holds nothing, and if it holds all of it.
+
+    Neither has the surcharge for writing to the cache.
 
     Args:
         usage: The usage of a question.
