@@ -92,8 +92,8 @@ def unmarked(content: Any) -> Any:
     """
     blocks = content if isinstance(content, list) else []
     first = blocks[0] if blocks and isinstance(blocks[0], dict) else {}
-    texts = [block.get("text") if isinstance(block, dict) else None for block in blocks]
-    if not _MARKS & first.keys() or not all(isinstance(text, str) for text in texts):
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    if not _MARKS & first.keys() or len(texts) < len(blocks):
         return content
     return "".join(texts)
 

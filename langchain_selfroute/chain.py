@@ -137,7 +137,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache, for
             less. With `"auto"`, the default, questions on one document that come at once wait until the first one's
             reply begins to arrive, and OpenAI's models from GPT-5.6 on are told where the documents end; `"5m"` and
-            `"1h"` also tell Anthropic's, for which the first reading costs 1.25 or 2 times the price. `"off"` does nothing.
+            `"1h"` also tell Anthropic's, for which the first reading costs 1.25 or 2 times the price. `"off"` does
+            nothing.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
             their length is known: because they were given as a list, or were read before. `"background"` also has
             stored documents counted in a background thread, each once. `False` measures nothing.
