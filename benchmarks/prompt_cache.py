@@ -230,6 +230,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     options = parser.parse_args()
     missed = []
+    elsewhere = next((name for name in options.models if MODELS[name][0] == "openai"), None)
+    if elsewhere is None:
+        print("Without a model of OpenAI it is not measured whether anybody waits where nothing is cached.")
     print(f"{'model':18}{'order':10}{'prompts':24}{'dollars':>9}{'ideal':>9}{'hit rate':>10}{'p95 s':>8}")
     for name in options.models:
         known = options.recorded.is_dir()
@@ -245,10 +248,14 @@ def main() -> None:
                     )
                     if order != "random" and way == WAYS[-1] and row["dollars"] > SLACK * row["ideal"]:
                         missed.append(f"{name}, {order}: {row['dollars'] / row['ideal']:.3f} of the ideal")
-            if MODELS[name][0] == "openai" and name == options.models[0]:
+            if name == elsewhere:
                 lanes = in_order(asked, "grouped")
-                rows = [measure(name, port, documents, lanes, way, options, elsewhere=True) for way in (*WAYS, *WAYS)]
-                took = {way: min(rows[at]["took"], rows[at + 3]["took"]) for at, way in enumerate(WAYS)}
+                rows = [
+                    measure(name, port, documents, lanes, way, options, elsewhere=True)
+                    for _ in range(3)
+                    for way in WAYS
+                ]
+                took = {way: min(row["took"] for row in rows[at :: len(WAYS)]) for at, way in enumerate(WAYS)}
                 ratio = took[WAYS[-1]] / took["off"]
                 print(f"{name:18}{'no cache':10}time with waiting allowed to time without: {ratio:.3f}")
                 if ratio > SLOWER:
@@ -280,7 +287,7 @@ def measure(  # noqa: PLR0913, PLR0917 - what is measured, and how
         lengths[call["document"]] = max(lengths[call["document"]], call["prefix"])
     spent = dollars(name, calls)
     ledger = figures["money"]["cost"]
-    if ledger is not None and abs(float(ledger) - spent) > 0.001 * spent:
+    if not elsewhere and (ledger is None or abs(float(ledger) - spent) > 0.001 * spent):
         sys.exit(f"{name}: the ledger says {ledger}, the provider {spent}")
     return {
         "dollars": spent,

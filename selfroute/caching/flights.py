@@ -57,7 +57,7 @@ class Flights:
         self._lock = Lock()  # not held where a flight ends: the garbage collector may end one at any moment
         self._longest, self._clock = longest, clock
 
-    def alone(self, key: Hashable, seconds: float, pieces: Generator[str, None, None]) -> Generator[str, None, None]:
+    def in_turn(self, key: Hashable, seconds: float, pieces: Generator[str, None, None]) -> Generator[str, None, None]:
         """Yield the pieces of a reply, after the first piece of a reply to the same prefix has come.
 
         Args:
@@ -80,10 +80,10 @@ class Flights:
                 flight.end()
             pieces.close()
 
-    async def aalone(
+    async def ain_turn(
         self, key: Hashable, seconds: float, pieces: AsyncGenerator[str, None]
     ) -> AsyncGenerator[str, None]:
-        """Do as `alone` does, asynchronously."""
+        """Do as `in_turn` does, asynchronously."""
         flight, first = self._join(key)
         arrived = False
         try:

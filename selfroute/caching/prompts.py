@@ -63,13 +63,13 @@ class CachedPrompts(ABC):
         """Ask the step's model, after an earlier question that makes it cheaper; closing the generator stops it."""
         shared = self._shared(effect)
         pieces = self._reply(effect)
-        return pieces if shared is None else FLIGHTS.alone(*shared, pieces)
+        return pieces if shared is None else FLIGHTS.in_turn(*shared, pieces)
 
     def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `generate` does, asynchronously."""
         shared = self._shared(effect)
         pieces = self._areply(effect)
-        return pieces if shared is None else FLIGHTS.aalone(*shared, pieces)
+        return pieces if shared is None else FLIGHTS.ain_turn(*shared, pieces)
 
     def _shared(self, effect: Generate) -> tuple[Hashable, float] | None:
         """Return what identifies the cached prefix of a prompt, and for how long it is kept; None if none is."""

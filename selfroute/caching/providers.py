@@ -76,9 +76,11 @@ def _own_cache(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
     if provider == "openai" and re.fullmatch(_OPENAI, host) and _version(_GPT, name) >= _MARKED_SINCE:
         return ProviderCache(30 * _MINUTE, 1_024, "openai")
     if provider == "anthropic" and re.fullmatch(_ANTHROPIC, host) and wish in ("5m", "1h"):
-        return ProviderCache(_HOUR if wish == "1h" else 5 * _MINUTE, 4_096, "anthropic", wish)
+        least = 1_024 if re.search("sonnet|opus", name) else 4_096
+        return ProviderCache(_HOUR if wish == "1h" else 5 * _MINUTE, least, "anthropic", wish)
     openai = _OPENAI if provider == "openai" else _AZURE if provider.startswith("azure") else None
-    if openai and re.fullmatch(openai, host) and re.match(_CACHED_BY_OPENAI, name):
+    automatic = re.match(_CACHED_BY_OPENAI, name) and _version(_GPT, name) < _MARKED_SINCE
+    if openai and automatic and re.fullmatch(openai, host):
         return ProviderCache(5 * _MINUTE, 1_024)
     if provider.startswith("google") and re.fullmatch(_GOOGLE, host) and _version(_GEMINI, name) >= _IMPLICIT_SINCE:
         return ProviderCache(5 * _MINUTE, 1_024 if "flash" in name else 4_096)

@@ -12,8 +12,8 @@ from typing import Any
 
 from selfroute.flow import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
-from selfroute.usage.counts import StepUsage, Usage
-from selfroute.usage.entry import Entry, ModelTokens
+from selfroute.usage.counts import NOTHING, StepUsage, Usage
+from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.spans import Trace
 
@@ -45,7 +45,7 @@ class Account:
             parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
         self.usage = Usage()
-        self._models: dict[str, ModelTokens] = {}
+        self._models: dict[str, StepUsage] = {}
         self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
@@ -70,7 +70,7 @@ class Account:
         """Price a call of a model and add it."""
         self.usage += Usage.of(step, counts.with_cost(prices.cost_of(model, counts)))
         if self._record is not None and not counts.repeated:
-            self._models[model.title] = self._models.get(model.title, ModelTokens()) + ModelTokens.of(counts)
+            self._models[model.title] = self._models.get(model.title, NOTHING) + counts
         if self._trace:
             self._trace.add_call(step, counts, model)
 

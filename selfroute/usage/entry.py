@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from selfroute.flow import Route
@@ -12,36 +12,15 @@ from selfroute.usage.counts import StepUsage, Usage
 Outcome = Literal["answered", "left", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTokens:
-    """What one model was sent, and how much of it came from the provider's prompt cache. `+` adds two of them.
-
-    Attributes:
-        input_tokens: Tokens of prompts, including cached ones.
-        cached_tokens: Those of them that were read from the cache.
-        cache_write_tokens: Those of them that were written to it, if the provider charges for that.
-    """
-
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-
-    @classmethod
-    def of(cls, counts: StepUsage) -> ModelTokens:
-        """Return the tokens of one call."""
-        return cls(counts.input_tokens, counts.cached_tokens, counts.cache_write_tokens)
-
-    def __add__(self, other: ModelTokens) -> ModelTokens:
-        return ModelTokens(
-            self.input_tokens + other.input_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
-
-    def as_dict(self) -> dict[str, int | float | None]:
-        """Return the counts, and the share that came from the cache, as plain JSON."""
-        rate = self.cached_tokens / self.input_tokens if self.input_tokens else None
-        return {**asdict(self), "hit_rate": rate}
+def prompts_of(counts: StepUsage) -> dict[str, int | float | None]:
+    """Return the tokens of a model's prompts, and the share of them that came from a cache, as plain JSON."""
+    rate = counts.cached_tokens / counts.input_tokens if counts.input_tokens else None
+    return {
+        "input_tokens": counts.input_tokens,
+        "cached_tokens": counts.cached_tokens,
+        "cache_write_tokens": counts.cache_write_tokens,
+        "hit_rate": rate,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +41,7 @@ class Entry:
         complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
             None until then. It is only set if the length was unknown when the question was answered. It does not wait
             and does not raise.
-        models: What each model was sent, by its name.
+        models: What the calls of each model took, by its name.
     """
 
     outcome: Outcome
@@ -76,10 +55,10 @@ class Entry:
     answerable: bool | None = None
     error: str | None = None
     complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
-    models: Mapping[str, ModelTokens] = field(default_factory=dict)
+    models: Mapping[str, StepUsage] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON: the attributes but for `complete_later`, `usage` as `Usage.as_dict` does."""
         names = (one.name for one in fields(self) if one.name != "complete_later")
-        models = {name: tokens.as_dict() for name, tokens in self.models.items()}
+        models = {name: prompts_of(counts) for name, counts in self.models.items()}
         return {**{name: getattr(self, name) for name in names}, "usage": self.usage.as_dict(), "models": models}

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from selfroute.flow import Route
-from selfroute.usage.counts import STEPS, Cost, StepUsage, Usage
-from selfroute.usage.entry import Entry, ModelTokens
+from selfroute.usage.counts import NOTHING, STEPS, Cost, StepUsage, Usage
+from selfroute.usage.entry import Entry, prompts_of
 
 _MAX_TIMES = 100_000  # of each kind
 _MAX_MODELS = 100
@@ -152,7 +152,7 @@ class Totals:
     tokens: dict[Route, _Tokens] = field(default_factory=lambda: {step: _Tokens() for step in STEPS})
     savings: _Savings = field(default_factory=_Savings)
     money: _Money = field(default_factory=_Money)
-    models: dict[str, ModelTokens] = field(default_factory=dict)
+    models: dict[str, StepUsage] = field(default_factory=dict)
     first_text: _Times = field(default_factory=_Times)
     end: _Times = field(default_factory=_Times)
 
@@ -162,9 +162,9 @@ class Totals:
         for step, counts in entry.usage.steps.items():
             self.tokens[step].add(counts)
         self.money.add(entry.usage)
-        for name, tokens in entry.models.items():
+        for name, counts in entry.models.items():
             known = name if name in self.models or len(self.models) < _MAX_MODELS else _OTHERS
-            self.models[known] = self.models.get(known, ModelTokens()) + tokens
+            self.models[known] = self.models.get(known, NOTHING) + counts
         if entry.outcome == "failed":
             self.errors[str(entry.error)] += 1
             return
@@ -202,7 +202,7 @@ class Totals:
                 **{step: tokens.as_dict() for step, tokens in self.tokens.items()},
                 "total_tokens": sum(tokens.total_tokens for tokens in self.tokens.values()),
             },
-            "models": {name: tokens.as_dict() for name, tokens in sorted(self.models.items())},
+            "models": {name: prompts_of(counts) for name, counts in sorted(self.models.items())},
             "savings": self.savings.as_dict(answered),
             "money": self.money.as_dict(answered),
             "seconds": {"first_text": self.first_text.as_dict(), "end": self.end.as_dict()},

@@ -64,13 +64,14 @@ class Provider:
 def in_threads(flights: Flights, provider: Provider, number: int, **how: Any) -> list[str]:
     with ThreadPoolExecutor(number) as threads:
         asked = [
-            threads.submit(lambda: "".join(flights.alone("key", SECONDS, provider.reply(**how)))) for _ in range(number)
+            threads.submit(lambda: "".join(flights.in_turn("key", SECONDS, provider.reply(**how))))
+            for _ in range(number)
         ]
         return [one.result() for one in asked]
 
 
 async def one(flights: Flights, provider: Provider, key: str = "key", **how: Any) -> str:
-    return "".join([piece async for piece in flights.aalone(key, SECONDS, provider.areply(**how))])
+    return "".join([piece async for piece in flights.ain_turn(key, SECONDS, provider.areply(**how))])
 
 
 async def in_tasks(flights: Flights, provider: Provider, number: int, **how: Any) -> list[str]:
@@ -92,7 +93,7 @@ async def test_tasks_wait_for_the_first_piece_of_the_first_reply() -> None:
 def test_a_task_waits_for_a_thread() -> None:
     flights, provider = Flights(), Provider(until_first=0.2)
     with ThreadPoolExecutor(1) as thread:
-        first = thread.submit(lambda: list(flights.alone("key", SECONDS, provider.reply())))
+        first = thread.submit(lambda: list(flights.in_turn("key", SECONDS, provider.reply())))
         while not provider.asked:
             time.sleep(0.001)
         asyncio.run(one(flights, provider))
@@ -105,16 +106,16 @@ async def test_a_call_that_blocks_the_event_loop_does_not_wait_for_a_task_of_it(
     first = asyncio.create_task(one(flights, provider))
     await asyncio.sleep(0.05)
     started = time.monotonic()
-    assert "".join(flights.alone("key", SECONDS, Provider(until_first=0).reply())) == "Ms Okafor"
+    assert "".join(flights.in_turn("key", SECONDS, Provider(until_first=0).reply())) == "Ms Okafor"
     assert time.monotonic() - started < 1  # and not the time-out
     assert await first == "Ms Okafor"
 
 
 def test_the_reader_of_the_first_reply_holds_up_nobody() -> None:
     flights, provider = Flights(), Provider(until_first=0)
-    first = flights.alone("key", SECONDS, provider.reply())
+    first = flights.in_turn("key", SECONDS, provider.reply())
     assert next(first) == ""  # an empty piece says, too, that the prompt was read
-    assert "".join(flights.alone("key", SECONDS, provider.reply())) == "Ms Okafor"
+    assert "".join(flights.in_turn("key", SECONDS, provider.reply())) == "Ms Okafor"
     assert "".join(first) == "Ms Okafor"
 
 
@@ -137,7 +138,7 @@ async def test_a_first_reply_that_fails_releases_the_others() -> None:
 @pytest.mark.parametrize("leaves", ["cancelled", "closed"])
 async def test_a_first_reply_that_nobody_reads_any_more_releases_the_others(leaves: str) -> None:
     flights, provider = Flights(), Provider(until_first=5)
-    pieces = flights.aalone("key", SECONDS, provider.areply())
+    pieces = flights.ain_turn("key", SECONDS, provider.areply())
     first = asyncio.ensure_future(anext(pieces))
     await asyncio.sleep(0.02)
     provider.until_first = 0
@@ -165,7 +166,7 @@ async def test_who_waits_can_be_cancelled_without_harm_to_the_others() -> None:
 def test_nobody_waits_longer_than_the_limit() -> None:
     flights, slow, fast = Flights(longest=0.1), Provider(until_first=0.6), Provider(until_first=0)
     with ThreadPoolExecutor(1) as thread:
-        first = thread.submit(lambda: list(flights.alone("key", SECONDS, slow.reply())))
+        first = thread.submit(lambda: list(flights.in_turn("key", SECONDS, slow.reply())))
         while not slow.asked:
             time.sleep(0.001)
         in_threads(flights, fast, 3)
@@ -176,10 +177,10 @@ def test_nobody_waits_longer_than_the_limit() -> None:
 def test_a_reply_that_is_never_read_again_keeps_no_later_question_waiting() -> None:
     now = [0.0]
     flights, provider = Flights(longest=30, clock=lambda: now[0]), Provider(until_first=0)
-    abandoned = flights.alone("key", SECONDS, provider.reply())
+    abandoned = flights.in_turn("key", SECONDS, provider.reply())
     flights._join("key")  # as if it had been asked and its thread was lost
     now[0] = 31
-    assert "".join(flights.alone("key", SECONDS, provider.reply())) == "Ms Okafor"
+    assert "".join(flights.in_turn("key", SECONDS, provider.reply())) == "Ms Okafor"
     abandoned.close()
 
 
@@ -227,7 +228,7 @@ def test_whatever_happens_everybody_is_served_or_fails_of_itself(seed: int, numb
 
     def in_thread() -> None:
         key, kept, pause, fails, leaves = chosen()
-        with closing(flights.alone(key, kept, pieces(pause, fails))) as reply, suppress(BrokenError):
+        with closing(flights.in_turn(key, kept, pieces(pause, fails))) as reply, suppress(BrokenError):
             for _ in reply:
                 if leaves:
                     break
@@ -236,7 +237,7 @@ def test_whatever_happens_everybody_is_served_or_fails_of_itself(seed: int, numb
     async def question() -> None:
         await asyncio.sleep(random.random() / 200)
         key, kept, pause, fails, leaves = chosen()
-        async with aclosing(flights.aalone(key, kept, apieces(pause, fails))) as reply:
+        async with aclosing(flights.ain_turn(key, kept, apieces(pause, fails))) as reply:
             async for _ in reply:
                 if leaves:
                     break

@@ -21,7 +21,7 @@ from selfroute.usage import Cost, StepUsage, Usage
 from selfroute.usage import ledger as ledgers
 from selfroute.usage import totals as sums
 from selfroute.usage.counts import STEPS
-from selfroute.usage.entry import Entry, ModelTokens
+from selfroute.usage.entry import Entry
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars
 
@@ -34,7 +34,10 @@ STEP = st.none() | st.builds(
     StepUsage, COUNTS, COUNTS, COUNTS, st.booleans(), cost=COSTS, cache_write_tokens=st.just(0)
 )
 USAGES = st.builds(Usage, *[STEP] * 3, st.none() | COUNTS, *[COSTS] * 3)
-MODELS = st.dictionaries(st.sampled_from(["openai:a", "anthropic:b"]), st.builds(ModelTokens, COUNTS, COUNTS, COUNTS))
+MODELS = st.dictionaries(
+    st.sampled_from(["openai:a", "anthropic:b"]),
+    st.builds(StepUsage, COUNTS, COUNTS, COUNTS, cache_write_tokens=COUNTS),
+)
 SECONDS = st.floats(0, 1000)
 ROUTES = st.sampled_from(STEPS)
 WHY = [st.none() | st.booleans()] * 3  # declined, doubted, stopped
@@ -163,7 +166,7 @@ def test_each_model_has_what_it_was_sent_and_the_share_from_its_cache(entries: l
 
 
 def test_of_many_models_the_rest_are_told_together() -> None:
-    entries = [an_entry(models={f"openai:{number}": ModelTokens(1)}) for number in range(150)]
+    entries = [an_entry(models={f"openai:{number}": StepUsage(1, 1)}) for number in range(150)]
     figures = added([*entries, *entries]).to_dict()["models"]
     assert len(figures) <= 101
     assert figures["openai:0"]["input_tokens"] == 2
@@ -402,7 +405,7 @@ def test_the_table_tells_what_was_saved() -> None:
 
 def test_the_table_tells_what_caches_held() -> None:
     range_known = replace(KNOWN, cost_cold=Cost(Decimal(1)), cost_warm=Cost(Decimal("0.2")))
-    told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": ModelTokens(1000, 250)})]))
+    told = str(added([an_entry(usage=range_known, models={"openai:gpt-4o": StepUsage(1000, 9, 250)})]))
     assert "saved, compared with a prompt cache that holds nothing: $0.9000; that holds every document: $0.1000" in told
     assert "prompt cache of openai:gpt-4o: 25% of 1,000 input tokens" in told
 
