@@ -166,7 +166,8 @@ class BaseSteps(Escalating[Document], CachedPrompts):
         """
         if step != "long_context" or not stored:
             return context
-        return sorted(context, key=lambda document: str(self._source_name(document)))
+        named = [(str(name), type(name).__name__) for name in map(self._source_name, context)]  # 1 is not "1"
+        return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
 
     def _room(self) -> Window:
         return Window(self.settings.document_budget(self._window_of("long_context")))
