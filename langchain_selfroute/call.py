@@ -19,7 +19,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import caching, documents, models, prompting, structured
+from langchain_selfroute import caching, convert, documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
 from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
 from langchain_selfroute.host import span_of
@@ -32,8 +32,9 @@ from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
-from selfroute.performing import BaseSteps, check_question, cited_in
+from selfroute.performing import BaseSteps, check_question
 from selfroute.prompts import documents_in, in_prompt
+from selfroute.two_steps import cited_in
 from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
 
@@ -72,7 +73,9 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
-        return self.settings.start
+        if self.first_only:
+            self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
+        return self.start
 
     @property
     @override
@@ -260,6 +263,14 @@ class Call(BaseSteps[Document], Generic[Manager]):
         key = self.parts.documents.source_key if isinstance(self.parts.documents, StoredDocuments) else "source"
         return document.metadata.get(key)
 
+    @override
+    def _document_as_json(self, document: Document) -> dict[str, Any]:
+        return convert.document_as_json(document)
+
+    @override
+    def _inputs_as_json(self) -> dict[str, Any]:
+        return convert.inputs_as_json(self.inputs)
+
     def _reading(self, effect: ReadDocuments) -> dict[str, Any]:
         """Return what the run of `read_documents` records as its inputs, which includes no text of passages."""
         inputs = {"input": self.question, "retrieved": len(effect.passages)}
@@ -297,7 +308,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
             "answerable": answer.answerable,
             "finish_reason": answer.finish_reason,
             "decision": answer.decision.as_dict(),
-            "usage": self.account.usage.as_dict(),
+            "usage": self.account.as_dict(),
             **cited_in(answer, self.settings),
         }
 

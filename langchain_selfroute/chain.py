@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
-from langchain_core.runnables.config import (
-    ensure_config,
-    get_async_callback_manager_for_config,
-    get_callback_manager_for_config,
-    patch_config,
-    set_config_context,
-)
 from langchain_core.runnables.graph import Graph
-from langchain_core.runnables.utils import AddableDict, ConfigurableFieldSpec, get_unique_config_specs
+from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import misplaced, prompting, structured
+from langchain_selfroute import misplaced, prompting, running, structured
 from langchain_selfroute.documents import Source
-from langchain_selfroute.light import QuietPick, light_events, recorded, recorded_inputs, tool_fields, whole_chunk
+from langchain_selfroute.light import QuietPick, light_events, tool_fields
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
+from langchain_selfroute.running import Make
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments
 from langchain_selfroute.stored.stores import Fetch
-from langchain_selfroute.streaming import achunks_of, chunks_of
+from langchain_selfroute.two_steps import FirstStep, SecondStep
 from langchain_selfroute.widening import widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
-from selfroute.drivers import arun, run
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Answer, Route
+from selfroute.flow import Route
 from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, PromptCache, Settings, checked
 from selfroute.usage import prices
 from selfroute.usage.prices import ModelNames
@@ -417,45 +407,64 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             estimate=self.estimate,
         )
 
+    @property
+    def first_step(self) -> FirstStep:
+        """The first step as a runnable of its own, to make many drafts in any order, and go on with some later.
+
+        It takes what the chain takes, and returns a row of plain JSON, which may be kept in a file. `done` says whether
+        the draft answered; then the row has the output of the chain. If not, `usage` is that of the draft, and
+        `sources` are the names of the documents behind the passages, best first, by which to group the questions.
+        """
+        return FirstStep(self)
+
+    @property
+    def second_step(self) -> SecondStep:
+        """The second step as a runnable of its own: it takes a row of `first_step`, and goes on from there.
+
+        In the same process or another, with a chain of the same configuration, it returns what the chain would have
+        returned for the question; from a row that is done, without asking any model.
+        """
+        return SecondStep(self)
+
+    def steps_for(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
+        """Return what makes the steps of one call, with this chain as it is configured then."""
+
+        def make(kind: type[Any], **call: Any) -> Any:
+            return kind(self.parts(), given, kwargs=kwargs, **call)
+
+        return make
+
     @override
     def invoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
-        config = ensure_config(config)
-        manager = get_callback_manager_for_config(config).on_chain_start(
-            None, recorded_inputs(input), **_run_fields(self, config)
-        )
-        try:
-            steps = Steps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
-            with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-                output = steps.whole(context.run(lambda: run(steps.flow(), steps)))
-        except BaseException as error:
-            manager.on_chain_error(error)
-            raise
-        manager.on_chain_end(recorded(output))
-        return cast("SelfRouteOutput", output)
+        return cast("SelfRouteOutput", running.invoke(self, input, config, self.steps_for(input, kwargs), Steps.whole))
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Do as `invoke` does, asynchronously."""
-        config = ensure_config(config)
-        fields = _run_fields(self, config)
-        manager = await get_async_callback_manager_for_config(config).on_chain_start(
-            None, recorded_inputs(input), **fields
-        )
-        try:
-            steps = AsyncSteps(self.parts(), input, manager=manager, config=config, kwargs=kwargs, streaming=False)
-            with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-                answer = await context.run(asyncio.ensure_future, _answer(steps))
-            output = steps.whole(answer)
-        except BaseException as error:
-            await manager.on_chain_error(error)
-            raise
-        await manager.on_chain_end(recorded(output))
-        return cast("SelfRouteOutput", output)
+        make = self.steps_for(input, kwargs)
+        return cast("SelfRouteOutput", await running.ainvoke(self, input, config, make, AsyncSteps.whole))
+
+    @override
+    def stream(
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[SelfRouteOutput]:
+        """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model.
+
+        With `answerability="structured"` the answer comes in one piece.
+        """
+        return running.stream(self, input, config, self.steps_for(input, kwargs), kwargs)
+
+    @override
+    def astream(
+        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[SelfRouteOutput]:
+        """Do as `stream` does, asynchronously."""
+        return running.astream(self, input, config, self.steps_for(input, kwargs), kwargs)
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
@@ -487,78 +496,3 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         from langchain_selfroute import checking  # noqa: PLC0415
 
         return await checking.acheck(self.parts(), question, config)
-
-    @override
-    def stream(
-        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Iterator[SelfRouteOutput]:
-        """Answer a question in chunks that add up to the output of `invoke`; closing the stream stops the model.
-
-        With `answerability="structured"` the answer comes in one piece.
-        """
-        inner: list[Generator[AddableDict, None, None]] = []
-
-        @_stated
-        def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:
-            inner.append(
-                chunks_of(Steps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True))
-            )
-            return inner[0]
-
-        given = iter([recorded_inputs(input)])
-        outer: Any = self._transform_stream_with_config(given, transform, config, **kwargs)
-        try:
-            for chunk in outer:  # `yield from` would close `outer` first
-                yield whole_chunk(chunk)
-        finally:
-            for chunks in inner:  # the model's run has to end before that of the chain
-                chunks.close()
-            outer.close()
-
-    @override
-    async def astream(
-        self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[SelfRouteOutput]:
-        """Do as `stream` does, asynchronously."""
-        inner: list[AsyncGenerator[AddableDict, None]] = []
-
-        async def once() -> AsyncIterator[Any]:
-            yield recorded_inputs(input)
-
-        @_stated
-        def transform(
-            _: AsyncIterator[Any], run_manager: AsyncCallbackManagerForChainRun, **kwargs: Any
-        ) -> AsyncIterator[Any]:
-            inner.append(
-                achunks_of(
-                    AsyncSteps(self.parts(), input, manager=run_manager, config=config, kwargs=kwargs, streaming=True)
-                )
-            )
-            return inner[0]
-
-        outer: Any = self._atransform_stream_with_config(once(), transform, config, **kwargs)
-        try:
-            async for chunk in outer:
-                yield whole_chunk(chunk)
-        finally:
-            for chunks in inner:
-                await chunks.aclose()
-            await outer.aclose()
-
-
-async def _answer(steps: AsyncSteps) -> Answer:
-    return await arun(await steps.flow(), steps)
-
-
-_TRANSFORM = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
-
-
-def _stated(transform: Function) -> Function:
-    """State a function's signature, which LangChain inspects twice for every stream: that takes longer than routing."""
-    transform.__signature__ = _TRANSFORM  # type: ignore[attr-defined]
-    return transform
-
-
-def _run_fields(chain: SelfRouteChain, config: RunnableConfig) -> dict[str, Any]:
-    """Return the name and id of the chain's own run, and remove the id from the config."""
-    return {"name": config.get("run_name") or chain.get_name(), "run_id": config.pop("run_id", None)}

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
+from selfroute.first_step import FirstStep, check_json
+
+if TYPE_CHECKING:
+    from langchain_selfroute.schema import SelfRouteOutput
 
 _ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
+_MESSAGES = "messages of LangChain"
 OUTPUT_KEYS = frozenset([*_ALWAYS, "citations", "unverified_quotes"])
 
 
@@ -65,3 +71,47 @@ def config_within(binding: Any, config: RunnableConfig | None) -> RunnableConfig
     """Return the config that a binding hands to the runnable inside it, when it is called with a config."""
     merged = merge_configs(binding.config, config)
     return merge_configs(merged, *(made(merged) for made in binding.config_factories))
+
+
+def document_as_json(document: Document) -> dict[str, Any]:
+    """Return a passage as JSON, but for its metadata, which may hold anything."""
+    return {"id": document.id, "metadata": document.metadata, "page_content": document.page_content}
+
+
+def document_from_json(told: Mapping[str, Any]) -> Document:
+    """Return the passage that `document_as_json` wrote."""
+    return Document(told["page_content"], id=told["id"], metadata=told["metadata"])
+
+
+def inputs_as_json(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs as JSON, from which `inputs_in_row` reads them: the question, and the others as `inputs`.
+
+    Raises:
+        InputError: One is neither JSON nor a list of messages.
+    """
+    others = {key: _as_json(key, value) for key, value in inputs.items() if key != "input"}
+    return {"input": inputs["input"], "inputs": others} if others else {"input": inputs["input"]}
+
+
+def _as_json(key: str, value: Any) -> Any:
+    if isinstance(value, list | tuple) and value and all(isinstance(one, BaseMessage) for one in value):
+        return {_MESSAGES: messages_to_dict(value)}
+    check_json(key, value)
+    return value
+
+
+def inputs_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs that a row keeps."""
+    inputs = {"input": row["input"]}
+    for key, value in (row.get("inputs") or {}).items():
+        messages = value.get(_MESSAGES) if isinstance(value, dict) else None
+        inputs[key] = value if messages is None else messages_from_dict(messages)
+    return inputs
+
+
+def output_of_row(row: Mapping[str, Any], inputs: Mapping[str, Any], kept: FirstStep[Document]) -> SelfRouteOutput:
+    """Return the output of a chain from a row that is done."""
+    known = {key: row[key] for key in _ALWAYS if key not in ("retrieved", "context")}
+    cited = {key: row[key] for key in ("citations", "unverified_quotes") if key in row}
+    output = {**inputs, "retrieved": list(kept.retrieved), "context": list(kept.context), **known, **cited}
+    return cast("SelfRouteOutput", output)

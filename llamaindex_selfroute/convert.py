@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from llama_index.core.constants import DATA_KEY
 from llama_index.core.llms import ChatMessage
 from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
 from selfroute.errors import ConfigurationError
+from selfroute.first_step import check_json
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
@@ -127,3 +130,32 @@ def _visible(node: BaseNode) -> dict[str, Any]:
 def text_of(prompt: Prompt) -> str:
     """Return the text of a prompt."""
     return prompt if isinstance(prompt, str) else "\n".join([message.content or "" for message in prompt])
+
+
+def node_as_json(found: NodeWithScore) -> dict[str, Any]:
+    """Return a node as JSON, without its embedding; its metadata may hold anything."""
+    told = doc_to_json(found.node)
+    return {"score": found.score, **told, DATA_KEY: {**told[DATA_KEY], "embedding": None}}
+
+
+def node_from_json(told: Mapping[str, Any]) -> NodeWithScore:
+    """Return the node that `node_as_json` wrote."""
+    return NodeWithScore(node=json_to_doc(dict(told)), score=told["score"])
+
+
+def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query and other variables of its prompts as JSON, from which `query_in_row` reads them.
+
+    Raises:
+        InputError: A variable is no JSON.
+    """
+    for name, value in words.items():
+        check_json(name, value)
+    kept = {"custom_embedding_strs": query.custom_embedding_strs, "words": dict(words)}
+    return {"input": query.query_str, "inputs": kept}
+
+
+def query_in_row(row: Mapping[str, Any]) -> tuple[QueryBundle, dict[str, Any]]:
+    """Return the query that a row keeps, and the other variables of its prompts."""
+    kept = row["inputs"]
+    return QueryBundle(row["input"], custom_embedding_strs=kept["custom_embedding_strs"]), kept["words"]

@@ -25,6 +25,7 @@ from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
+from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.performing import check_question
@@ -46,7 +47,7 @@ class Fields(SynthesizerFields, total=False):
     callback_manager: CallbackManager | None
 
 
-class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
+class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     It is a `RetrieverQueryEngine` with a `SelfRouteSynthesizer`: the model answers from the retrieved nodes, or writes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -12,10 +12,12 @@ from typing_extensions import override
 
 from llamaindex_selfroute.steps import Steps
 from selfroute.drivers import Item, arun, astream, run, stream
+from selfroute.first_step import FirstStep
 from selfroute.flow import Answer, Decided
-from selfroute.performing import cited_in
+from selfroute.two_steps import cited_in
 
 More = Iterable[NodeWithScore]
+_KEPT = ("route", "answerable", "finish_reason", "decision", "usage")
 
 
 def whole(steps: Steps, more: More) -> Response:
@@ -36,6 +38,12 @@ async def awhole(steps: Steps, more: More) -> Response:
 def _response(answer: Answer, steps: Steps, more: More) -> Response:
     metadata = {**_metadata(answer, steps), **_outcome(answer, steps)}
     return Response(answer.text, [*steps.context, *more], metadata)
+
+
+def of_row(row: Mapping[str, Any], kept: FirstStep[NodeWithScore]) -> Response:
+    """Return the whole answer from a row that is done."""
+    metadata = {key: row[key] for key in (*_KEPT, "citations", "unverified_quotes") if key in row}
+    return Response(row["answer"], list(kept.context), {**metadata, "retrieved": _ids(kept.retrieved)})
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:
@@ -64,7 +72,7 @@ def _text_stream(
                 metadata.update(_outcome(item, steps))
     finally:
         items.close()
-        metadata["usage"] = steps.account.usage.as_dict()
+        metadata["usage"] = steps.account.as_dict()
         sources[: len(steps.context)] = steps.context  # their labels, if the provider has cut them
 
 
@@ -94,7 +102,7 @@ def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
         finally:
             await items.aclose()
             if "route" in metadata:
-                metadata["usage"] = steps.account.usage.as_dict()
+                metadata["usage"] = steps.account.as_dict()
                 sources[: len(steps.context)] = steps.context
 
     return ClosingStreamingResponse(pieces(), sources, metadata)
@@ -120,7 +128,7 @@ def _metadata(of: Decided | Answer, steps: Steps) -> dict[str, Any]:
         "answerable": steps.account.answerable,
         "finish_reason": None,
         "decision": of.decision.as_dict(),
-        "usage": steps.account.usage.as_dict(),
+        "usage": steps.account.as_dict(),
         "retrieved": _retrieved(steps),
     }
 
@@ -132,4 +140,8 @@ def _outcome(answer: Answer, steps: Steps) -> dict[str, Any]:
 
 
 def _retrieved(steps: Steps) -> list[str]:
-    return [item.node.node_id for item in steps.passages]
+    return _ids(steps.passages)
+
+
+def _ids(nodes: Iterable[NodeWithScore]) -> list[str]:
+    return [item.node.node_id for item in nodes]

@@ -131,14 +131,30 @@ class Steps(BaseSteps[NodeWithScore]):
     def _record(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
+    def check_row(self) -> None:
+        """Check that the query can be kept in a row, before anything is paid for.
+
+        Raises:
+            InputError: It cannot.
+        """
+        self._inputs_as_json()
+
+    @override
+    def _inputs_as_json(self) -> dict[str, Any]:
+        return convert.query_as_json(self.query, self.words)
+
+    @override
+    def _document_as_json(self, document: NodeWithScore) -> dict[str, Any]:
+        return convert.node_as_json(document)
+
     def flow(self) -> Flow:
         """Return a fresh flow for the query."""
-        start = self.settings.start
+        start = self.start
         return self.flow_from(documents.call(start, self.query) if callable(start) else start)
 
     async def aflow(self) -> Flow:
         """Do as `flow` does, asynchronously."""
-        start = self.settings.start
+        start = self.start
         return self.flow_from(await documents.acall(start, self.query) if callable(start) else start)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypedDict
 
@@ -29,6 +30,7 @@ from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored.reading import StoredDocuments
+from llamaindex_selfroute.two_steps import SynthesizerSteps
 from llamaindex_selfroute.widening import Wider, widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -81,7 +83,7 @@ def _prompt(template: str) -> PromptTemplate:
 _RAG_PROMPT, _GRADED_PROMPT = _prompt(prompts.RAG), _prompt(prompts.GRADED)
 
 
-class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
+class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
@@ -341,15 +343,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """Answer a query from nodes; `response_kwargs` are variables of the prompts."""
-        send(dispatcher, SynthesizeStartEvent, query=query)
-        steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
-        with self._callback_manager.event(
-            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
-        ) as event:
-            response = responses.streamed(steps, more) if steps.streaming else responses.whole(steps, more)
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
-        return response
+        return self._respond(self._steps(query, nodes, response_kwargs), additional_source_nodes or ())
 
     @override
     @dispatcher.span
@@ -361,15 +355,29 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """Do as `synthesize` does, asynchronously."""
-        send(dispatcher, SynthesizeStartEvent, query=query)
-        steps, more = self._steps(query, nodes, response_kwargs), additional_source_nodes or ()
-        with self._callback_manager.event(
-            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
-        ) as event:
+        return await self._arespond(self._steps(query, nodes, response_kwargs), additional_source_nodes or ())
+
+    @override
+    def _respond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        with self._event(steps) as event:
+            response = responses.streamed(steps, more) if steps.streaming else responses.whole(steps, more)
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
+        return response
+
+    @override
+    async def _arespond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        with self._event(steps) as event:
             response = responses.astreamed(steps, more) if steps.streaming else await responses.awhole(steps, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
         send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
         return response
+
+    def _event(self, steps: Steps) -> Any:
+        send(dispatcher, SynthesizeStartEvent, query=steps.query)
+        return self._callback_manager.event(
+            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
+        )
 
     @override
     def get_response(
@@ -389,10 +397,21 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             responses.astreamed(steps, ()).response_gen if steps.streaming else str(await responses.awhole(steps, ()))
         )
 
-    def _steps(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: dict[str, Any]) -> Steps:
+    @override
+    def _steps(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        words: Mapping[str, Any],
+        *,
+        streaming: bool | None = None,
+    ) -> Steps:
         bundle = QueryBundle(query) if isinstance(query, str) else query
         check_question(bundle.query_str)
-        return Steps(self.parts(), bundle, nodes=nodes, words=words)
+        parts = self.parts()
+        if streaming is not None:
+            parts = replace(parts, streaming=streaming)
+        return Steps(parts, bundle, nodes=nodes, words=words)
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

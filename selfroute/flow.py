@@ -133,6 +133,7 @@ class Answer:
         context: What the model answered from: the passages, or the documents.
         finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
         cited: Where the answer stands in the context; None if nobody wants to know.
+        is_open: Whether this is not the answer yet: only the first step was asked for, and the question should go on.
     """
 
     text: str
@@ -143,6 +144,7 @@ class Answer:
     context: Sequence[Any]
     finish_reason: str | None = None
     cited: Cited | None = None
+    is_open: bool = False
 
     def ended(self, text: str, *, finish_reason: str | None, refusal: str) -> Answer:
         """Return the answer with its whole text. A reply to documents is judged again, as a whole.
@@ -157,8 +159,14 @@ class Answer:
         return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
 
 
-def self_route(
-    question: str, *, refusal: str = "unanswerable", wider: bool = False, start: Start = "rag"
+def self_route(  # noqa: PLR0913 - the options of one decision
+    question: str,
+    *,
+    refusal: str = "unanswerable",
+    wider: bool = False,
+    start: Start = "rag",
+    passages: Sequence[Any] | None = None,
+    first_only: bool = False,
 ) -> Generator[Effect, Any, Answer]:
     """Answer from the passages, and from whole documents only if the draft declines or is in doubt.
 
@@ -167,6 +175,8 @@ def self_route(
         refusal: The word that is returned as the answer if every step declines with no other word.
         wider: Whether to look at more passages before whole documents are read.
         start: The first step; with `"long_context"` there is no draft.
+        passages: The passages, if they were retrieved before; None to retrieve them.
+        first_only: Whether to end before anything is asked for after the draft; the answer may then be open.
 
     Yields:
         Effects. Each documents the result that the flow expects to be sent.
@@ -174,16 +184,37 @@ def self_route(
     Returns:
         The answer. Its text ends where the verdict became certain; `Answer.ended` adds the rest of the reply.
     """
-    passages: Sequence[Any] = yield Retrieve(question)
-    route: Route = "rag"
+    if passages is None:
+        passages = yield Retrieve(question)
     context, reply = passages, Reply("", NO_PASSAGES if start == "rag" else STARTED)
     drafts = start == "rag" and bool(passages)
     if drafts:
         reply, context = yield from _ask("rag", passages, passages)
     decision = reply.verdict
+    answer = Answer(reply.text, "rag", reply.verdict.signal == "answered", decision, passages, context)
     if not decision.escalates:
         yield Decide("rag", decision, decision)
-    for step in _WIDER if wider and drafts else _LONG_CONTEXT:
+        return answer if answer.text else replace(answer, text=refusal)
+    if first_only:
+        return replace(answer, text="", is_open=True)
+    steps = _WIDER if wider and drafts else _LONG_CONTEXT
+    return (yield from _read_more(question, steps, answer, reply, refusal=refusal))
+
+
+def _read_more(
+    question: str, steps: Sequence[Route], draft: Answer, reply: Reply, *, refusal: str
+) -> Generator[Effect, Any, Answer]:
+    """Go from one further step to the next, until one answers or may not be paid for.
+
+    Args:
+        question: The question.
+        steps: The further steps.
+        draft: What the first step came to.
+        reply: Its reply.
+        refusal: As in `self_route`.
+    """
+    route, decision, passages, context = draft.route, draft.decision, draft.passages, draft.context
+    for step in steps:
         if not reply.verdict.escalates:
             break
         more: Sequence[Any] = (yield Retrieve(question, wider=True)) if step == "wider" else ()

@@ -17,15 +17,15 @@ from typing import Any, TypeVar
 
 from selfroute.answerability.ending import DONE, Ending
 from selfroute.answerability.opening import ReasoningSplitter
-from selfroute.caching.prompts import CachedPrompts
 from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.drivers import Flow
 from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
-from selfroute.flow import Answer, Decided, Route, self_route
-from selfroute.settings import Settings, start_of
+from selfroute.first_step import FirstStep
+from selfroute.flow import Answer, Decided, Route
+from selfroute.settings import Settings
+from selfroute.two_steps import TwoSteps
 from selfroute.usage import prices
 from selfroute.usage.account import Account
 from selfroute.usage.counts import NOTHING, Usage
@@ -38,7 +38,7 @@ Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
 
 
-class BaseSteps(Escalating[Document], CachedPrompts):
+class BaseSteps(Escalating[Document], TwoSteps[Document]):
     """Performs the effects of one question: the part that does not depend on the framework.
 
     Attributes:
@@ -72,10 +72,14 @@ class BaseSteps(Escalating[Document], CachedPrompts):
         self.refusal = settings.refusal
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
         self._estimate = estimate
-        self._prompt_size = PromptSize(0, 0)  # of the latest prompt
         self._answered_by = PricedModel()  # the model that replied last
-        self._tally: Tally | None = None  # of the latest reply
         self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
+
+    def go_on(self, first: FirstStep[Document]) -> None:
+        """Go on from what the first step has kept."""
+        super().go_on(first)
+        if self._tally:
+            self._answered_by = self._priced("rag", self._tally)
 
     @property
     @abstractmethod
@@ -88,15 +92,6 @@ class BaseSteps(Escalating[Document], CachedPrompts):
 
     def _log_missing_usage(self, step: Route) -> None:
         """Log how to make the model of a step report its token counts, if it can."""
-
-    def flow_from(self, start: Any = "rag") -> Flow:
-        """Return a fresh flow for the question, from a first step on.
-
-        Raises:
-            ConfigurationError: There is no such first step.
-        """
-        wider = self.settings.widen is not None
-        return self_route(self.question, refusal=self.refusal, wider=wider, start=start_of(start))
 
     @property
     def _draft(self) -> str:
@@ -113,7 +108,7 @@ class BaseSteps(Escalating[Document], CachedPrompts):
 
     def complete_usage(self, answer: Answer) -> None:
         """Add what the long context alone would have cost to the usage."""
-        if not self.settings.measure_savings:
+        if answer.is_open or not self.settings.measure_savings:
             return
         model = self._priced("long_context")
         if answer.route != "long_context":
@@ -288,14 +283,6 @@ class BaseSteps(Escalating[Document], CachedPrompts):
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
             self._lengths(passages)
-
-
-def cited_in(answer: Answer, settings: Settings) -> dict[str, Any]:
-    """Return where an answer stands, as chains and engines report it; nothing if nobody wants to know."""
-    if answer.cited is None:
-        return {}
-    quotes = {"unverified_quotes": answer.cited.unverified_quotes} if settings.structured else {}
-    return {"citations": answer.cited.citations, **quotes}
 
 
 def check_question(question: str) -> None:

@@ -85,6 +85,7 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 class _Received(Protocol):
     ended: Ending
     quotes: list[str]
+    report: str | None
 
     def ending(self) -> Ending:
         """Return how the reply ended."""
@@ -103,7 +104,8 @@ def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, ref
     text = _text_of(report, raw, tally=tally, refusal=refusal)
     tally.quotes = _quotes_in(report)
     scores = [score_of(report.get(name)) for name in ("prospect", "confidence")] if report and graded else [None]
-    return text if None in scores or not text else "{} {}\n{}".format(*scores, text)
+    tally.report = text if None in scores or not text else "{} {}\n{}".format(*scores, text)
+    return tally.report
 
 
 def _text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
@@ -13,8 +13,8 @@ from typing import Any
 from selfroute.flow import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NOTHING, StepUsage, Usage
-from selfroute.usage.entry import Entry
-from selfroute.usage.prices import PricedModel
+from selfroute.usage.entry import Entry, Outcome
+from selfroute.usage.prices import UNKNOWN, PricedModel
 from selfroute.usage.spans import Trace
 
 _logger = logging.getLogger(__name__)
@@ -45,7 +45,10 @@ class Account:
             parent_span: Returns the OpenTelemetry span that the question belongs to; by default it is the current one.
         """
         self.usage = Usage()
-        self._models: dict[str, StepUsage] = {}
+        self._models: dict[str, StepUsage] = {}  # of the calls that this account has seen
+        self._earlier: Sequence[Route] = ()  # the steps that ran before
+        self._models_before: Mapping[str, StepUsage] = {}
+        self._seconds_before = 0.0
         self.answerable: bool | None = None
         self.complete_later: Callable[[], Usage | None] | None = None
         self._record = record
@@ -66,11 +69,41 @@ class Account:
         """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
+    def go_on(self, usage: Usage, models: Mapping[str, StepUsage], *, seconds: float) -> None:
+        """Begin with what an earlier account of the question has counted, and told its own ledger.
+
+        Args:
+            usage: What the question has used.
+            models: What the calls of each model took, by its name.
+            seconds: How long it took.
+        """
+        self.usage, self._earlier = usage, tuple(usage.steps)
+        self._models_before, self._seconds_before = models, seconds
+
+    @property
+    def models(self) -> Mapping[str, StepUsage]:
+        """What the calls of each model took, by its name, with those of an earlier account."""
+        models = dict(self._models_before)
+        for name, counts in self._models.items():
+            models[name] = models.get(name, NOTHING) + counts
+        return models
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the usage so far as plain JSON."""
+        return self.usage.as_dict(self.models)
+
+    @property
+    def seconds(self) -> float:
+        """The time since the question began, without the time between its steps if these were asked for apart."""
+        return self._seconds_before + perf_counter() - self._started
+
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
         """Price a call of a model and add it."""
-        self.usage += Usage.of(step, counts.with_cost(prices.cost_of(model, counts)))
-        if self._record is not None and not counts.repeated:
-            self._models[model.title] = self._models.get(model.title, NOTHING) + counts
+        cost = prices.cost_of(model, counts)
+        self.usage += Usage.of(step, counts.with_cost(cost))
+        if not counts.repeated:
+            name = model.title if cost.dollars is not None else model.name or UNKNOWN
+            self._models[name] = self._models.get(name, NOTHING) + counts
         if self._trace:
             self._trace.add_call(step, counts, model)
 
@@ -90,7 +123,7 @@ class Account:
     def shown(self, answer: Answer) -> None:
         """Note that the first text of an answer is shown."""
         self.answerable = answer.answerable
-        self._first = perf_counter() - self._started
+        self._first = self.seconds
 
     def close(self, answer: Answer | None = None, error: BaseException | None = None) -> None:
         """Close the account and record its entry; do nothing if it is closed already.
@@ -115,14 +148,15 @@ class Account:
     def _entry(self, answer: Answer | None, error: BaseException | None) -> Entry:
         failed, decided = isinstance(error, Exception), self._decided
         entry = Entry(
-            "answered" if answer else "failed" if failed else "left",
+            _outcome(answer, failed=failed),
             self.usage,
-            perf_counter() - self._started,
+            self.seconds,
             self._first,
-            answerable=answer.answerable if answer else None,
+            answerable=answer.answerable if answer and not answer.is_open else None,
             error=type(error).__name__ if failed else None,
             complete_later=self.complete_later,
             models=self._models,
+            earlier=self._earlier,
         )
         if decided is None:
             return entry
@@ -145,6 +179,12 @@ class Account:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close(error=error)
+
+
+def _outcome(answer: Answer | None, *, failed: bool) -> Outcome:
+    if answer:
+        return "open" if answer.is_open else "answered"
+    return "failed" if failed else "left"
 
 
 def _tell(callback: Callable[[Usage], object], usage: Usage) -> None:

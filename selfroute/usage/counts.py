@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import reduce
@@ -208,13 +208,19 @@ class Usage:
         """Cost of all steps that ran."""
         return self._total.cost
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, models: Mapping[str, StepUsage] | None = None) -> dict[str, Any]:
         """Return the usage as plain JSON.
+
+        Args:
+            models: What the calls of each model took, by its name.
 
         Returns:
             `rag`, `wider` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
-            `token_ratio`, `cost` and `cost_long_context_only` (decimal strings in US dollars, or None), and
-            `cost_unknown`: the reason why one of the two costs is None.
+            `token_ratio`, `cost` and `cost_long_context_only` (decimal strings in US dollars, or None),
+            `cost_unknown`: the reason why one of the two costs is None, and `ledger`: what a ledger adds up beside
+            that. This is as brief as can be, since some pipelines show it to a model: `models` (the input, cached and
+            written tokens of each), `cold` and `warm` (costs); `cost`, the known part of a cost that is None; and
+            `estimated`, the steps whose tokens are, if others are not.
         """
         steps, total, alternative = self.steps, self._total, self.cost_long_context_only
         return {
@@ -226,7 +232,24 @@ class Usage:
             "cost": total.cost.as_text(),
             "cost_long_context_only": alternative.as_text(),
             "cost_unknown": total.cost.unknown or (None if alternative is UNPRICED else alternative.unknown),
+            "ledger": self._for_ledger(models or {}),
         }
+
+    def _for_ledger(self, models: Mapping[str, StepUsage]) -> dict[str, Any]:
+        steps = self.steps
+        known = [counts.cost for counts in steps.values() if counts.cost.dollars is not None]
+        estimated = [step for step, counts in steps.items() if counts.estimated]
+        about = {
+            "models": {
+                name: [counts.input_tokens, counts.cached_tokens, counts.cache_write_tokens]
+                for name, counts in models.items()
+            },
+            "cold": self.cost_cold.as_text(),
+            "warm": self.cost_warm.as_text(),
+            "cost": reduce(add, known).as_text() if 0 < len(known) < len(steps) else None,
+            "estimated": estimated if len(estimated) < len(steps) else None,
+        }
+        return {name: value for name, value in about.items() if value}
 
 
 def _sum(left: StepUsage | None, right: StepUsage | None) -> StepUsage | None:

@@ -19,6 +19,7 @@ from selfroute.usage.counts import FREE, Cost, StepUsage
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
 _NAMELESS = Cost(None, "the model does not say what it is: pass priced_as='provider:name'")
 _ADVICE = "priced_as='provider:name' says what to price it as"
+UNKNOWN = "unknown"  # the name of a model that does not say what it is
 _HOUR = 3_600.0  # seconds
 
 
@@ -42,7 +43,7 @@ class PricedModel:
     @property
     def title(self) -> str:
         """The model as people call it, such as "openai:gpt-4o-mini"; "unknown" if it does not say what it is."""
-        return ":".join(filter(None, (self.provider, self.name))) if self.name else "unknown"
+        return ":".join(filter(None, (self.provider, self.name))) if self.name else UNKNOWN
 
     @classmethod
     def from_reported(cls, name: Any, provider: Any, url: Any = None) -> PricedModel:

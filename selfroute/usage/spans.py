@@ -150,9 +150,9 @@ class Trace:
         result = {"selfroute.outcome": entry.outcome, "selfroute.route": entry.route}
         known = {name: value for name, value in result.items() if value is not None}
         failed = {_ERROR: entry.error} if entry.error else {}
-        self._api.seconds.record(entry.seconds, {**_WORKFLOW, **known, **failed})
+        self._api.seconds.record(entry.seconds or 0.0, {**_WORKFLOW, **known, **failed})
         usage, dollars = entry.usage, entry.usage.cost.dollars
-        counted = usage.steps.values()
+        counted = entry.new_usage.steps.values()
         for step in counted:
             if step.cost.dollars is not None:
                 self._api.cost.add(float(step.cost.dollars), known)

@@ -19,9 +19,10 @@ class Tally:
         left: Whether the caller was cancelled during the call.
         ended: How the reply ended, as far as it is known.
         quotes: What the model quoted in a report.
+        report: The text that a report stands for; None if the reply is no report.
     """
 
-    __slots__ = ("counts", "ended", "left", "quotes", "text", "whole")
+    __slots__ = ("counts", "ended", "left", "quotes", "report", "text", "whole")
 
     def __init__(self, *, whole: bool) -> None:
         """Start a tally.
@@ -35,6 +36,7 @@ class Tally:
         self.left = False
         self.ended = DONE
         self.quotes: list[str] = []
+        self.report: str | None = None
 
     def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
         """Return the usage of the call; None if it failed before any text came, for which no provider charges.
@@ -64,3 +66,26 @@ class Tally:
             configured: The model that was called.
         """
         return configured
+
+
+class EarlierTally(Tally):
+    """The tally of a reply that came before, perhaps in another process."""
+
+    __slots__ = ("_stated",)
+
+    def __init__(self, text: str, *, ended: Ending, quotes: list[str], stated: PricedModel) -> None:
+        """Take the whole reply.
+
+        Args:
+            text: The reply.
+            ended: How it ended.
+            quotes: What the model quoted in a report.
+            stated: The model that replied, as far as the reply states it.
+        """
+        super().__init__(whole=True)
+        self.text.append(text)
+        self.ended, self.quotes, self._stated = ended, quotes, stated
+
+    def model(self, configured: PricedModel) -> PricedModel:
+        """Return the model that answered."""
+        return configured.replied(self._stated)

@@ -159,14 +159,17 @@ class Totals:
     def add(self, entry: Entry) -> None:
         """Add an entry."""
         answered = entry.outcome == "answered"
-        for step, counts in entry.usage.steps.items():
+        new = entry.new_usage
+        for step, counts in new.steps.items():
             self.tokens[step].add(counts)
-        self.money.add(entry.usage)
+        self.money.add(new)
         for name, counts in entry.models.items():
             known = name if name in self.models or len(self.models) < _MAX_MODELS else _OTHERS
             self.models[known] = self.models.get(known, NOTHING) + counts
         if entry.outcome == "failed":
             self.errors[str(entry.error)] += 1
+            return
+        if entry.outcome == "open":
             return
         self.queries += 1
         self.declined += bool(entry.declined)
@@ -178,7 +181,8 @@ class Totals:
             self.first_text.add(entry.seconds_to_first_text)
         if answered:
             self.compare(entry.usage)
-            self.end.add(entry.seconds)
+            if entry.seconds is not None:
+                self.end.add(entry.seconds)
 
     def compare(self, usage: Usage) -> None:
         """Compare an answered query with always reading the documents, if the tokens of that are known."""

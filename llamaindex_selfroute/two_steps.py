@@ -1,0 +1,151 @@
+"""The two steps of a synthesizer or an engine, asked for apart: the second goes on from a row of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llamaindex_selfroute import host
+from llamaindex_selfroute.convert import node_from_json, query_in_row
+from llamaindex_selfroute.responses import of_row
+from selfroute.drivers import arun, run
+from selfroute.first_step import FirstStep
+from selfroute.performing import check_question
+
+if TYPE_CHECKING:
+    from llamaindex_selfroute.steps import Steps
+
+Row = dict[str, Any]
+
+
+class SynthesizerSteps:
+    """The two steps of a synthesizer."""
+
+    def _steps(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        words: Mapping[str, Any],
+        *,
+        streaming: bool | None = None,
+    ) -> Steps:
+        """Return what performs the steps of a query."""
+        raise NotImplementedError
+
+    def _respond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        """Return the response of a query."""
+        raise NotImplementedError
+
+    async def _arespond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        """Do as `_respond` does, asynchronously."""
+        raise NotImplementedError
+
+    def first_step(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any) -> Row:
+        """Ask for the draft alone, to make many in any order, and go on with some later.
+
+        Args:
+            query: The query.
+            nodes: The retrieved nodes, best first.
+            response_kwargs: Variables of the prompts, as plain JSON.
+
+        Returns:
+            A row of plain JSON, which may be kept in a file. `done` says whether the draft answered; then the row has
+            the `answer`, and what the metadata of a response have. If not, `usage` is that of the draft, and `sources`
+            are the ids of the documents behind the nodes, best first, by which to group the queries.
+
+        Raises:
+            InputError: A variable of the prompts is no JSON.
+        """
+        steps = self._first(query, nodes, response_kwargs)
+        return steps.row(run(steps.flow(), steps))
+
+    async def afirst_step(
+        self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
+    ) -> Row:
+        """Do as `first_step` does, asynchronously."""
+        steps = self._first(query, nodes, response_kwargs)
+        return steps.row(await arun(await steps.aflow(), steps))
+
+    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Go on from a row of `first_step`, in the same process or another, and answer its query.
+
+        Args:
+            row: The row, from a synthesizer of the same configuration.
+
+        Returns:
+            What `synthesize` would have returned; from a row that is done, without asking any model.
+
+        Raises:
+            InputError: It is not such a row.
+        """
+        kept = FirstStep.of_row(row, node_from_json)
+        return of_row(row, kept) if row["done"] else self._respond(self._second(row, kept), ())
+
+    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Do as `second_step` does, asynchronously."""
+        kept = FirstStep.of_row(row, node_from_json)
+        return of_row(row, kept) if row["done"] else await self._arespond(self._second(row, kept), ())
+
+    def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> Steps:
+        steps = self._steps(query, nodes, words, streaming=False)
+        steps.first_only = True
+        steps.check_row()
+        return steps
+
+    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore]) -> Steps:
+        query, words = query_in_row(row)
+        steps = self._steps(query, kept.retrieved, words)
+        steps.go_on(kept)
+        return steps
+
+
+class EngineSteps:
+    """The two steps of an engine."""
+
+    def _scoped(self) -> AbstractContextManager[None]:
+        """Tell the synthesizer on whose behalf it answers."""
+        raise NotImplementedError
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the nodes for a query."""
+        raise NotImplementedError
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Do as `retrieve` does, asynchronously."""
+        raise NotImplementedError
+
+    def first_step(self, query: str | QueryBundle) -> Row:
+        """Retrieve, and ask for the draft alone; return a row as `SelfRouteSynthesizer.first_step` does."""
+        bundle = _checked(query)
+        with self._scoped():
+            return self._synthesizer.first_step(bundle, self.retrieve(bundle))
+
+    async def afirst_step(self, query: str | QueryBundle) -> Row:
+        """Do as `first_step` does, asynchronously."""
+        bundle = _checked(query)
+        with self._scoped():
+            return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
+
+    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Go on from a row of `first_step`, and answer its query as `query` would have done."""
+        with self._scoped():
+            return self._synthesizer.second_step(row)
+
+    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Do as `second_step` does, asynchronously."""
+        with self._scoped():
+            return await self._synthesizer.asecond_step(row)
+
+    @property
+    def _synthesizer(self) -> SynthesizerSteps:
+        return cast("SynthesizerSteps", host.parts_of(self)[0])
+
+
+def _checked(query: str | QueryBundle) -> QueryBundle:
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    check_question(bundle.query_str)
+    return bundle

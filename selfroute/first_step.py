@@ -1,0 +1,173 @@
+"""What the first step of a question keeps for the second one, in a row of plain JSON.
+
+So a million drafts can be made in any order, and the questions that declined be grouped by document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+from selfroute.answerability.ending import Ending
+from selfroute.errors import InputError
+from selfroute.flow import Start
+from selfroute.usage.counts import StepUsage, Usage
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.rows import models_of, steps_of, steps_row
+from selfroute.usage.savings import PromptSize
+from selfroute.usage.tally import EarlierTally, Tally
+
+Document = TypeVar("Document")
+KEY = "first_step"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The model's reply of the first step.
+
+    Attributes:
+        text: The reply, as it is judged.
+        said: The reply in the model's own words, if that is something else, such as the JSON of a report.
+        ending: How it ended.
+        model: The name of the model that replied, as far as the reply states it.
+        provider: Its provider, likewise.
+        quotes: What the model quoted in a report.
+    """
+
+    text: str
+    said: str | None
+    ending: Ending
+    model: str | None
+    provider: str | None
+    quotes: Sequence[str]
+
+    @classmethod
+    def of(cls, tally: Tally) -> Draft:
+        """Return the reply that a tally has collected."""
+        said, stated = "".join(tally.text), tally.model(PricedModel())
+        text = said if tally.report is None else tally.report
+        different = said if said != text else None
+        return cls(text, different, tally.ending(), stated.name, stated.provider, tally.quotes)
+
+    def tally(self) -> Tally:
+        """Return the tally of the reply."""
+        said = self.text if self.said is None else self.said
+        stated = PricedModel(self.model, self.provider)
+        return EarlierTally(said, ended=self.ending, quotes=list(self.quotes), stated=stated)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep(Generic[Document]):
+    """What the second step of a question needs of its first.
+
+    Attributes:
+        start: The step that the question starts with.
+        answerability: How the model reported whether it can answer.
+        retrieved: The retrieved passages, best first.
+        passages: Those that fit the window.
+        context: What the model read in the end: fewer, if they were refused as too long.
+        prompt: The size of the prompt.
+        draft: The model's reply; None if it was not asked.
+        usage: What the step used.
+        models: What the calls of each model took, by its name.
+        seconds: How long it took.
+    """
+
+    start: Start
+    answerability: str
+    retrieved: Sequence[Document]
+    passages: Sequence[Document]
+    context: Sequence[Document]
+    prompt: PromptSize
+    draft: Draft | None
+    usage: Usage
+    models: Mapping[str, StepUsage]
+    seconds: float
+
+    def as_row(self, document_as_json: Callable[[Document], Any]) -> dict[str, Any]:
+        """Return the step as part of a row.
+
+        Args:
+            document_as_json: Returns a passage as plain JSON.
+        """
+        numbers = {id(one): number for number, one in enumerate(self.retrieved)}
+
+        def referred(some: Sequence[Document]) -> list[Any]:
+            return [numbers[id(one)] if id(one) in numbers else document_as_json(one) for one in some]
+
+        return {
+            "usage": self.usage.as_dict(self.models),
+            "retrieved": [document_as_json(one) for one in self.retrieved],
+            KEY: {
+                "start": self.start,
+                "answerability": self.answerability,
+                "passages": referred(self.passages),
+                "context": referred(self.context),
+                "prompt": asdict(self.prompt),
+                "draft": asdict(self.draft) if self.draft else None,
+                "steps": steps_row(self.usage),
+                "seconds": self.seconds,
+            },
+        }
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any], document_of: Callable[[Any], Document]) -> FirstStep[Document]:
+        """Return what a row keeps.
+
+        Args:
+            row: The row.
+            document_of: Returns the passage that `document_as_json` wrote.
+
+        Raises:
+            InputError: It is not a row of `first_step`.
+        """
+        try:
+            return cls._read(row, document_of)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            msg = "second_step takes the rows that first_step returned, also after json.dumps and json.loads; not this"
+            raise InputError(msg) from error
+
+    @classmethod
+    def _read(cls, row: Mapping[str, Any], document_of: Callable[[Any], Document]) -> FirstStep[Document]:
+        kept, draft = row[KEY], row[KEY]["draft"]
+        retrieved = [document_of(one) for one in row["retrieved"]]
+
+        def found(some: Sequence[Any]) -> list[Document]:
+            return [retrieved[one] if isinstance(one, int) else document_of(one) for one in some]
+
+        return cls(
+            start=kept["start"],
+            answerability=kept["answerability"],
+            retrieved=retrieved,
+            passages=found(kept["passages"]),
+            context=found(kept["context"]),
+            prompt=PromptSize(**kept["prompt"]),
+            draft=Draft(**{**draft, "ending": Ending(**draft["ending"])}) if draft else None,
+            usage=steps_of(kept["steps"]),
+            models=models_of(row["usage"]),
+            seconds=kept["seconds"],
+        )
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain JSON: dates and the like become text, numpy's arrays and numbers what they hold."""
+    return json.loads(json.dumps(value, default=_plain))
+
+
+def check_json(name: str, value: Any) -> None:
+    """Check that an input of a first step can be kept in its row.
+
+    Raises:
+        InputError: It is no JSON.
+    """
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as error:
+        msg = f"first_step returns rows of plain JSON, so all that it is given must be JSON; {name} is not"
+        raise InputError(msg) from error
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
