@@ -40,10 +40,27 @@ def _response(answer: Answer, steps: Steps, more: More) -> Response:
     return Response(answer.text, [*steps.context, *more], metadata)
 
 
-def of_row(row: Mapping[str, Any], kept: FirstStep[NodeWithScore]) -> Response:
-    """Return the whole answer from a row that is done."""
-    metadata = {key: row[key] for key in (*_KEPT, "citations", "unverified_quotes") if key in row}
-    return Response(row["answer"], list(kept.context), {**metadata, "retrieved": _ids(kept.retrieved)})
+def of_row(row: Mapping[str, Any], kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
+    """Return the answer from a row that is done: whole, or as a stream of one piece."""
+    known = {key: row[key] for key in (*_KEPT, "citations", "unverified_quotes") if key in row}
+    text, sources, metadata = row["answer"], list(kept.context), {**known, "retrieved": _ids(kept.retrieved)}
+    if streaming:
+        return StreamingResponse((piece for piece in (text,)), sources, metadata)
+    return Response(text, sources, metadata)
+
+
+def aof_row(
+    row: Mapping[str, Any], kept: FirstStep[NodeWithScore], *, streaming: bool
+) -> Response | AsyncStreamingResponse:
+    """Do as `of_row` does, for who awaits it."""
+    whole = of_row(row, kept, streaming=False)
+    if not streaming:
+        return cast("Response", whole)
+
+    async def pieces() -> AsyncGenerator[str, None]:
+        yield row["answer"]
+
+    return ClosingStreamingResponse(pieces(), whole.source_nodes, whole.metadata)
 
 
 def streamed(steps: Steps, more: More) -> StreamingResponse:

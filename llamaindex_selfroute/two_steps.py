@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.convert import node_from_json, query_in_row
-from llamaindex_selfroute.responses import of_row
+from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.drivers import arun, run
 from selfroute.first_step import FirstStep
 from selfroute.performing import check_question
@@ -24,6 +24,8 @@ Row = dict[str, Any]
 
 class SynthesizerSteps:
     """The two steps of a synthesizer."""
+
+    _streaming: bool
 
     def _steps(
         self,
@@ -83,12 +85,16 @@ class SynthesizerSteps:
             InputError: It is not such a row.
         """
         kept = FirstStep.of_row(row, node_from_json)
-        return of_row(row, kept) if row["done"] else self._respond(self._second(row, kept), ())
+        if row["done"]:
+            return of_row(row, kept, streaming=self._streaming)
+        return self._respond(self._second(row, kept), ())
 
     async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Do as `second_step` does, asynchronously."""
         kept = FirstStep.of_row(row, node_from_json)
-        return of_row(row, kept) if row["done"] else await self._arespond(self._second(row, kept), ())
+        if row["done"]:
+            return aof_row(row, kept, streaming=self._streaming)
+        return await self._arespond(self._second(row, kept), ())
 
     def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> Steps:
         steps = self._steps(query, nodes, words, streaming=False)

@@ -122,7 +122,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
-            if self.account.is_recorded and usage.long_context:
+            if usage.long_context:
                 usage = with_bounds(usage, usage.long_context, model=self._answered_by)
             self.account.usage = usage
 

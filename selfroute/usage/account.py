@@ -60,11 +60,6 @@ class Account:
         self._trace: Trace | None = None
         self._started = perf_counter()
 
-    @property
-    def is_recorded(self) -> bool:
-        """Whether a ledger or handler gets the entry."""
-        return self._record is not None
-
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
         """Return a context in which to perform an effect; the span of a reply stays open until the next effect."""
         return _NO_SPAN if self._trace is None else self._trace.step(effect)

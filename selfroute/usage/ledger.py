@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.usage.counts import STEPS
 from selfroute.usage.entry import Entry
@@ -15,7 +16,40 @@ from selfroute.usage.ledger_text import table
 if TYPE_CHECKING:
     from selfroute.usage.totals import Totals
 
+L = TypeVar("L", bound="Ledger")
 _MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
+
+
+class _Read(Generic[L]):
+    """The method `Ledger.read`, which also makes a ledger if it is called on the class."""
+
+    def __get__(self, ledger: L | None, kind: type[L]) -> Callable[[Iterable[Mapping[str, Any]]], L]:
+        return partial(_read, kind if ledger is None else lambda: ledger)
+
+
+def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
+    """Add the questions that rows tell of.
+
+    Args:
+        ledger_of: Returns the ledger.
+        rows: What a chain returned, or the metadata of an engine's responses, as they are or as JSON made them. A row
+            with an `error` is a failed attempt; one with `done: False`, whose second step is to come, is left out. The
+            times are known of rows that have `seconds` and `seconds_to_first_text`.
+
+    Returns:
+        The ledger.
+
+    Raises:
+        InputError: A row is no such row.
+    """
+    from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
+
+    ledger = ledger_of()
+    for row in rows:
+        entry = entry_of(row)
+        if entry:
+            ledger.add(entry)
+    return ledger
 
 
 class Ledger:
@@ -25,8 +59,11 @@ class Ledger:
     queries for which the length of the documents is not known yet.
 
     A copy, also in another process, has the figures until then and goes on by itself; what a query saved that is not
-    known yet stays unknown in it.
+    known yet stays unknown in it. `read(rows)` adds up the results of questions that were answered elsewhere; called on
+    the class, `Ledger.read(rows)`, it returns a new ledger of them.
     """
+
+    read = _Read["Ledger"]()
 
     def __init__(self) -> None:
         # `add` must never wait for the lock: the garbage collector may close a dropped stream, and so call `add`, at

@@ -140,7 +140,7 @@ class LongContextEstimate(Remade):
             counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
             cost = prices.cost_of(priced, counts) if only else FREE
             completed = replace(usage, long_context_only=only, cost_long_context_only=cost)
-            return with_bounds(completed, counts, model=priced) if only and account.is_recorded else completed
+            return with_bounds(completed, counts, model=priced) if only else completed
 
         completed = complete()
         account.usage = completed or replace(usage, cost_long_context_only=_UNMEASURED)
