@@ -186,12 +186,17 @@ def answer_as_json(output: Output, passages: Mapping[str, IndexedPassage], names
         passages: The passages by id.
         names: The name of each source, for people.
     """
-    record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
     retrieved = [passages[name] for name in output.retrieved]
     return {
-        **record,
-        "citations": [{**asdict(citation), "source": names[citation.source]} for citation in output.citations],
+        **output_as_json(output, names),
         "passages": [
             {"source": names[passage.source], "start": passage.start, "text": passage.text} for passage in retrieved
         ],
     }
+
+
+def output_as_json(output: Output, names: Mapping[str, str]) -> dict[str, Any]:
+    """Turn an answer into plain JSON, without the passages; the arguments are those of `answer_as_json`."""
+    record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
+    citations = [{**asdict(citation), "source": names[citation.source]} for citation in output.citations]
+    return {**record, "citations": citations}

@@ -27,8 +27,14 @@ __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_i
 NAME = "LangChain"
 
 
-def load_model(provider: str, model: str, *, base_url: str | None) -> BaseChatModel:
+def load_model(provider: str, model: str, *, base_url: str | None, **more: Any) -> BaseChatModel:
     """Make a chat model of any provider that `langchain.chat_models.init_chat_model` knows.
+
+    Args:
+        provider: The provider.
+        model: Its name for the model.
+        base_url: A server to ask in place of the provider's own.
+        more: Other fields of the provider's class.
 
     Raises:
         ConfigurationError: The provider is unknown, or a key is missing.
@@ -42,7 +48,7 @@ def load_model(provider: str, model: str, *, base_url: str | None) -> BaseChatMo
         if base_url and not os.environ.get("OPENAI_API_KEY"):
             fields["api_key"] = "none"
     try:
-        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields)
+        made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields, **more)
     except ImportError:
         raise
     except Exception as error:  # each provider's client has errors of its own
@@ -110,12 +116,17 @@ class LangChainSession:
         """Take the chain, and the texts that it answers from."""
         self.ledger = SelfRouteLedger()
         self.check = chain.check
-        self._chain = chain.with_config(callbacks=[self.ledger])
+        self.first_step = chain.first_step.invoke
+        self._chain, self._second_step = chain.with_config(callbacks=[self.ledger]), chain.second_step
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
         return _output(self._chain.invoke(question), self._texts)
+
+    def second_step(self, row: Mapping[str, Any]) -> Output:
+        """Answer the question of a row that `first_step` returned."""
+        return _output(self._second_step.invoke(row), self._texts)
 
     def stream(self, question: str, show: Show) -> Output:
         """Answer a question piece by piece."""

@@ -1,0 +1,162 @@
+"""The bodies of `selfroute batch export` and `selfroute batch import`.
+
+The chain runs as ever, with the provider's own client; but the client is answered from the results that were imported.
+A request without a result is what the next file asks for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from langchain_selfroute import SelfRouteLedger
+from selfroute.command import batch_screen, run, screen
+from selfroute.command.batch_book import Book, FromBook
+from selfroute.command.batch_files import Json, Request, files_of, format_of, read_results
+from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions, write_lines
+from selfroute.command.demo_and_ask import Options, open_files, print_json
+from selfroute.command.steering import Steering
+from selfroute.command.texts import read_text
+from selfroute.command.with_langchain import LangChainSession
+from selfroute.error_text import one_line
+from selfroute.usage.prices import at_batch_prices
+
+
+def begin(folder: Path, *, files: Sequence[Path], questions: Path, **more: Any) -> Job:
+    """Begin a job.
+
+    Args:
+        folder: Its folder.
+        files: The user's documents.
+        questions: The file of questions.
+        more: The other fields of `Setup`.
+    """
+    setup = Setup(files={text.source: text.key for text in map(read_text, files)}, **more)
+    return Job.begin(folder, setup, read_questions(questions))
+
+
+def export(job: Job, *, again: bool, as_json: bool) -> None:
+    """Write what is to be asked next.
+
+    Args:
+        job: The job.
+        again: Whether to ask for those, too, whose latest request has no result yet.
+        as_json: Whether to print JSON only.
+    """
+    due = {"failed", "next", *(["waiting"] if again else [])}
+    wanted = [item for item in job.items if item.status in due]
+    asked = list[tuple[Item, Request]]()
+    with _replaying(job, "Preparing the requests", wanted, as_json=as_json) as replays:
+        asked += ((item, book.asked) for item, book in replays if book.asked and item.answer is None)
+    asked.sort(key=lambda one: (one[1].model, *_group(one[0])))
+    lines = dict[str, dict[str, Json]]()
+    for item, request in asked:
+        item.request, item.error = job.next_id(request.digest), None
+        lines.setdefault(request.model, {})[item.request] = request.format.line(item.request, request)
+    endpoints = {request.model: request.path for _, request in asked}
+    written = list[Json]()
+    for model, some in lines.items():
+        for file in files_of(some.values(), format_of(model)):
+            path = job.next_file()
+            write_lines(path, file)
+            written.append({"file": str(path), "model": model, "endpoint": endpoints[model], "requests": len(file)})
+    job.save()
+    if as_json:
+        print_json({"files": written, **_counts(job)})
+    else:
+        batch_screen.show_files(screen.open_console(sys.stdout), written, _counts(job), folder=job.folder)
+
+
+def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
+    """Take the results of batches, judge the replies, and write the answers.
+
+    Args:
+        job: The job.
+        files: The providers' files.
+        as_json: Whether to print JSON only.
+
+    Returns:
+        Whether all of them could be read to the end.
+    """
+    read = {str(path): read_results(path) for path in files}
+    new, taken = job.add([result for one in read.values() for result in one.results])
+    here = [item for item in job.items if item.request in new or (item.status == "waiting" and job.holds(item.request))]
+    changed = 0
+    with _replaying(job, "Judging the replies", here, as_json=as_json) as replays:
+        for item, book in replays:
+            changed += item.request is not None and digest_in(item.request) not in book.seen
+            if book.asks:
+                item.request = None
+    job.save()
+    answers = job.write_answers()
+    ledger = SelfRouteLedger.read(answers)
+    unreadable = {path: one.unreadable for path, one in read.items() if one.unreadable}
+    cut_off = [path for path, one in read.items() if one.cut_off]
+    told = {"results": taken, "unreadable_lines": unreadable, "cut_off": cut_off, "changed": changed, **_counts(job)}
+    if as_json:
+        print_json({**told, "answers": str(job.answers), "ledger": ledger.to_dict()})
+    else:
+        out = screen.open_console(sys.stdout)
+        batch_screen.show_results(out, told, folder=job.folder)
+        if answers:
+            screen.show_ledger(out, ledger, models=run.Models(None, None, job.setup.model))
+    return not (unreadable or cut_off)
+
+
+@contextmanager
+def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) -> Iterator[Iterator[tuple[Item, Book]]]:
+    """Go on with questions as far as the results go; yields each with the book in which that was noted."""
+    if not items:
+        yield iter(())
+        return
+    book, setup = Book(job.results), job.setup
+    steering = Steering(graded=setup.graded, widen=setup.widen)
+    options = Options(
+        FromBook(book), setup.model, setup.long_context_model, None, setup.k, setup.embeddings, as_json, None, steering
+    )
+    files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
+    questions = [item.question["question"] for item in items]
+    err = screen.open_console(sys.stderr)
+    with open_files(options, files=files, questions=questions, store=store) as (session, library, _):
+        setup.check(library.texts.values())
+        with screen.stage(err, title, len(items)) as advance, at_batch_prices():
+
+            def replays() -> Iterator[tuple[Item, Book]]:
+                for item in items:
+                    _go_on(item, cast("LangChainSession", session), book)
+                    yield item, book
+                    advance(1)
+
+            yield replays()
+
+
+def _go_on(item: Item, session: LangChainSession, book: Book) -> None:
+    """Go on with a question: to its answer, to a request that has no result yet, or to an error."""
+    book.open()
+    item.error = None
+    try:
+        if item.row is None:
+            item.row = session.first_step(item.question["question"])
+        output = session.second_step(item.row)
+    except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
+        if not book.asks:
+            item.error = f"{type(error).__name__}: {one_line(error)}"
+        return
+    item.answer = run.output_as_json(output, {source: source for source in session.sources})
+    item.row = item.request = None
+
+
+def _group(item: Item) -> tuple[bool, str]:
+    """Return by what requests are put in order: those on one document follow one another, as caches want it."""
+    sources = item.row["sources"] if item.row else []
+    return item.row is not None, str(sources[0]) if sources else ""
+
+
+def _counts(job: Job) -> dict[str, int]:
+    """Return how many questions are answered, failed, wait for a result, or are to be asked next."""
+    found = Counter(item.status for item in job.items)
+    return {status: found[status] for status in ("answered", "failed", "waiting", "next")}

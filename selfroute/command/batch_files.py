@@ -1,0 +1,208 @@
+"""Write requests, and read results, in the file formats of the providers' batch interfaces.
+
+Nothing of a prompt or a reply is made or understood here: a request holds the body that the provider's own client
+sends, and a result the body that the client is answered with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from selfroute.errors import InputError
+
+Json = dict[str, Any]
+_MB = 1_000_000
+_ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
+_INVALID_ARGUMENT = 3  # among the codes of google.rpc
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client wants to ask.
+
+    Attributes:
+        model: The model, as `provider:name`.
+        url: The address.
+        body: The body.
+    """
+
+    model: str
+    url: str
+    body: Json
+
+    @property
+    def path(self) -> str:
+        """The address without the server."""
+        return urlsplit(self.url).path
+
+    @property
+    def digest(self) -> str:
+        """What identifies the request, the same in every process."""
+        asked = json.dumps([self.path, self.body], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a provider gave back for a request.
+
+    Attributes:
+        id: The id that the request was written with.
+        status: The HTTP status that the client would have received.
+        body: The body, likewise.
+    """
+
+    id: str
+    status: int
+    body: Json
+
+    @property
+    def replied(self) -> bool:
+        """Whether there is a reply of the model."""
+        return self.status == HTTPStatus.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The batch files of a provider.
+
+    Attributes:
+        max_requests: How many requests a file may hold.
+        max_bytes: How long a file may be.
+        line: Returns the line of a request, given its id.
+    """
+
+    max_requests: int
+    max_bytes: int
+    line: Callable[[str, Request], Json]
+
+
+FORMATS: Mapping[str, Format] = {
+    "openai": Format(
+        50_000,
+        200 * _MB,
+        lambda name, asked: {"custom_id": name, "method": "POST", "url": asked.path, "body": asked.body},
+    ),
+    "anthropic": Format(
+        100_000,
+        256 * _MB,
+        lambda name, asked: {"custom_id": name, "params": asked.body},
+    ),
+    "google_genai": Format(
+        100_000,
+        2_000 * _MB,
+        lambda name, asked: {"key": name, "request": asked.body},
+    ),
+}
+"""By the name of the provider, as in `--model provider:name`."""
+
+
+def format_of(model: str) -> Format:
+    """Return the format of the provider of a model, `provider:name`."""
+    return FORMATS[model.partition(":")[0]]
+
+
+def files_of(lines: Iterable[Json], limits: Format) -> Iterator[list[Json]]:
+    """Yield the lines of one file after another, none longer than the provider takes."""
+    some, size = list[Json](), 0
+    for line in lines:
+        length = len(json.dumps(line)) + 1
+        if some and (len(some) >= limits.max_requests or size + length > limits.max_bytes):
+            yield some
+            some, size = [], 0
+        some.append(line)
+        size += length
+    if some:
+        yield some
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a file of results holds.
+
+    Attributes:
+        results: The results.
+        unreadable: The numbers of the lines, from 1, that cannot be read.
+        cut_off: Whether the last line is cut off.
+    """
+
+    results: Sequence[Result]
+    unreadable: Sequence[int]
+    cut_off: bool
+
+
+def read_results(path: Path) -> Results:
+    """Read a file of results, in any order.
+
+    Raises:
+        InputError: It cannot be read, or holds no results.
+    """
+    results, unreadable, last = list[Result](), list[int](), b""
+    try:
+        with path.open("rb") as file:
+            for number, last in enumerate(file, 1):
+                try:
+                    results += [_result(json.loads(last))] if last.strip() else []
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    unreadable.append(number)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise InputError(msg) from error
+    if not results:
+        msg = f"{path} holds no results: give the file that the provider made of a batch, one JSON object a line"
+        raise InputError(msg)
+    cut_off = bool(unreadable) and unreadable[-1] == number and not last.endswith(b"\n")
+    return Results(results, unreadable[:-1] if cut_off else unreadable, cut_off)
+
+
+def _result(line: Json) -> Result:
+    if "key" in line:
+        return _of_gemini(line)
+    return _of_anthropic(line) if "result" in line else _of_openai(line)
+
+
+def _of_openai(line: Json) -> Result:
+    response, error = line.get("response"), line.get("error")
+    if error or not response:  # such as batch_expired
+        failed = error or {}
+        return _failed(line["custom_id"], {"error": {"message": failed["message"], "code": failed.get("code")}})
+    return Result(str(line["custom_id"]), int(response["status_code"]), dict(response["body"]))
+
+
+def _of_anthropic(line: Json) -> Result:
+    result, name = line["result"], line["custom_id"]
+    if result["type"] == "succeeded":
+        return Result(str(name), HTTPStatus.OK, dict(result["message"]))
+    if result["type"] != "errored":  # canceled or expired
+        told = {"type": result["type"], "message": f"the request {_was(result['type'])} before it was processed"}
+        return _failed(name, {"type": "error", "error": told})
+    error = result["error"]
+    told = error.get("error", error)
+    status = _ANTHROPIC_STATUS.get(told["type"], HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _failed(name, {"type": "error", "error": told}, status)
+
+
+def _of_gemini(line: Json) -> Result:
+    if response := line.get("response"):
+        return Result(str(line["key"]), HTTPStatus.OK, dict(response))
+    error = line.get("error") or line["status"]
+    code = error.get("code")
+    invalid = code in {_INVALID_ARGUMENT, HTTPStatus.BAD_REQUEST} or error.get("status") == "INVALID_ARGUMENT"
+    status = HTTPStatus.BAD_REQUEST if invalid else HTTPStatus.INTERNAL_SERVER_ERROR
+    told = {"code": status, "message": error["message"], "status": "INVALID_ARGUMENT" if invalid else "INTERNAL"}
+    return _failed(line["key"], {"error": told}, status)
+
+
+def _was(how: str) -> str:
+    return "expired" if how == "expired" else f"was {how}"
+
+
+def _failed(name: Any, body: Json, status: int = HTTPStatus.INTERNAL_SERVER_ERROR) -> Result:
+    return Result(str(name), int(status), body)

@@ -1,0 +1,266 @@
+"""The folder of a batch job: what was asked for, what each request is of, the results, and the answers.
+
+    job.json            the documents, the models and the other options
+    state.jsonl         a row for each question: its answer, its error, or its latest request
+    results.jsonl       the results that were imported
+    answers.jsonl       the answers, and the errors of the questions that have none yet
+    requests-1.jsonl    the files for the provider
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from selfroute.command.batch_files import Json, Result
+from selfroute.command.texts import Text
+from selfroute.errors import ConfigurationError, InputError
+
+_ATTEMPT = "-"
+
+
+@dataclass(slots=True)
+class Item:
+    """A question of the job.
+
+    Attributes:
+        question: What the user's file says of it: the key `question`, and others.
+        request: The id of its latest request; None before the first, and while the next one is to be written.
+        row: What the first step returned; None before its draft is here.
+        answer: The answer; None before it is here.
+        error: What went wrong with the latest request; None if nothing did.
+    """
+
+    question: Json
+    request: str | None = None
+    row: Json | None = None
+    answer: Json | None = None
+    error: str | None = None
+
+    @property
+    def status(self) -> Literal["answered", "failed", "waiting", "next"]:
+        """Whether it is answered, failed, waits for a result, or is to be asked next."""
+        if self.answer is not None:
+            return "answered"
+        if self.error is not None:
+            return "failed"
+        return "waiting" if self.request else "next"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a job was begun with.
+
+    Attributes:
+        files: The user's documents, and the digest of each.
+        model: The model.
+        long_context_model: The model of the second step; None for the same.
+        k: How many passages to retrieve.
+        store: The folder of the index; None for the one in the cache folder.
+        embeddings: The embedding model; None for all-MiniLM-L6-v2.
+        graded: Whether the draft begins with two numbers.
+        widen: The number of passages of a wider look; None for no wider look.
+    """
+
+    files: Mapping[str, str]
+    model: str
+    long_context_model: str | None
+    k: int
+    store: str | None
+    embeddings: str | None
+    graded: bool
+    widen: int | None
+
+    def check(self, texts: Iterable[Text]) -> None:
+        """Check that the documents are those that the job was begun with.
+
+        Raises:
+            ConfigurationError: One has changed.
+        """
+        for text in texts:
+            if self.files[text.source] != text.key:
+                msg = f"{text.source} has changed since the job began: put it back, or begin another job with --job"
+                raise ConfigurationError(msg)
+
+
+class Job:
+    """A job in its folder.
+
+    Attributes:
+        folder: The folder.
+        setup: What it was begun with.
+        items: The questions.
+        answers: The file of the answers.
+        results: The results, by the digest of their request; of several attempts the latest.
+    """
+
+    def __init__(self, folder: Path, setup: Setup, items: Sequence[Item]) -> None:
+        self.folder, self.setup, self.items = folder, setup, items
+        self.answers = folder / "answers.jsonl"
+        self._ids: dict[str, Result] = {}
+        self.results: dict[str, Result] = {}
+        for line in _lines(folder / "results.jsonl"):
+            self._hold(Result(**line))
+
+    @classmethod
+    def begin(cls, folder: Path, setup: Setup, questions: Iterable[Json]) -> Job:
+        """Begin a job; `save` makes the folder.
+
+        Raises:
+            ConfigurationError: The folder holds a job already.
+        """
+        if (folder / "job.json").exists():
+            msg = f"{folder} holds a job: continue it with --job {folder} alone, or name another folder"
+            raise ConfigurationError(msg)
+        return cls(folder, setup, [Item(question) for question in questions])
+
+    @classmethod
+    def open(cls, folder: Path) -> Job:
+        """Open a job.
+
+        Raises:
+            ConfigurationError: The folder holds none, or one of another version.
+        """
+        if not (folder / "job.json").exists():
+            msg = (
+                f"{folder} holds no job: begin one with "
+                "selfroute batch export FILE... --questions questions.jsonl --model openai:gpt-4o-mini"
+            )
+            raise ConfigurationError(msg)
+        try:
+            [setup] = _lines(folder / "job.json")
+            return cls(folder, Setup(**setup), [Item(**row) for row in _lines(folder / "state.jsonl")])
+        except TypeError as error:
+            msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
+            raise ConfigurationError(msg) from error
+
+    def save(self) -> None:
+        """Write the state.
+
+        Raises:
+            ConfigurationError: The folder cannot be used.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_lines(self.folder / "state.jsonl", map(asdict, self.items))
+            write_lines(self.folder / "job.json", [asdict(self.setup)])
+        except OSError as error:
+            msg = f"--job {self.folder}: the job cannot be kept there ({error.strerror})"
+            raise ConfigurationError(msg) from error
+
+    def write_answers(self) -> list[Json]:
+        """Write the answers, with the questions that failed, and return them."""
+        over = [item for item in self.items if item.answer or item.error]
+        answers = [{**item.question, **(item.answer or {"error": item.error})} for item in over]
+        write_lines(self.answers, answers)
+        return answers
+
+    def add(self, results: Iterable[Result]) -> tuple[set[str], dict[str, int]]:
+        """Keep results.
+
+        Returns:
+            The ids of those that are new; and the numbers of `replies` and `errors` among them, of those `known` before
+            and of those of `other_jobs`.
+        """
+        asked = {item.request for item in self.items} | self._ids.keys()
+        new, counts = set[str](), dict.fromkeys(("replies", "errors", "known", "other_jobs"), 0)
+        for result in results:
+            earlier = self._ids.get(result.id)
+            if result.id not in asked:
+                counts["other_jobs"] += 1
+            elif earlier and (earlier.replied or not result.replied):
+                counts["known"] += 1
+            else:
+                self._hold(result)
+                new.add(result.id)
+                counts["replies" if result.replied else "errors"] += 1
+        write_lines(self.folder / "results.jsonl", map(asdict, self._ids.values()))
+        return new, counts
+
+    def holds(self, name: str | None) -> bool:
+        """Return whether the result of a request is here."""
+        return name in self._ids
+
+    def next_id(self, digest: str) -> str:
+        """Return the id of a request: the digest, and how often it will have been asked."""
+        earlier = self.results.get(digest)
+        return f"{digest}{_ATTEMPT}{_attempt(earlier.id) + 1 if earlier else 1}"
+
+    def next_file(self) -> Path:
+        """Return the path of the next file of requests."""
+        numbers = (re.fullmatch(r"requests-(\d+)", path.stem) for path in self.folder.glob("requests-*.jsonl"))
+        return self.folder / f"requests-{max((int(found[1]) for found in numbers if found), default=0) + 1}.jsonl"
+
+    def _hold(self, result: Result) -> None:
+        self._ids[result.id] = result
+        digest = digest_in(result.id)
+        latest = self.results.get(digest)
+        if latest is None or _attempt(result.id) >= _attempt(latest.id):
+            self.results[digest] = result
+
+
+def digest_in(name: str) -> str:
+    """Return the digest in the id of a request."""
+    return name.partition(_ATTEMPT)[0]
+
+
+def _attempt(name: str) -> int:
+    return int(name.partition(_ATTEMPT)[2])
+
+
+def read_questions(path: Path) -> list[Json]:
+    """Read the questions of a file: the lines of a text, or a JSONL with the key `question`; each is taken once.
+
+    Raises:
+        InputError: It cannot be read, or a line holds no question.
+    """
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8-sig").split("\n")]
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise InputError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not UTF-8; save the file in that encoding"
+        raise InputError(msg) from error
+    questions = dict[str, Json]()
+    for number, line in enumerate(lines, 1):
+        if line:
+            row = _question(line, f"{path}:{number}") if path.suffix == ".jsonl" else {"question": line}
+            questions[json.dumps([row.get("id"), row["question"]])] = row
+    if not questions:
+        msg = f"{path} holds no question"
+        raise InputError(msg)
+    return [*questions.values()]
+
+
+def _question(line: str, where: str) -> Json:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        msg = f'{where} is not JSON; write one object a line, such as {{"question": "..."}}'
+        raise InputError(msg) from error
+    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
+        msg = f"{where}: there is no question in {line[:80]}"
+        raise InputError(msg)
+    return row
+
+
+def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Write a JSONL so that nobody ever reads half of it."""
+    temporary = path.with_suffix(".part")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    if path.exists():
+        with path.open("rb") as file:
+            yield from map(json.loads, file)
