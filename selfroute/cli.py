@@ -340,6 +340,78 @@ def calibrate(
         command.calibrate(folder, token_share=token_share, price_of_wrong=price_of_wrong, out=out, as_json=as_json)
 
 
+batch = typer.Typer(
+    help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode=None
+)
+app.add_typer(batch, name="batch")
+_JobFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the job: its state, requests and answers")]
+
+
+@batch.command("export")
+def batch_export(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="UTF-8 text files; they begin a job")
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The questions: the lines of a text, or a JSONL with the key `question`"),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")
+    ] = None,
+    long_context_model: LongContextModel = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to retrieve [default: 5]")] = None,
+    store: Store = None,
+    embeddings: EmbeddingModel = None,
+    graded: Graded = False,
+    widen: Widen = None,
+    job: _JobFolder = Path("batch"),
+    again: Annotated[
+        bool, typer.Option("--again", help="Also ask what was asked before and has no result yet, which is paid again")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the requests that are to be asked next: of a new job the drafts, later the whole documents.
+
+    FILE..., --questions and --model begin a job. Without them, the job goes on.
+    """
+    with _errors_on_one_line():
+        with _starting():
+            from selfroute.command import batch as command
+            from selfroute.command.batch_job import Job
+        more = {"model": model, "long_context_model": long_context_model, "k": k}
+        more |= {"store": str(store.resolve()) if store else None, "embeddings": embeddings}
+        more |= {"graded": graded or None, "widen": widen}
+        if files and questions and model:
+            begun = command.begin(job, files=files, questions=questions, **more)
+        elif files or questions or any(value is not None for value in more.values()):
+            msg = "a job begins with FILE..., --questions and --model; it goes on with --job alone"
+            raise ConfigurationError(msg)
+        else:
+            begun = Job.open(job)
+        command.export(begun, again=again, as_json=as_json)
+
+
+@batch.command("import")
+def batch_import(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="The files that the provider made of a batch")
+    ],
+    job: _JobFolder = Path("batch"),
+    as_json: Json = False,
+) -> None:
+    """Judge the replies, and write the answers to answers.jsonl in the job's folder.
+
+    Exits with 1 if a file was cut off or has lines that cannot be read; the other lines are taken.
+    """
+    with _errors_on_one_line():
+        with _starting():
+            from selfroute.command import batch as command
+            from selfroute.command.batch_job import Job
+        if not command.import_(Job.open(job), files=results, as_json=as_json):
+            raise typer.Exit(1)
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 

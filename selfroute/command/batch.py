@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -24,18 +24,20 @@ from selfroute.command.texts import read_text
 from selfroute.command.with_langchain import LangChainSession
 from selfroute.error_text import one_line
 from selfroute.usage.prices import at_batch_prices
+from selfroute.usage.rows import entry_of
 
 
-def begin(folder: Path, *, files: Sequence[Path], questions: Path, **more: Any) -> Job:
+def begin(folder: Path, *, files: Sequence[Path], questions: Path, **options: Any) -> Job:
     """Begin a job.
 
     Args:
         folder: Its folder.
         files: The user's documents.
         questions: The file of questions.
-        more: The other fields of `Setup`.
+        options: Other fields of `Setup`; those that are None have their defaults.
     """
-    setup = Setup(files={text.source: text.key for text in map(read_text, files)}, **more)
+    given = {name: value for name, value in options.items() if value is not None}
+    setup = Setup(files={text.source: text.key for text in map(read_text, files)}, **given)
     return Job.begin(folder, setup, read_questions(questions))
 
 
@@ -56,7 +58,7 @@ def export(job: Job, *, again: bool, as_json: bool) -> None:
     lines = dict[str, dict[str, Json]]()
     for item, request in asked:
         item.request, item.error = job.next_id(request.digest), None
-        lines.setdefault(request.model, {})[item.request] = request.format.line(item.request, request)
+        lines.setdefault(request.model, {})[item.request] = format_of(request.model).line(item.request, request)
     endpoints = {request.model: request.path for _, request in asked}
     written = list[Json]()
     for model, some in lines.items():
@@ -93,7 +95,7 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
                 item.request = None
     job.save()
     answers = job.write_answers()
-    ledger = SelfRouteLedger.read(answers)
+    ledger = _ledger(answers)
     unreadable = {path: one.unreadable for path, one in read.items() if one.unreadable}
     cut_off = [path for path, one in read.items() if one.cut_off]
     told = {"results": taken, "unreadable_lines": unreadable, "cut_off": cut_off, "changed": changed, **_counts(job)}
@@ -126,15 +128,16 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
         with screen.stage(err, title, len(items)) as advance, at_batch_prices():
 
             def replays() -> Iterator[tuple[Item, Book]]:
+                names = {source: source for source in library.texts}
                 for item in items:
-                    _go_on(item, cast("LangChainSession", session), book)
+                    _go_on(item, cast("LangChainSession", session), book, names)
                     yield item, book
                     advance(1)
 
             yield replays()
 
 
-def _go_on(item: Item, session: LangChainSession, book: Book) -> None:
+def _go_on(item: Item, session: LangChainSession, book: Book, names: Mapping[str, str]) -> None:
     """Go on with a question: to its answer, to a request that has no result yet, or to an error."""
     book.open()
     item.error = None
@@ -146,7 +149,7 @@ def _go_on(item: Item, session: LangChainSession, book: Book) -> None:
         if not book.asks:
             item.error = f"{type(error).__name__}: {one_line(error)}"
         return
-    item.answer = run.output_as_json(output, {source: source for source in session.sources})
+    item.answer = run.output_as_json(output, names)
     item.row = item.request = None
 
 
@@ -160,3 +163,10 @@ def _counts(job: Job) -> dict[str, int]:
     """Return how many questions are answered, failed, wait for a result, or are to be asked next."""
     found = Counter(item.status for item in job.items)
     return {status: found[status] for status in ("answered", "failed", "waiting", "next")}
+
+
+def _ledger(answers: Sequence[Json]) -> SelfRouteLedger:
+    ledger = SelfRouteLedger()
+    for entry in filter(None, map(entry_of, answers)):
+        ledger.add(entry)
+    return ledger

@@ -144,22 +144,28 @@ def read_results(path: Path) -> Results:
     Raises:
         InputError: It cannot be read, or holds no results.
     """
-    results, unreadable, last = list[Result](), list[int](), b""
+    results, unreadable, number, line = list[Result](), list[int](), 0, b""
     try:
         with path.open("rb") as file:
-            for number, last in enumerate(file, 1):
-                try:
-                    results += [_result(json.loads(last))] if last.strip() else []
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    unreadable.append(number)
+            for number, line in enumerate(file, 1):
+                found = _read(line) if line.strip() else ()
+                results += found or ()
+                unreadable += [number] if found is None else []
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
         raise InputError(msg) from error
     if not results:
         msg = f"{path} holds no results: give the file that the provider made of a batch, one JSON object a line"
         raise InputError(msg)
-    cut_off = bool(unreadable) and unreadable[-1] == number and not last.endswith(b"\n")
+    cut_off = bool(unreadable) and unreadable[-1] == number and not line.endswith(b"\n")
     return Results(results, unreadable[:-1] if cut_off else unreadable, cut_off)
+
+
+def _read(line: bytes) -> tuple[Result] | None:
+    try:
+        return (_result(json.loads(line)),)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _result(line: Json) -> Result:

@@ -1,10 +1,8 @@
-"""The folder of a batch job: what was asked for, what each request is of, the results, and the answers.
+"""The folder of a batch job.
 
-    job.json            the documents, the models and the other options
-    state.jsonl         a row for each question: its answer, its error, or its latest request
-    results.jsonl       the results that were imported
-    answers.jsonl       the answers, and the errors of the questions that have none yet
-    requests-1.jsonl    the files for the provider
+`job.json`: the documents, the models and the other options. `state.jsonl`: a row for each question: its latest request,
+its draft, its answer or its error. `results.jsonl`: the results that were imported. `answers.jsonl`: the answers.
+`requests-1.jsonl` and so on: the files for the provider.
 """
 
 from __future__ import annotations
@@ -69,12 +67,12 @@ class Setup:
 
     files: Mapping[str, str]
     model: str
-    long_context_model: str | None
-    k: int
-    store: str | None
-    embeddings: str | None
-    graded: bool
-    widen: int | None
+    long_context_model: str | None = None
+    k: int = 5
+    store: str | None = None
+    embeddings: str | None = None
+    graded: bool = False
+    widen: int | None = None
 
     def check(self, texts: Iterable[Text]) -> None:
         """Check that the documents are those that the job was begun with.
@@ -109,7 +107,7 @@ class Job:
 
     @classmethod
     def begin(cls, folder: Path, setup: Setup, questions: Iterable[Json]) -> Job:
-        """Begin a job; `save` makes the folder.
+        """Begin a job; the first file that is written makes its folder.
 
         Raises:
             ConfigurationError: The folder holds a job already.
@@ -140,18 +138,9 @@ class Job:
             raise ConfigurationError(msg) from error
 
     def save(self) -> None:
-        """Write the state.
-
-        Raises:
-            ConfigurationError: The folder cannot be used.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_lines(self.folder / "state.jsonl", map(asdict, self.items))
-            write_lines(self.folder / "job.json", [asdict(self.setup)])
-        except OSError as error:
-            msg = f"--job {self.folder}: the job cannot be kept there ({error.strerror})"
-            raise ConfigurationError(msg) from error
+        """Write the state."""
+        write_lines(self.folder / "state.jsonl", map(asdict, self.items))
+        write_lines(self.folder / "job.json", [asdict(self.setup)])
 
     def write_answers(self) -> list[Json]:
         """Write the answers, with the questions that failed, and return them."""
@@ -251,13 +240,22 @@ def _question(line: str, where: str) -> Json:
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write a JSONL so that nobody ever reads half of it."""
+    """Write a JSONL so that nobody ever reads half of it.
+
+    Raises:
+        ConfigurationError: The folder cannot be used.
+    """
     temporary = path.with_suffix(".part")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
+        raise ConfigurationError(msg) from error
 
 
 def _lines(path: Path) -> Iterator[Any]:
