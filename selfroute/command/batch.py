@@ -18,7 +18,7 @@ from selfroute.command import batch_screen, run, screen
 from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_files import Json, Request, files_of, format_of, read_results
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions, write_lines
-from selfroute.command.demo_and_ask import Options, open_files, print_json
+from selfroute.command.demo_and_ask import Options, open_files, open_session, print_json
 from selfroute.command.steering import Steering
 from selfroute.command.texts import read_text
 from selfroute.command.with_langchain import LangChainSession
@@ -123,14 +123,16 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
     questions = [item.question["question"] for item in items]
     err = screen.open_console(sys.stderr)
-    with open_files(options, files=files, questions=questions, store=store) as (session, library, _):
+    with open_files(options, files=files, questions=questions, store=store) as (_, library, models):
         setup.check(library.texts.values())
         with screen.stage(err, title, len(items)) as advance, at_batch_prices():
 
             def replays() -> Iterator[tuple[Item, Book]]:
                 names = {source: source for source in library.texts}
                 for item in items:
-                    _go_on(item, cast("LangChainSession", session), book, names)
+                    # A chain of its own: what one learns from a question may change what it asks for the next.
+                    with open_session(library, models, options) as session:
+                        _go_on(item, cast("LangChainSession", session), book, names)
                     yield item, book
                     advance(1)
 

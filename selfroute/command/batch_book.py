@@ -8,11 +8,14 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
+from chromadb.api import ClientAPI
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from selfroute.command import with_langchain
 from selfroute.command.batch_files import FORMATS, Request, Result
+from selfroute.command.framework import Index
 from selfroute.errors import ConfigurationError
 
 _UNKNOWN = {"error": {"message": "this request has no reply yet", "type": "unknown", "status": "ABORTED"}}
@@ -71,7 +74,10 @@ class FromBook:
         self._book = book
         self.load_embeddings = with_langchain.load_embeddings
         self.extractive_reader = with_langchain.extractive_reader
-        self.open_index = with_langchain.open_index
+
+    def open_index(self, client: ClientAPI, collection: str, embeddings: Embeddings) -> Index:
+        """Open the index in an existing collection; nothing is measured meanwhile, which could change a decision."""
+        return with_langchain.open_index(client, collection, embeddings, measure_savings=True)
 
     def load_model(self, provider: str, model: str, *, base_url: str | None) -> BaseChatModel:
         """Make the provider's own client, which needs no key as it reaches no server.

@@ -21,6 +21,7 @@ from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.settings import MeasureSavings
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index"]
 
@@ -63,18 +64,24 @@ def extractive_reader(embeddings: Embeddings) -> ExtractiveReader:
     return ExtractiveReader(embeddings=embeddings)
 
 
-def open_index(client: ClientAPI, collection: str, embeddings: Embeddings) -> LangChainIndex:
+def open_index(
+    client: ClientAPI,
+    collection: str,
+    embeddings: Embeddings,
+    *,
+    measure_savings: MeasureSavings = MEASURE_SAVINGS,
+) -> LangChainIndex:
     """Open the index in an existing collection."""
     store = Chroma(collection, embeddings, client=client, create_collection_if_not_exists=False)
-    return LangChainIndex(store)
+    return LangChainIndex(store, measure_savings=measure_savings)
 
 
 class LangChainIndex:
     """Passages in LangChain's Chroma."""
 
-    def __init__(self, store: Chroma) -> None:
-        """Take the store."""
-        self._store = store
+    def __init__(self, store: Chroma, *, measure_savings: MeasureSavings) -> None:
+        """Take the store, and how to measure what is saved."""
+        self._store, self._measure_savings = store, measure_savings
 
     def add(self, passages: Sequence[IndexedPassage]) -> None:
         """Embed passages and add them."""
@@ -102,7 +109,7 @@ class LangChainIndex:
             filter=own,
             long_context_llm=long_context_llm,
             citations=True,
-            measure_savings=MEASURE_SAVINGS,
+            measure_savings=self._measure_savings,
             priced_as=priced_as,
             **steering.options(),
         )
