@@ -16,8 +16,9 @@ from typing import Any, cast
 from langchain_selfroute import SelfRouteLedger
 from selfroute.command import batch_screen, run, screen
 from selfroute.command.batch_book import Book, FromBook
-from selfroute.command.batch_files import Json, Request, files_of, format_of, read_results
-from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions, write_lines
+from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
+from selfroute.command.batch_requests import RequestFiles
+from selfroute.command.batch_results import Json, read_results
 from selfroute.command.demo_and_ask import Options, open_files, open_session, print_json
 from selfroute.command.steering import Steering
 from selfroute.command.texts import read_text
@@ -50,23 +51,17 @@ def export(job: Job, *, again: bool, as_json: bool) -> None:
         as_json: Whether to print JSON only.
     """
     due = {"failed", "next", *(["waiting"] if again else [])}
-    wanted = [item for item in job.items if item.status in due]
-    asked = list[tuple[Item, Request]]()
-    with _replaying(job, "Preparing the requests", wanted, as_json=as_json) as replays:
-        asked += ((item, book.asked) for item, book in replays if book.asked and item.answer is None)
-    asked.sort(key=lambda one: (one[1].model, *_group(one[0])))
-    lines = dict[str, dict[str, Json]]()
-    for item, request in asked:
-        item.request, item.error = job.next_id(request.digest), None
-        lines.setdefault(request.model, {})[item.request] = format_of(request.model).line(item.request, request)
-    endpoints = {request.model: request.path for _, request in asked}
-    written = list[Json]()
-    for model, some in lines.items():
-        for file in files_of(some.values(), format_of(model)):
-            path = job.next_file()
-            write_lines(path, file)
-            written.append({"file": str(path), "model": model, "endpoint": endpoints[model], "requests": len(file)})
+    wanted = sorted((item for item in job.items if item.status in due), key=_group)
+    with (
+        RequestFiles(job.folder) as files,
+        _replaying(job, "Preparing the requests", wanted, as_json=as_json) as replays,
+    ):
+        for item, book in replays:
+            if book.asked and item.answer is None:
+                item.request, item.error = job.next_id(book.asked.digest), None
+                files.add(item.request, book.asked)
     job.save()
+    written = files.told()
     if as_json:
         print_json({"files": written, **_counts(job)})
     else:
@@ -93,8 +88,7 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
             changed += item.request is not None and digest_in(item.request) not in book.seen
             if book.asks:
                 item.request = None
-    job.save()
-    answers = job.write_answers()
+    answers = job.save()
     ledger = _ledger(answers)
     unreadable = {path: one.unreadable for path, one in read.items() if one.unreadable}
     cut_off = [path for path, one in read.items() if one.cut_off]

@@ -14,7 +14,8 @@ from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from selfroute.command import with_langchain
-from selfroute.command.batch_files import FORMATS, Request, Result
+from selfroute.command.batch_requests import FORMATS, Request
+from selfroute.command.batch_results import Result
 from selfroute.command.framework import Index
 from selfroute.errors import ConfigurationError
 

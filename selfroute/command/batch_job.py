@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from selfroute.command.batch_files import Json, Result
+from selfroute.command.batch_results import Json, Result
 from selfroute.command.texts import Text
 from selfroute.errors import ConfigurationError, InputError
 
@@ -137,16 +136,13 @@ class Job:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
 
-    def save(self) -> None:
-        """Write the state."""
-        write_lines(self.folder / "state.jsonl", map(asdict, self.items))
-        write_lines(self.folder / "job.json", [asdict(self.setup)])
-
-    def write_answers(self) -> list[Json]:
-        """Write the answers, with the questions that failed, and return them."""
+    def save(self) -> list[Json]:
+        """Write the state and the answers, and return the answers; a question that failed has an `error` instead."""
         over = [item for item in self.items if item.answer or item.error]
         answers = [{**item.question, **(item.answer or {"error": item.error})} for item in over]
+        write_lines(self.folder / "state.jsonl", map(asdict, self.items))
         write_lines(self.answers, answers)
+        write_lines(self.folder / "job.json", [asdict(self.setup)])
         return answers
 
     def add(self, results: Iterable[Result]) -> tuple[set[str], dict[str, int]]:
@@ -179,11 +175,6 @@ class Job:
         """Return the id of a request: the digest, and how often it will have been asked."""
         earlier = self.results.get(digest)
         return f"{digest}{_ATTEMPT}{_attempt(earlier.id) + 1 if earlier else 1}"
-
-    def next_file(self) -> Path:
-        """Return the path of the next file of requests."""
-        numbers = (re.fullmatch(r"requests-(\d+)", path.stem) for path in self.folder.glob("requests-*.jsonl"))
-        return self.folder / f"requests-{max((int(found[1]) for found in numbers if found), default=0) + 1}.jsonl"
 
     def _hold(self, result: Result) -> None:
         self._ids[result.id] = result

@@ -21,7 +21,7 @@ def show_files(
     """Say which files were written."""
     for one in files:
         console.print(f"{one['file']}: {_number(one['requests'], 'request')} to {one['model']} ({one['endpoint']})")
-    _show_counts(console, counts)
+    _show_counts(console, counts, folder)
     if files:
         for provider in dict.fromkeys(one["model"].partition(":")[0] for one in files):
             console.print(f"Next, with {provider}: {_WHAT_NEXT[provider]}.")
@@ -53,15 +53,17 @@ def show_results(console: Console, told: Mapping[str, Any], *, folder: Path) -> 
             f"{_number(told['changed'], 'question')} would be asked in other words than were exported, as the index or "
             "selfroute has changed since; the next export asks again"
         )
-    _show_counts(console, told)
+    _show_counts(console, told, folder)
     if told["next"] or told["failed"]:
         console.print(f"Next: selfroute batch export --job {folder}")
 
 
-def _show_counts(console: Console, counts: Mapping[str, int]) -> None:
+def _show_counts(console: Console, counts: Mapping[str, int], folder: Path) -> None:
     names = {"answered": "answered", "failed": "failed", "waiting": "waiting for results", "next": "to be asked next"}
     some = (f"{counts[name]} {words}" for name, words in names.items() if counts[name])
     console.print(f"Questions: {', '.join(some)}")
+    if counts["answered"] or counts["failed"]:
+        console.print(f"Answers{' and errors' if counts['failed'] else ''}: {folder / 'answers.jsonl'}")
 
 
 def _number(count: int, one: str, more: str | None = None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ import httpx
 import pytest
 
 from examples_parts import LangChainWords
-from loopback import GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
+from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
 from selfroute import cli
-from selfroute.command import with_langchain
-from selfroute.command.batch_files import FORMATS, Format, files_of, read_results
+from selfroute.command import batch_requests, with_langchain
+from selfroute.command.batch_requests import FORMATS, RequestFiles
+from selfroute.command.batch_results import read_results
+from selfroute.usage import prices
 
 Json = dict[str, Any]
 
@@ -269,3 +271,219 @@ def test_a_prompt_that_is_too_long_is_cut_and_asked_next(run: Run, server: Loopb
     import_(run, provider.process(server, begin(run, provider)))
     answers = finish(run, server, provider)
     assert (answers[1]["answer"], answers[1]["route"]) == ("Orla Finn.", "long_context")
+
+
+def test_no_order_of_results_and_no_other_line_changes_an_answer(run: Run, server: LoopbackServer) -> None:
+    write("questions.jsonl", [{"question": f"{WHO} {number}"} for number in range(8)] + [{"question": WHEN}])
+    lines = OPENAI.process(server, begin(run))
+    lines.sort(key=lambda line: line["custom_id"])  # a digest
+    foreign = of_openai("0123456789-1", 200, lines[0]["response"]["body"])
+    told = [import_(run, [foreign, *lines[:4]]), import_(run, lines[4:])]
+    assert [one["results"]["replies"] for one in told] == [4, 5]
+    assert [one["results"]["other_jobs"] for one in told] == [1, 0]
+    assert (told[1]["next"], told[1]["answered"], told[1]["waiting"]) == (8, 1, 0)
+    assert [row["answer"] for row in finish(run, server)] == ["Orla Finn."] * 8 + ["At seven in the morning."]
+
+
+def test_importing_twice_changes_nothing(run: Run, server: LoopbackServer) -> None:
+    first = OPENAI.process(server, begin(run))
+    import_(run, first)
+    kept = {path: path.read_bytes() for path in Path("batch").iterdir()}
+    again = import_(run, first)
+    assert again["results"] == {"replies": 0, "errors": 0, "known": 2, "other_jobs": 0}
+    assert {path: path.read_bytes() for path in Path("batch").iterdir()} == kept
+    answers = finish(run, server)
+    import_(run, first)
+    assert rows_in("batch/answers.jsonl") == answers
+
+
+def test_nothing_is_lost_of_a_file_that_is_cut_off(run: Run, server: LoopbackServer) -> None:
+    whole = write("results.jsonl", OPENAI.process(server, begin(run))).read_bytes()
+    Path("cut.jsonl").write_bytes(whole[: len(whole) * 3 // 4])
+    cut = run("batch", "import", "cut.jsonl")
+    assert cut.code == 1
+    assert "cut.jsonl is cut off in its last line: download it again" in cut.out
+    assert "Questions: 1 answered, 1 waiting for results" in cut.out
+    assert run("batch", "import", "results.jsonl").code == 0
+    assert len(finish(run, server)) == 2
+
+
+def test_a_line_that_cannot_be_read_is_told(run: Run, server: LoopbackServer) -> None:
+    first, second = OPENAI.process(server, begin(run))
+    Path("results.jsonl").write_text(f"{json.dumps(first)}\nBad gateway\n{json.dumps(second)}\n")
+    imported = run("batch", "import", "results.jsonl")
+    assert (imported.code, "1 line of results.jsonl that cannot be read, first line 2" in imported.out) == (1, True)
+    assert len(finish(run, server)) == 2
+
+
+def test_what_has_no_result_is_asked_again_only_on_request(run: Run, server: LoopbackServer) -> None:
+    requests = rows_in(begin(run))
+    results = OPENAI.process(server, "batch/requests-1.jsonl")
+    import_(run, results[:1])
+    waiting = run("batch", "export")
+    assert "Nothing is written" in waiting.out
+    assert "selfroute batch export --again --job batch" in " ".join(waiting.out.split())
+    assert run("batch", "export", "--again").code == 0
+    assert rows_in("batch/requests-2.jsonl") == requests[1:]
+    import_(run, results[1:])  # of the first time
+    assert len(finish(run, server)) == 2
+
+
+@each_provider
+def test_what_failed_or_expired_is_told_and_asked_again(run: Run, server: LoopbackServer, provider: Provider) -> None:
+    error = GEMINI_SERVER_ERROR if provider.parts[0] == "key" else SERVER_ERROR
+    server.answer = lambda _request: error
+    requests = rows_in(begin(run, provider))
+    [failed, _] = provider.process(server, "batch/requests-1.jsonl")
+    bad = [failed, provider.expired(requests[1][provider.parts[0]])]
+    first = import_(run, bad)
+    assert (first["failed"], first["results"]["errors"], first["ledger"]["failed"]) == (2, 2, 2)
+    errors = [row["error"] for row in rows_in("batch/answers.jsonl")]
+    assert re.search("error", errors[0]), errors
+    assert re.search("expired", errors[1]), errors
+    assert run("batch", "export").code == 0
+    import_(run, bad)  # of the first time: they say nothing of the second
+    asked = rows_in("batch/requests-2.jsonl")
+    assert [row[provider.parts[1]] for row in asked] == [row[provider.parts[1]] for row in requests]
+    assert not {row[provider.parts[0]] for row in asked} & {row[provider.parts[0]] for row in requests}
+    server.answer = declining
+    import_(run, provider.process(server, "batch/requests-2.jsonl"))
+    answers = finish(run, server, provider)
+    assert [row["answer"] for row in answers] == ["At seven in the morning.", "Orla Finn."]
+    assert import_(run, bad)["ledger"]["failed"] == 0
+
+
+def test_a_reply_that_was_filtered_is_an_error(run: Run, server: LoopbackServer) -> None:
+    server.answer = lambda _request: Reply("", finish="content_filter")
+    import_(run, OPENAI.process(server, begin(run)))
+    assert {row["error"].partition(":")[0] for row in rows_in("batch/answers.jsonl")} == {"NoReplyError"}
+    server.answer = declining
+    assert len([row["answer"] for row in finish(run, server)]) == 2
+
+
+def test_requests_on_one_document_follow_one_another(run: Run, server: LoopbackServer) -> None:
+    Path("other.md").write_text(CREW.replace("captain", "pilot").replace("boat", "barge"))
+    names = ["captain of the boat", "pilot of the barge"] * 3
+    write("questions.jsonl", [{"question": f"Who is the {name}, {number}?"} for number, name in enumerate(names)])
+    model = ["--model", OPENAI.model, "--k", "1"]
+    run("batch", "export", *FILES, "other.md", "--questions", "questions.jsonl", *model)
+    import_(run, OPENAI.process(server, "batch/requests-1.jsonl"))
+    run("batch", "export")
+    asked = [row["body"]["messages"][-1]["content"] for row in rows_in("batch/requests-2.jsonl")]
+    assert ["pilot" in prompt[:2_000] for prompt in asked] in ([False] * 3 + [True] * 3, [True] * 3 + [False] * 3)
+
+
+def test_two_models_have_files_of_their_own(run: Run, server: LoopbackServer) -> None:
+    import_(run, OPENAI.process(server, begin(run, OPENAI, "--long-context-model", "google_genai:gemini-2.5-flash")))
+    told = run("batch", "export")
+    assert "requests-2.jsonl: 1 request to google_genai:gemini-2.5-flash" in told.out
+    import_(run, PROVIDERS["google_genai"].process(server, "batch/requests-2.jsonl"))
+    assert rows_in("batch/answers.jsonl")[1]["answer"] == "Orla Finn."
+
+
+def test_the_same_question_twice_is_asked_once(run: Run, server: LoopbackServer) -> None:
+    write("questions.jsonl", [{"id": 1, "question": WHO}, {"id": 2, "question": WHO}, {"id": 2, "question": WHO}])
+    assert len(rows_in(begin(run))) == 1
+    import_(run, OPENAI.process(server, "batch/requests-1.jsonl"))
+    assert [(row["id"], row["answer"]) for row in finish(run, server)] == [(1, "Orla Finn."), (2, "Orla Finn.")]
+
+
+def test_files_are_no_longer_than_the_provider_takes(tmp_path: Path) -> None:
+    asked = [batch_requests.Request("openai:m", "https://x/v1/y", {"n": number}) for number in range(5)]
+    line = len(json.dumps(FORMATS["openai"].line("0", asked[0]))) + 1
+    for limits in ({"max_requests": 2}, {"max_bytes": 2 * line}):
+        folder = tmp_path / next(iter(limits))
+        with RequestFiles(folder, formats={"openai": replace(FORMATS["openai"], **limits)}) as files:
+            for number, request in enumerate(asked):
+                files.add(str(number), request)
+        sizes = [len(rows_in(folder / f"requests-{number}.jsonl")) for number in (1, 2, 3)]
+        assert (sizes, [one["requests"] for one in files.told()]) == ([2, 2, 1], [2, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ({"custom_id": "a", "response": None, "error": EXPIRED}, 500, "completion window expired"),
+        (of_openai("a", 429, {"error": {"message": "slow down"}}), 429, "slow down"),
+        ({"custom_id": "a", "result": {"type": "canceled"}}, 500, "was canceled"),
+        ({"custom_id": "a", "result": {"type": "expired"}}, 500, "expired before"),
+        (of_anthropic("a", 529, {"error": {"message": "Overloaded"}}), 500, "Overloaded"),
+        ({"key": "a", "status": {"code": 8, "message": "no quota"}}, 500, "no quota"),
+        ({"key": "a", "error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}, 400, "bad"),
+    ],
+)
+def test_errors_in_results_reach_the_client_as_errors(tmp_path: Path, line: Json, status: int, words: str) -> None:
+    [result] = read_results(write(tmp_path / "results.jsonl", [line])).results
+    assert (result.id, result.status, result.replied) == ("a", status, False)
+    assert words in json.dumps(result.body)
+
+
+@pytest.mark.parametrize(
+    ("model", "each"),
+    [("openai:gpt-5-mini", Decimal("0.125") / 10**6), ("anthropic:claude-haiku-4-5", Decimal("0.5") / 10**6)],
+)
+def test_costs_are_those_of_batches(run: Run, server: LoopbackServer, model: str, each: Decimal) -> None:
+    provider = PROVIDERS[model.partition(":")[0]]
+    told = import_(run, provider.process(server, begin(run, replace(provider, model=model))))
+    tokens, paid = told["ledger"]["tokens"]["rag"], Decimal(told["ledger"]["money"]["cost"])
+    output = {"openai": Decimal(1) / 10**6, "anthropic": Decimal("2.5") / 10**6}[model.partition(":")[0]]
+    assert paid == each * rows_in("batch/answers.jsonl")[0]["usage"]["rag"]["input_tokens"] + output * 5
+    assert tokens["input_tokens"] > 0
+
+
+def test_a_model_without_a_known_batch_price_has_no_cost(run: Run, server: LoopbackServer) -> None:
+    told = import_(run, OPENAI.process(server, begin(run, replace(OPENAI, model="openai:gpt-3.5-turbo-16k"))))
+    assert told["ledger"]["money"]["cost"] is None
+    assert ["knows no batch price" in reason for reason in told["ledger"]["money"]["unpriced"]] == [True]
+    assert prices.cost_of(prices.PricedModel("gpt-3.5-turbo-16k", "openai"), prices.StepUsage(1, 1)).dollars
+
+
+def test_a_job_goes_on_only_with_the_documents_that_it_began_with(run: Run, server: LoopbackServer) -> None:
+    results = OPENAI.process(server, begin(run))
+    Path("crew.md").write_text("Nobody.")
+    refused = run("batch", "import", write("results.jsonl", results))
+    assert (refused.code, "crew.md has changed since the job began" in refused.err) == (2, True)
+    Path("crew.md").write_text(CREW)
+    import_(run, results)
+    assert len(finish(run, server)) == 2
+
+
+def test_a_question_that_would_be_asked_otherwise_today_is_asked_again(run: Run, server: LoopbackServer) -> None:
+    results = OPENAI.process(server, begin(run))
+    setup = rows_in("batch/job.json")
+    write("batch/job.json", [{**setup[0], "k": 1}])  # as if another version retrieved otherwise
+    imported = run("batch", "import", write("results.jsonl", results))
+    assert "2 questions would be asked in other words than were exported" in imported.out
+    assert len(finish(run, server)) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["export"], "batch holds no job: begin one with selfroute batch export FILE..."),
+        (["export", "ferry.md"], "a job begins with FILE..., --questions and --model"),
+        (["export", "--k", "3"], "a job begins with FILE..., --questions and --model"),
+        (["export", "ferry.md", "--questions", "no.txt", "--model", "openai:m"], "no.txt cannot be read: No such file"),
+        (
+            ["export", "ferry.md", "--questions", "bad.jsonl", "--model", "openai:m"],
+            "bad.jsonl:2: there is no question",
+        ),
+        (
+            ["export", "ferry.md", "--questions", "questions.jsonl", "--model", "mistralai:m"],
+            "there are batch files for the providers openai, anthropic, google_genai, not for 'mistralai'",
+        ),
+        (["import", "questions.jsonl"], "batch holds no job"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(run: Run, args: Sequence[str], words: str) -> None:
+    write("bad.jsonl", [{"question": WHO}, {"query": WHO}])
+    result = run("batch", *args)
+    assert (result.code, words in result.err, Path("batch").exists()) == (2, True, False), result.err
+
+
+def test_a_job_is_not_begun_twice_and_requests_are_no_results(run: Run) -> None:
+    begin(run)
+    again = run("batch", "export", *FILES, "--questions", "questions.jsonl", "--model", OPENAI.model)
+    assert (again.code, "batch holds a job: continue it with --job batch alone" in again.err) == (2, True)
+    wrong = run("batch", "import", "batch/requests-1.jsonl")
+    assert (wrong.code, "requests-1.jsonl holds no results" in wrong.err) == (2, True)

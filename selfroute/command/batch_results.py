@@ -1,52 +1,22 @@
-"""Write requests, and read results, in the file formats of the providers' batch interfaces.
+"""Read results in the file formats of the providers' batch interfaces.
 
-Nothing of a prompt or a reply is made or understood here: a request holds the body that the provider's own client
-sends, and a result the body that the client is answered with.
+Nothing of a reply is understood here: a result holds the body that the provider's own client is answered with.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from selfroute.errors import InputError
 
 Json = dict[str, Any]
-_MB = 1_000_000
 _ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
 _INVALID_ARGUMENT = 3  # among the codes of google.rpc
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a client wants to ask.
-
-    Attributes:
-        model: The model, as `provider:name`.
-        url: The address.
-        body: The body.
-    """
-
-    model: str
-    url: str
-    body: Json
-
-    @property
-    def path(self) -> str:
-        """The address without the server."""
-        return urlsplit(self.url).path
-
-    @property
-    def digest(self) -> str:
-        """What identifies the request, the same in every process."""
-        asked = json.dumps([self.path, self.body], sort_keys=True)
-        return hashlib.sha256(asked.encode()).hexdigest()[:40]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,60 +37,6 @@ class Result:
     def replied(self) -> bool:
         """Whether there is a reply of the model."""
         return self.status == HTTPStatus.OK
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """The batch files of a provider.
-
-    Attributes:
-        max_requests: How many requests a file may hold.
-        max_bytes: How long a file may be.
-        line: Returns the line of a request, given its id.
-    """
-
-    max_requests: int
-    max_bytes: int
-    line: Callable[[str, Request], Json]
-
-
-FORMATS: Mapping[str, Format] = {
-    "openai": Format(
-        50_000,
-        200 * _MB,
-        lambda name, asked: {"custom_id": name, "method": "POST", "url": asked.path, "body": asked.body},
-    ),
-    "anthropic": Format(
-        100_000,
-        256 * _MB,
-        lambda name, asked: {"custom_id": name, "params": asked.body},
-    ),
-    "google_genai": Format(
-        100_000,
-        2_000 * _MB,
-        lambda name, asked: {"key": name, "request": asked.body},
-    ),
-}
-"""By the name of the provider, as in `--model provider:name`."""
-
-
-def format_of(model: str) -> Format:
-    """Return the format of the provider of a model, `provider:name`."""
-    return FORMATS[model.partition(":")[0]]
-
-
-def files_of(lines: Iterable[Json], limits: Format) -> Iterator[list[Json]]:
-    """Yield the lines of one file after another, none longer than the provider takes."""
-    some, size = list[Json](), 0
-    for line in lines:
-        length = len(json.dumps(line)) + 1
-        if some and (len(some) >= limits.max_requests or size + length > limits.max_bytes):
-            yield some
-            some, size = [], 0
-        some.append(line)
-        size += length
-    if some:
-        yield some
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,159 @@
+"""Write requests in the file formats of the providers' batch interfaces.
+
+Nothing of a prompt is made here: a request holds the body that the provider's own client sends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from typing_extensions import Self
+
+from selfroute.errors import ConfigurationError
+
+Json = dict[str, Any]
+_MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client wants to ask.
+
+    Attributes:
+        model: The model, as `provider:name`.
+        url: The address.
+        body: The body.
+    """
+
+    model: str
+    url: str
+    body: Json
+
+    @property
+    def path(self) -> str:
+        """The address without the server."""
+        return urlsplit(self.url).path
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies the request, the same in every process."""
+        asked = json.dumps([self.path, self.body], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The batch files of a provider.
+
+    Attributes:
+        max_requests: How many requests a file may hold.
+        max_bytes: How long a file may be.
+        line: Returns the line of a request, given its id.
+    """
+
+    max_requests: int
+    max_bytes: int
+    line: Callable[[str, Request], Json]
+
+
+FORMATS: Mapping[str, Format] = {
+    "openai": Format(
+        50_000,
+        200 * _MB,
+        lambda name, asked: {"custom_id": name, "method": "POST", "url": asked.path, "body": asked.body},
+    ),
+    "anthropic": Format(
+        100_000,
+        256 * _MB,
+        lambda name, asked: {"custom_id": name, "params": asked.body},
+    ),
+    "google_genai": Format(
+        100_000,
+        2_000 * _MB,
+        lambda name, asked: {"key": name, "request": asked.body},
+    ),
+}
+"""By the name of the provider, as in `--model provider:name`."""
+
+
+class RequestFiles:
+    """Writes files of requests: each to one model, and no longer than its provider takes.
+
+    Use it as a context manager: the files have their names once it is left without an error.
+    """
+
+    def __init__(self, folder: Path, *, formats: Mapping[str, Format] = FORMATS) -> None:
+        self._folder, self._formats = folder, formats
+        self._written = set[str]()
+        self._files = list[_File]()
+        self._current = dict[str, _File]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for file in self._files:
+            file.close(keep=kind is None)
+
+    def add(self, name: str, request: Request) -> None:
+        """Write a request under an id, once."""
+        if name in self._written:
+            return
+        self._written.add(name)
+        limits = self._formats[request.model.partition(":")[0]]
+        line = json.dumps(limits.line(name, request)) + "\n"
+        file = self._current.get(request.model)
+        if file is None or file.requests >= limits.max_requests or file.size + len(line) > limits.max_bytes:
+            file = self._current[request.model] = _File(self._next(), request.model, request.path)
+            self._files.append(file)
+        file.write(line)
+
+    def told(self) -> list[Json]:
+        """Return the name of each file, its model, its endpoint and the number of its requests."""
+        return [
+            {"file": str(one.path), "model": one.model, "endpoint": one.endpoint, "requests": one.requests}
+            for one in self._files
+        ]
+
+    def _next(self) -> Path:
+        taken = [*self._folder.glob("requests-*.jsonl"), *(file.path for file in self._files)]
+        numbers = (re.fullmatch(r"requests-(\d+)", path.stem) for path in taken)
+        return self._folder / f"requests-{max((int(found[1]) for found in numbers if found), default=0) + 1}.jsonl"
+
+
+class _File:
+    """One file of requests, which is called `.part` until it is complete."""
+
+    def __init__(self, path: Path, model: str, endpoint: str) -> None:
+        self.path, self.model, self.endpoint = path, model, endpoint
+        self.requests = self.size = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.with_suffix(".part").open("w", encoding="utf-8")
+        except OSError as error:
+            msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
+            raise ConfigurationError(msg) from error
+
+    def write(self, line: str) -> None:
+        self._file.write(line)
+        self.requests += 1
+        self.size += len(line)
+
+    def close(self, *, keep: bool) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        part = self.path.with_suffix(".part")
+        if keep:
+            part.replace(self.path)
+        else:
+            part.unlink()
