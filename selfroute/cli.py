@@ -350,7 +350,7 @@ _JobFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the
 @batch.command("export")
 def batch_export(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE...]", help="UTF-8 text files; they begin a job")
+        list[Path] | None, typer.Argument(metavar="FILE...", help="UTF-8 text files; they begin a job")
     ] = None,
     questions: Annotated[
         Path | None,

@@ -297,6 +297,23 @@ def test_importing_twice_changes_nothing(run: Run, server: LoopbackServer) -> No
     assert rows_in("batch/answers.jsonl") == answers
 
 
+def test_a_crash_before_the_state_is_written_costs_nothing(run: Run, server: LoopbackServer) -> None:
+    state = Path("batch/state.jsonl")
+    requests = begin(run)
+    begun = state.read_bytes()
+    results = OPENAI.process(server, requests)
+    assert import_(run, results)["next"] == 1
+    state.write_bytes(begun)
+    again = import_(run, results)
+    assert (again["results"]["known"], again["next"]) == (2, 1)
+    judged = state.read_bytes()
+    assert run("batch", "export").code == 0
+    state.write_bytes(judged)
+    assert run("batch", "export").code == 0
+    assert rows_in("batch/requests-3.jsonl") == rows_in("batch/requests-2.jsonl")
+    assert import_(run, OPENAI.process(server, "batch/requests-2.jsonl"))["answered"] == 2
+
+
 def test_nothing_is_lost_of_a_file_that_is_cut_off(run: Run, server: LoopbackServer) -> None:
     whole = write("results.jsonl", OPENAI.process(server, begin(run))).read_bytes()
     Path("cut.jsonl").write_bytes(whole[: len(whole) * 3 // 4])

@@ -75,8 +75,16 @@ COMMANDS = [block for block in BLOCKS if block.language in {"bash", "console"}]
 RECIPES = [block for block in BLOCKS if block.language == "py"]
 RUN = [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
 TARGETS = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
+
+
+def commands_in(command: Any) -> list[Any]:
+    """The commands of a group, and those of the groups in it."""
+    parts = getattr(command, "commands", {}).values()
+    return [command, *(each for part in parts for each in commands_in(part))]
+
+
 EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
-PARAMETERS = [parameter for command in typer.main.get_command(app).commands.values() for parameter in command.params]
+PARAMETERS = [parameter for command in commands_in(typer.main.get_command(app)) for parameter in command.params]
 OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
 OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in (ROOT / "benchmarks").glob("*.py")))
 IDENTIFIER = re.compile(r"^::: (\S+)$", re.MULTILINE)
@@ -381,8 +389,12 @@ def check(words: list[str]) -> None:
             assert targets
         case ["python", path, *_] | ["bash", path, *_]:
             assert (ROOT / path).is_file(), path
-        case ["selfroute", name, *options]:
-            typer.main.get_command(app).commands[name].make_context(name, options)
+        case ["selfroute", *names]:
+            command = typer.main.get_command(app)
+            while hasattr(command, "commands"):
+                name, *names = names
+                command = command.commands[name]
+            command.make_context(name, names)
         case ["export", *_]:
             pass
         case _:
