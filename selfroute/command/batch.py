@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from langchain_selfroute import SelfRouteLedger
 from selfroute.command import batch_screen, run, screen
 from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
@@ -24,6 +23,7 @@ from selfroute.command.steering import Steering
 from selfroute.command.texts import read_text
 from selfroute.command.with_langchain import LangChainSession
 from selfroute.error_text import one_line
+from selfroute.usage.ledger import Ledger
 from selfroute.usage.prices import at_batch_prices
 from selfroute.usage.rows import entry_of
 
@@ -161,8 +161,8 @@ def _counts(job: Job) -> dict[str, int]:
     return {status: found[status] for status in ("answered", "failed", "waiting", "next")}
 
 
-def _ledger(answers: Sequence[Json]) -> SelfRouteLedger:
-    ledger = SelfRouteLedger()
+def _ledger(answers: Sequence[Json]) -> Ledger:
+    ledger = Ledger()
     for entry in filter(None, map(entry_of, answers)):
         ledger.add(entry)
     return ledger

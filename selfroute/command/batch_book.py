@@ -9,8 +9,6 @@ from typing import Any
 
 import httpx
 from chromadb.api import ClientAPI
-from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from selfroute.command import with_langchain
@@ -76,11 +74,11 @@ class FromBook:
         self.load_embeddings = with_langchain.load_embeddings
         self.extractive_reader = with_langchain.extractive_reader
 
-    def open_index(self, client: ClientAPI, collection: str, embeddings: Embeddings) -> Index:
+    def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> Index:
         """Open the index in an existing collection; nothing is measured meanwhile, which could change a decision."""
         return with_langchain.open_index(client, collection, embeddings, measure_savings=True)
 
-    def load_model(self, provider: str, model: str, *, base_url: str | None) -> BaseChatModel:
+    def load_model(self, provider: str, model: str, *, base_url: str | None) -> Any:
         """Make the provider's own client, which needs no key as it reaches no server.
 
         Raises:
@@ -95,7 +93,8 @@ class FromBook:
         if provider == "openai":
             fields["http_client"] = httpx.Client(transport=transport)
         elif provider == "google_genai":
-            fields = {"max_retries": 1, "client_args": {"transport": transport}}  # 0 would be Google's default
+            # To Google, 0 is its default. Vertex has other files.
+            fields = {"max_retries": 1, "vertexai": False, "client_args": {"transport": transport}}
         made = with_langchain.load_model(provider, model, base_url=base_url, api_key="unused", **fields)
         if provider == "anthropic":
             _replace_client(made, httpx.Client(transport=transport))

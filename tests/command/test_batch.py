@@ -390,6 +390,18 @@ def test_requests_on_one_document_follow_one_another(run: Run, server: LoopbackS
     assert ["pilot" in prompt[:2_000] for prompt in asked] in ([False] * 3 + [True] * 3, [True] * 3 + [False] * 3)
 
 
+def test_requests_are_marked_for_the_prompt_cache_as_they_are_at_the_providers_address(
+    run: Run, server: LoopbackServer
+) -> None:
+    write("questions.jsonl", [{"question": f"{WHO} {number}"} for number in range(2)])
+    import_(run, OPENAI.process(server, begin(run, replace(OPENAI, model="openai:gpt-5.6"))))
+    assert run("batch", "export").code == 0
+    first, second = (row["body"] for row in rows_in("batch/requests-2.jsonl"))
+    assert first["prompt_cache_key"] == second["prompt_cache_key"]
+    assert first["messages"][0]["content"][0] == second["messages"][0]["content"][0]
+    assert "prompt_cache_breakpoint" in first["messages"][0]["content"][0]
+
+
 def test_two_models_have_files_of_their_own(run: Run, server: LoopbackServer) -> None:
     import_(run, OPENAI.process(server, begin(run, OPENAI, "--long-context-model", "google_genai:gemini-2.5-flash")))
     told = run("batch", "export")
