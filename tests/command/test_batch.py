@@ -121,11 +121,9 @@ class Provider:
     def process(self, server: LoopbackServer, file: str | Path) -> list[Json]:
         """Return the lines of the results of a file of requests."""
         name, body = self.parts
-        lines = []
-        for request in rows_in(file):
-            reply = httpx.post(f"{server.gemini_url}{self.path}", json=request[body])
-            lines.append(self.result(request[name], reply.status_code, reply.json()))
-        return lines
+        with httpx.Client(base_url=server.gemini_url) as client:
+            replies = [(row[name], client.post(self.path, json=row[body])) for row in rows_in(file)]
+        return [self.result(given, reply.status_code, reply.json()) for given, reply in replies]
 
 
 def of_openai(name: str, status: int, body: Json) -> Json:
