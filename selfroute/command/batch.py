@@ -17,7 +17,7 @@ from selfroute.command import batch_screen, run, screen
 from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
 from selfroute.command.batch_requests import RequestFiles
-from selfroute.command.batch_results import Json, read_results
+from selfroute.command.batch_results import read_results
 from selfroute.command.demo_and_ask import Options, open_files, open_session, print_json
 from selfroute.command.steering import Steering
 from selfroute.command.texts import read_text
@@ -50,11 +50,11 @@ def export(job: Job, *, again: bool, as_json: bool) -> None:
         again: Whether to ask for those, too, whose latest request has no result yet.
         as_json: Whether to print JSON only.
     """
-    due = {"failed", "next", *(["waiting"] if again else [])}
-    wanted = sorted((item for item in job.items if item.status in due), key=_group)
+    wanted = {"failed", "next", *(["waiting"] if again else [])}
+    items = sorted((item for item in job.items if item.status in wanted or job.can_judge(item)), key=_group)
     with (
         RequestFiles(job.folder) as files,
-        _replaying(job, "Preparing the requests", wanted, as_json=as_json) as replays,
+        _replaying(job, "Preparing the requests", items, as_json=as_json) as replays,
     ):
         for item, book in replays:
             if book.asked and item.answer is None:
@@ -81,15 +81,15 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
     """
     read = {str(path): read_results(path) for path in files}
     new, taken = job.add([result for one in read.values() for result in one.results])
-    here = [item for item in job.items if item.request in new or (item.status == "waiting" and job.holds(item.request))]
+    here = [item for item in job.items if item.request in new or job.can_judge(item)]
     changed = 0
     with _replaying(job, "Judging the replies", here, as_json=as_json) as replays:
         for item, book in replays:
-            changed += item.request is not None and digest_in(item.request) not in book.seen
             if book.asks:
+                changed += digest_in(item.request or "") not in book.seen
                 item.request = None
-    answers = job.save()
-    ledger = _ledger(answers)
+    job.save()
+    ledger = _ledger(job)
     unreadable = {path: one.unreadable for path, one in read.items() if one.unreadable}
     cut_off = [path for path, one in read.items() if one.cut_off]
     told = {"results": taken, "unreadable_lines": unreadable, "cut_off": cut_off, "changed": changed, **_counts(job)}
@@ -98,7 +98,7 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
     else:
         out = screen.open_console(sys.stdout)
         batch_screen.show_results(out, told, folder=job.folder)
-        if answers:
+        if told["answered"] or told["failed"]:
             screen.show_ledger(out, ledger, models=run.Models(None, None, job.setup.model))
     return not (unreadable or cut_off)
 
@@ -116,21 +116,24 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     )
     files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
     questions = [item.question["question"] for item in items]
+    setup.check(map(read_text, files))  # before they are indexed
     err = screen.open_console(sys.stderr)
-    with open_files(options, files=files, questions=questions, store=store) as (_, library, models):
-        setup.check(library.texts.values())
-        with screen.stage(err, title, len(items)) as advance, at_batch_prices():
+    with (
+        open_files(options, files=files, questions=questions, store=store) as (_, library, models),
+        screen.stage(err, title, len(items)) as advance,
+        at_batch_prices(),
+    ):
 
-            def replays() -> Iterator[tuple[Item, Book]]:
-                names = {source: source for source in library.texts}
-                for item in items:
-                    # A chain of its own: what one learns from a question may change what it asks for the next.
-                    with open_session(library, models, options) as session:
-                        _go_on(item, cast("LangChainSession", session), book, names)
-                    yield item, book
-                    advance(1)
+        def replays() -> Iterator[tuple[Item, Book]]:
+            names = {source: source for source in library.texts}
+            for item in items:
+                # A chain of its own: what one learns from a question may change what it asks for the next.
+                with open_session(library, models, options) as session:
+                    _go_on(item, cast("LangChainSession", session), book, names)
+                yield item, book
+                advance(1)
 
-            yield replays()
+        yield replays()
 
 
 def _go_on(item: Item, session: LangChainSession, book: Book, names: Mapping[str, str]) -> None:
@@ -161,8 +164,8 @@ def _counts(job: Job) -> dict[str, int]:
     return {status: found[status] for status in ("answered", "failed", "waiting", "next")}
 
 
-def _ledger(answers: Sequence[Json]) -> Ledger:
+def _ledger(job: Job) -> Ledger:
     ledger = Ledger()
-    for entry in filter(None, map(entry_of, answers)):
+    for entry in filter(None, map(entry_of, (item.outcome for item in job.items if item.outcome))):
         ledger.add(entry)
     return ledger

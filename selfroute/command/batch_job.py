@@ -48,6 +48,11 @@ class Item:
             return "failed"
         return "waiting" if self.request else "next"
 
+    @property
+    def outcome(self) -> Json | None:
+        """The answer, or the error in its place; None while there is neither."""
+        return self.answer or (None if self.error is None else {"error": self.error})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
@@ -136,14 +141,11 @@ class Job:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
 
-    def save(self) -> list[Json]:
-        """Write the state and the answers, and return the answers; a question that failed has an `error` instead."""
-        over = [item for item in self.items if item.answer or item.error]
-        answers = [{**item.question, **(item.answer or {"error": item.error})} for item in over]
+    def save(self) -> None:
+        """Write the state and the answers; a question that failed has an `error` instead."""
         write_lines(self.folder / "state.jsonl", map(asdict, self.items))
-        write_lines(self.answers, answers)
+        write_lines(self.answers, ({**item.question, **item.outcome} for item in self.items if item.outcome))
         write_lines(self.folder / "job.json", [asdict(self.setup)])
-        return answers
 
     def add(self, results: Iterable[Result]) -> tuple[set[str], dict[str, int]]:
         """Keep results.
@@ -167,9 +169,9 @@ class Job:
         write_lines(self.folder / "results.jsonl", map(asdict, self._ids.values()))
         return new, counts
 
-    def holds(self, name: str | None) -> bool:
-        """Return whether the result of a request is here."""
-        return name in self._ids
+    def can_judge(self, item: Item) -> bool:
+        """Return whether the result is here that a question waits for."""
+        return item.status == "waiting" and item.request in self._ids
 
     def next_id(self, digest: str) -> str:
         """Return the id of a request: the digest, and how often it will have been asked."""
@@ -227,6 +229,7 @@ def _question(line: str, where: str) -> Json:
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
         msg = f"{where}: there is no question in {line[:80]}"
         raise InputError(msg)
+    row.pop("error", None)  # of an earlier run
     return row
 
 

@@ -408,6 +408,14 @@ def test_two_models_have_files_of_their_own(run: Run, server: LoopbackServer) ->
     assert rows_in("batch/answers.jsonl")[1]["answer"] == "Orla Finn."
 
 
+def test_the_questions_that_failed_elsewhere_can_be_asked(run: Run, server: LoopbackServer) -> None:
+    write("questions.jsonl", [{"id": 7, "question": WHEN, "error": "RateLimitError: slow down", "usage": "?"}])
+    told = import_(run, OPENAI.process(server, begin(run)))
+    [row] = rows_in("batch/answers.jsonl")
+    assert (row["id"], row["answer"], "error" in row) == (7, "At seven in the morning.", False)
+    assert (told["ledger"]["queries"], told["ledger"]["failed"]) == (1, 0)
+
+
 def test_the_same_question_twice_is_asked_once(run: Run, server: LoopbackServer) -> None:
     write("questions.jsonl", [{"id": 1, "question": WHO}, {"id": 2, "question": WHO}, {"id": 2, "question": WHO}])
     assert len(rows_in(begin(run))) == 1
