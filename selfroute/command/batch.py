@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from selfroute.command import batch_screen, run, screen
 from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
 from selfroute.command.batch_requests import RequestFiles
 from selfroute.command.batch_results import read_results
-from selfroute.command.demo_and_ask import Options, open_files, open_session, print_json
+from selfroute.command.demo_and_ask import Options, open_files, print_json
 from selfroute.command.steering import Steering
 from selfroute.command.texts import read_text
 from selfroute.command.with_langchain import LangChainSession
@@ -110,9 +110,9 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
         yield iter(())
         return
     book, setup = Book(job.results), job.setup
-    steering = Steering(graded=setup.graded, widen=setup.widen)
+    framework, steering = FromBook(book), Steering(graded=setup.graded, widen=setup.widen)
     options = Options(
-        FromBook(book), setup.model, setup.long_context_model, None, setup.k, setup.embeddings, as_json, None, steering
+        framework, setup.model, setup.long_context_model, None, setup.k, setup.embeddings, as_json, None, steering
     )
     files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
     questions = [item.question["question"] for item in items]
@@ -125,18 +125,19 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     ):
 
         def replays() -> Iterator[tuple[Item, Book]]:
-            names = {source: source for source in library.texts}
+            texts = [*library.texts.values()]
+            chosen = {"llm": models.llm, "long_context_llm": models.long_context_llm, "k": setup.k}
             for item in items:
                 # A chain of its own: what one learns from a question may change what it asks for the next.
-                with open_session(library, models, options) as session:
-                    _go_on(item, cast("LangChainSession", session), book, names)
+                session = framework.index.replay(texts, **chosen, steering=steering, retrieved=item.retrieved)
+                _go_on(item, session, book, names={source: source for source in library.texts})
                 yield item, book
                 advance(1)
 
         yield replays()
 
 
-def _go_on(item: Item, session: LangChainSession, book: Book, names: Mapping[str, str]) -> None:
+def _go_on(item: Item, session: LangChainSession, book: Book, *, names: Mapping[str, str]) -> None:
     """Go on with a question: to its answer, to a request that has no result yet, or to an error."""
     book.open()
     item.error = None
@@ -149,7 +150,7 @@ def _go_on(item: Item, session: LangChainSession, book: Book, names: Mapping[str
             item.error = f"{type(error).__name__}: {one_line(error)}"
         return
     item.answer = run.output_as_json(output, names)
-    item.row = item.request = None
+    item.row, item.request, item.retrieved = None, None, {}
 
 
 def _group(item: Item) -> tuple[bool, str]:

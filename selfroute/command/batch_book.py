@@ -14,7 +14,6 @@ from typing_extensions import override
 from selfroute.command import with_langchain
 from selfroute.command.batch_requests import FORMATS, Request
 from selfroute.command.batch_results import Result
-from selfroute.command.framework import Index
 from selfroute.errors import ConfigurationError
 
 _UNKNOWN = {"error": {"message": "this request has no reply yet", "type": "unknown", "status": "ABORTED"}}
@@ -65,7 +64,13 @@ class _Transport(httpx.BaseTransport):
 
 
 class FromBook:
-    """LangChain as the command uses it, but with models that are answered from a book."""
+    """LangChain as the command uses it, but with models that are answered from a book.
+
+    Attributes:
+        index: The index, once it is open.
+    """
+
+    index: with_langchain.LangChainIndex
 
     NAME = with_langchain.NAME
 
@@ -74,9 +79,10 @@ class FromBook:
         self.load_embeddings = with_langchain.load_embeddings
         self.extractive_reader = with_langchain.extractive_reader
 
-    def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> Index:
-        """Open the index in an existing collection; nothing is measured meanwhile, which could change a decision."""
-        return with_langchain.open_index(client, collection, embeddings, measure_savings=True)
+    def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> with_langchain.LangChainIndex:
+        """Open the index in an existing collection."""
+        self.index = with_langchain.open_index(client, collection, embeddings)
+        return self.index
 
     def load_model(self, provider: str, model: str, *, base_url: str | None) -> Any:
         """Make the provider's own client, which needs no key as it reaches no server.

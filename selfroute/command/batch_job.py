@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ class Item:
     Attributes:
         question: What the user's file says of it: the key `question`, and others.
         request: The id of its latest request; None before the first, and while the next one is to be written.
+        retrieved: The ids of the passages that were retrieved for it, by their number, until it is answered.
         row: What the first step returned; None before its draft is here.
         answer: The answer; None before it is here.
         error: What went wrong with the latest request; None if nothing did.
@@ -35,6 +36,7 @@ class Item:
 
     question: Json
     request: str | None = None
+    retrieved: dict[str, list[str]] = field(default_factory=dict)
     row: Json | None = None
     answer: Json | None = None
     error: str | None = None

@@ -50,8 +50,8 @@ def show_results(console: Console, told: Mapping[str, Any], *, folder: Path) -> 
         console.print(f"{path} is cut off in its last line: download it again, and import it again")
     if told["changed"]:
         console.print(
-            f"{_number(told['changed'], 'question')} would be asked in other words than were exported, as the index or "
-            "selfroute has changed since; the next export asks again"
+            f"{_number(told['changed'], 'question')} would be asked in other words than were exported, as selfroute or "
+            "another package has changed since; the next export asks again"
         )
     _show_counts(console, told, folder)
     if told["next"] or told["failed"]:

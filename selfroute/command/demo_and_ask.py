@@ -88,7 +88,7 @@ def demo(options: Options, *, limit: int | None) -> None:
     with (
         _timed(seconds, "answers"),
         screen.stage(progress, "Answering", len(questions)) as advance,
-        open_session(library, models, options) as session,
+        _open_session(library, models, options) as session,
     ):
         for answer in run.answer_all(session, questions, at_once=models.at_once):
             answers.append(answer)
@@ -111,7 +111,7 @@ def _demo_steering(out: Console, library: Library, models: run.Models, options: 
     """Ask two more questions, one for the wider look and one for the bound of the prospect."""
     steering = Steering(graded=True, widen=options.k + corpus.WIDER_BY)
     screen.show_steering(out, steering)
-    with open_session(library, models, replace(options, steering=steering)) as session:
+    with _open_session(library, models, replace(options, steering=steering)) as session:
         for question in corpus.STEERED:
             screen.show_steered(out, session.ask(question), names={name: name for name in library.texts})
 
@@ -152,12 +152,11 @@ def open_files(
     library = _index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
     models = models or run.extractive_reader(options.framework, embeddings)
     screen.show_reader(err if options.as_json else out, models)
-    with open_session(library, models, options) as session:
+    with _open_session(library, models, options) as session:
         yield session, library, models
 
 
-def open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
-    """Open a session over indexed texts."""
+def _open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
     return library.open_session(
         models.llm,
         long_context_llm=models.long_context_llm,

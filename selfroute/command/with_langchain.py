@@ -13,15 +13,15 @@ from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableLambda
 
-from langchain_selfroute import SelfRouteChain, SelfRouteLedger
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
-from selfroute.settings import MeasureSavings
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index"]
 
@@ -64,24 +64,18 @@ def extractive_reader(embeddings: Embeddings) -> ExtractiveReader:
     return ExtractiveReader(embeddings=embeddings)
 
 
-def open_index(
-    client: ClientAPI,
-    collection: str,
-    embeddings: Embeddings,
-    *,
-    measure_savings: MeasureSavings = MEASURE_SAVINGS,
-) -> LangChainIndex:
+def open_index(client: ClientAPI, collection: str, embeddings: Embeddings) -> LangChainIndex:
     """Open the index in an existing collection."""
     store = Chroma(collection, embeddings, client=client, create_collection_if_not_exists=False)
-    return LangChainIndex(store, measure_savings=measure_savings)
+    return LangChainIndex(store)
 
 
 class LangChainIndex:
     """Passages in LangChain's Chroma."""
 
-    def __init__(self, store: Chroma, *, measure_savings: MeasureSavings) -> None:
-        """Take the store, and how to measure what is saved."""
-        self._store, self._measure_savings = store, measure_savings
+    def __init__(self, store: Chroma) -> None:
+        """Take the store."""
+        self._store = store
 
     def add(self, passages: Sequence[IndexedPassage]) -> None:
         """Embed passages and add them."""
@@ -109,11 +103,58 @@ class LangChainIndex:
             filter=own,
             long_context_llm=long_context_llm,
             citations=True,
-            measure_savings=self._measure_savings,
+            measure_savings=MEASURE_SAVINGS,
             priced_as=priced_as,
             **steering.options(),
         )
         yield LangChainSession(chain, texts)
+
+    def replay(  # noqa: PLR0913 - what a session needs
+        self,
+        texts: Sequence[Text],
+        *,
+        llm: BaseChatModel,
+        long_context_llm: BaseChatModel | None,
+        k: int,
+        steering: Steering,
+        retrieved: dict[str, list[str]],
+    ) -> LangChainSession:
+        """Build a chain for one question, which finds the same passages each time.
+
+        Args:
+            texts: The texts.
+            llm: The model.
+            long_context_llm: The model of the second step; None for the same.
+            k: How many passages to retrieve.
+            steering: Which questions read more than their passages.
+            retrieved: The ids of the passages, by their number; what is not there is looked up and noted.
+        """
+        documents = StoredDocuments(self._store, filter={"text_key": {"$in": [text.key for text in texts]}})
+        options = steering.options()
+        if steering.widen:
+            options["widen"] = self._finding(documents, steering.widen, retrieved)
+        chain = SelfRouteChain(
+            retriever=self._finding(documents, k, retrieved),
+            llm=llm,
+            documents=documents,
+            long_context_llm=long_context_llm,
+            citations=True,
+            **options,
+        )
+        return LangChainSession(chain, texts)
+
+    def _finding(
+        self, documents: StoredDocuments, k: int, retrieved: dict[str, list[str]]
+    ) -> RunnableLambda[str, list[Document]]:
+        retriever = self._store.as_retriever(search_kwargs=documents.search_kwargs(k))
+
+        def find(question: str) -> list[Document]:
+            if str(k) not in retrieved:
+                retrieved[str(k)] = [str(passage.id) for passage in retriever.invoke(question)]
+            found = {passage.id: passage for passage in self._store.get_by_ids(retrieved[str(k)])}
+            return [found[name] for name in retrieved[str(k)]]
+
+        return RunnableLambda(find)
 
 
 class LangChainSession:

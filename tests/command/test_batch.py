@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from typing_extensions import override
 
 from examples_parts import LangChainWords
 from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
@@ -481,6 +482,26 @@ def test_a_job_goes_on_only_with_the_documents_that_it_began_with(run: Run, serv
     Path("crew.md").write_text(CREW)
     import_(run, results)
     assert len(finish(run, server)) == 2
+
+
+class OtherWords(LangChainWords):
+    """Embeddings with which a question finds what was farthest before."""
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return [-number for number in super().embed_query(text)]
+
+
+def test_drafts_are_judged_with_the_passages_that_they_were_asked_with(
+    run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = OPENAI.process(server, begin(run, OPENAI, "--widen", "4"))
+    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: OtherWords())
+    assert import_(run, drafts)["changed"] == 0
+    assert [row["answer"] for row in finish(run, server)] == ["At seven in the morning.", "Orla Finn."]
+    begin(run, OPENAI, "--job", "other")
+    first, other = (rows_in(f"{job}/requests-1.jsonl") for job in ("batch", "other"))
+    assert not {row["custom_id"] for row in first} & {row["custom_id"] for row in other}
 
 
 def test_a_question_that_would_be_asked_otherwise_today_is_asked_again(run: Run, server: LoopbackServer) -> None:
