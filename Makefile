@@ -15,7 +15,7 @@ WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
 	command/% core/test_flow.py core/test_load.py \
-	$(addprefix docs/test_,docs.py examples.py notebooks.py) documents/test_rebuild.py \
+	$(addprefix docs/test_,bulk_ray.py docs.py examples.py notebooks.py) documents/test_rebuild.py \
 	$(addprefix evaluation/test_,data.py hub.py judged_report.py lanes.py metrics.py recommended.py report.py \
 	retrieval.py sampling.py tables.py) policies/test_stored_calibration.py \
 	languages/test_answerability.py support/% usage/test_telemetry.py)
@@ -109,7 +109,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test-all: $(VENV)/.test
-	@echo "Installing LanceDB and Milvus too ..."
+	@echo "Installing LanceDB, Milvus and Ray too ..."
 	$(INSTALL) --editable '.[test-all]'
 	@touch $@
 
