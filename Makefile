@@ -109,7 +109,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test-all: $(VENV)/.test
-	@echo "Installing LanceDB, Milvus and Ray too ..."
+	@echo "Installing LanceDB and Milvus too ..."
 	$(INSTALL) --editable '.[test-all]'
 	@touch $@
 

@@ -25,7 +25,6 @@ from selfroute.command.with_langchain import LangChainSession
 from selfroute.error_text import one_line
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.prices import at_batch_prices
-from selfroute.usage.rows import entry_of
 
 
 def begin(folder: Path, *, files: Sequence[Path], questions: Path, **options: Any) -> Job:
@@ -89,7 +88,7 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
                 changed += digest_in(item.request or "") not in book.seen
                 item.request = None
     job.save()
-    ledger = _ledger(job)
+    ledger = Ledger.read(item.outcome for item in job.items if item.outcome)
     unreadable = {path: one.unreadable for path, one in read.items() if one.unreadable}
     cut_off = [path for path, one in read.items() if one.cut_off]
     told = {"results": taken, "unreadable_lines": unreadable, "cut_off": cut_off, "changed": changed, **_counts(job)}
@@ -163,10 +162,3 @@ def _counts(job: Job) -> dict[str, int]:
     """Return how many questions are answered, failed, wait for a result, or are to be asked next."""
     found = Counter(item.status for item in job.items)
     return {status: found[status] for status in ("answered", "failed", "waiting", "next")}
-
-
-def _ledger(job: Job) -> Ledger:
-    ledger = Ledger()
-    for entry in filter(None, map(entry_of, (item.outcome for item in job.items if item.outcome))):
-        ledger.add(entry)
-    return ledger

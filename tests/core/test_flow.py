@@ -414,6 +414,7 @@ def test_usage_as_a_dict_has_the_keys_of_the_contract() -> None:
         "cost": None,
         "cost_long_context_only": None,
         "cost_unknown": "it was not asked for",
+        "ledger": {},
     }
 
 

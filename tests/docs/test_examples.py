@@ -71,6 +71,8 @@ def test_the_readme_lists_every_example() -> None:
 def test_a_missing_key_is_named_at_once(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if name == "bulk_ray":
+        pytest.importorskip("ray", reason="Ray comes with the extra ray")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     more = ["ask", "Who?"] if name == "chroma_server" else []
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--model", "openai:gpt-4o-mini", *more])
