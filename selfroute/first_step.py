@@ -151,9 +151,23 @@ class FirstStep(Generic[Document]):
         )
 
 
-def plain(value: Any) -> Any:
-    """Return a value as plain JSON: dates and the like become text, numpy's arrays and numbers what they hold."""
-    return json.loads(json.dumps(value, default=_plain))
+def plain(value: Any, *, levels: int = 20) -> Any:
+    """Return a value as plain JSON, whatever it holds, since the draft is paid for by now.
+
+    Dates and the like become text, numpy's arrays and numbers what they hold, and numbers that are none become None.
+
+    Args:
+        value: The value.
+        levels: How deep to look into a value that is no JSON; what is below becomes text.
+    """
+    try:
+        return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, or a value within itself
+        if levels and isinstance(value, dict):
+            return {str(key): plain(one, levels=levels - 1) for key, one in value.items()}
+        if levels and isinstance(value, list):
+            return [plain(one, levels=levels - 1) for one in value]
+        return str(value)
 
 
 def check_json(name: str, value: Any) -> None:

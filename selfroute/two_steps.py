@@ -103,12 +103,12 @@ class TwoSteps(CachedPrompts, Generic[Document]):
 
     def row(self, answer: Answer) -> dict[str, Any]:
         """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
-        done, names = not answer.is_open, map(self._source_name, self.passages)
+        done, names = not answer.is_open, [plain(self._source_name(passage)) for passage in self.passages]
         kept = self.first_step(answer).as_row(self._document_as_json)
         row = {
             **self._inputs_as_json(),
             "done": done,
-            "sources": list(dict.fromkeys(name for name in names if name is not None)),
+            "sources": [name for at, name in enumerate(names) if name is not None and name not in names[:at]],
             "route": answer.route if done else None,
             "answer": answer.text,
             "answerable": answer.answerable if done else None,

@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import PromptTemplate, QueryBundle
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -25,11 +28,14 @@ import langchain_selfroute
 import llamaindex_parts
 import llamaindex_selfroute
 from langchain_parts import a_chain
+from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import an_engine, model_of
 from scenarios import DECLINED, PLAIN, QUESTION, Scenario
-from selfroute.errors import InputError, NoReplyError
+from selfroute.errors import DocumentNotFoundError, InputError, NoReplyError
+from selfroute.first_step import plain
 from selfroute.policies import Never
 from steering import BY_NAME
+from structured_parts import Calling, Reporting
 from two_steps_parts import ALL, Told, chain_of, engine_of, first, second, whole
 
 MODES = {"langchain": langchain_parts.MODES, "llamaindex": llamaindex_parts.MODES}
@@ -153,11 +159,21 @@ def test_what_no_row_can_keep_is_refused_before_it_is_paid_for(odd: Any) -> None
     assert model_of(engine).calls == []
 
 
+def test_what_json_has_no_words_for_costs_no_draft() -> None:
+    within: dict[str, Any] = {"a": 1}
+    within["itself"] = within
+    assert plain({("May", 1): [date(2024, 5, 1)], "n": 2}) == {"('May', 1)": ["2024-05-01"], "n": 2}
+    json.dumps(plain([within]))
+    found = [Document("a", metadata={"source": ["May", 1]}), Document("b", metadata={"source": ["May", 1]})]
+    row = a_chain(retriever=langchain_parts.ListRetriever(passages=found)).first_step.invoke(QUESTION)
+    assert row["sources"] == [["May", 1]]
+
+
 def test_metadata_that_are_no_json_become_text() -> None:
-    odd = {"day": date(2024, 5, 1), "source": "May", "path": Path("a/b"), "set": {1}}
+    odd: dict[Any, Any] = {"day": date(2024, 5, 1), "source": "May", "path": Path("a/b"), "set": {1}, "n": float("nan")}
     found = [Document("a", metadata=odd)]
     row = a_chain(retriever=langchain_parts.ListRetriever(passages=found)).first_step.invoke(QUESTION)
-    expected = {"day": "2024-05-01", "source": "May", "path": "a/b", "set": "{1}"}
+    expected = {"day": "2024-05-01", "source": "May", "path": "a/b", "set": "{1}", "n": None}
     assert a_chain().second_step.invoke(row)["retrieved"][0].metadata == expected
     nodes = [NodeWithScore(node=TextNode(text="a", metadata=odd, embedding=[0.5]), score=0.5)]
     told = an_engine(retriever=llamaindex_parts.ListRetriever(nodes)).first_step(QUESTION)
@@ -283,3 +299,67 @@ def test_a_policy_is_asked_in_the_second_step_alone() -> None:
     result = chain.second_step.invoke(row)
     assert (result["route"], result["answer"], chain.llm.calls) == ("rag", "unanswerable", [])
     assert result["decision"]["ruling"]["by"] == "never"
+
+
+REPORTS = {
+    "an answer": ({"answerable": True, "answer": "The meeting was long.", "quotes": ["The meeting was long."]}, None),
+    "a decline": (
+        {"answerable": False, "answer": "It does not say."},
+        {"answerable": True, "answer": "Ms Okafor chaired it.", "quotes": ["Ms Okafor", "nobody"]},
+    ),
+    "a doubt": (
+        {"prospect": 80, "confidence": 20, "answerable": True, "answer": "Mr Lin."},
+        {"answerable": True, "answer": "Ms Okafor."},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@both
+async def test_a_report_goes_on_as_a_text_does(framework: str, name: str) -> None:
+    draft, final = [(json.dumps(one),) if one else None for one in REPORTS[name]]
+    options = {"answerability": "structured", "doubt_below": 50, "citations": True}
+    model = {"draft": draft, "final": final, "usage": True}
+    if framework == "langchain":
+        chains = [a_chain(llm=Reporting(**model), **options) for _ in range(3)]
+        row = json.loads(json.dumps(chains[0].first_step.invoke(QUESTION)))
+        assert chains[1].second_step.invoke(row) == chains[2].invoke(QUESTION)
+    else:
+        engines = [an_engine(llm=Calling(**model), **options) for _ in range(3)]
+        row = json.loads(json.dumps(engines[0].first_step(QUESTION)))
+        response, expected = engines[1].second_step(row), engines[2].query(QUESTION)
+        assert (str(response), response.metadata) == (str(expected), expected.metadata)
+
+
+@both
+async def test_a_draft_that_was_too_long_is_not_sent_again(framework: str) -> None:
+    too_long = ValueError("This model's maximum context length is 16 tokens. However, you requested 40 tokens.")
+    model = {"draft": ("unanswerable",), "final": ("Ms Okafor.",), "failures": {"rag": [too_long]}, "usage": True}
+    if framework == "langchain":
+        chains = [a_chain(**model) for _ in range(3)]
+        row = json.loads(json.dumps(chains[0].first_step.invoke(QUESTION)))
+        assert chains[1].second_step.invoke(row) == chains[2].invoke(QUESTION)
+        calls = [chain.llm.calls for chain in chains]
+    else:
+        engines = [an_engine(**model) for _ in range(3)]
+        row = json.loads(json.dumps(engines[0].first_step(QUESTION)))
+        response, expected = engines[1].second_step(row), engines[2].query(QUESTION)
+        assert (str(response), response.metadata) == (str(expected), expected.metadata)
+        calls = [model_of(engine).calls for engine in engines]
+    assert prompts(calls[0], calls[1]) == prompts(calls[2])
+    assert [call.step for call in calls[2]] == ["rag", "rag", "long_context"]
+
+
+def test_a_row_of_one_tenant_reads_nothing_behind_the_filter_of_another() -> None:
+    embeddings = DeterministicFakeEmbedding(size=4)
+    texts = [Document(f"The whole minutes of {who}.", metadata={"source": who, "tenant": who}) for who in "ab"]
+    store = InMemoryVectorStore.from_documents(texts, embeddings)
+
+    def chain_of_tenant(who: str, reply: str) -> SelfRouteChain:
+        model = FakeListChatModel(responses=[reply])
+        return SelfRouteChain.from_vectorstore(store, model, filter=lambda one: one.metadata["tenant"] == who)
+
+    row = chain_of_tenant("a", "unanswerable").first_step.invoke(QUESTION)
+    with pytest.raises(DocumentNotFoundError, match="that the filter lets through"):
+        chain_of_tenant("b", "Found.").second_step.invoke(row)
+    assert chain_of_tenant("a", "Found.").second_step.invoke(row)["answer"] == "Found."
