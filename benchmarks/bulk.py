@@ -137,7 +137,8 @@ def table(runs: list[Run], questions: int) -> list[str]:
         "MiB at most": [max(held for _, held in one.memory) for one in runs],
         "MiB at the end": [one.memory[-1][1] for one in runs],
     }
-    lines = [f"{f'{questions:,} questions':<32}" + "".join(f"{one.name:>12}" for one in runs) + f"{'ratio':>8}"]
+    lines = [f"{f'{questions:,} questions':<32}" + "".join(f"{one.name:>12}" for one in runs)]
+    lines[0] += f"{'ratio':>8}" if len(runs) > 1 else ""
     for name, values in rows.items():
         ratio = f"{values[1] / values[0]:>8.2f}" if len(values) > 1 else ""
         lines.append(f"  {name:<30}" + "".join(f"{value:>12,.1f}" for value in values) + ratio)

@@ -279,8 +279,9 @@ def start_ray(actors: int) -> None:
         ValueError: The cluster is too small.
     """
     needed = actors * ACTOR_CPUS + OTHER_CPUS
-    cpus = None if "RAY_ADDRESS" in os.environ else max(os.cpu_count() or 1, math.ceil(needed))
-    ray.init(num_cpus=cpus, include_dashboard=False, logging_level="warning")
+    address = os.environ.get("RAY_ADDRESS", "local")
+    cpus = max(os.cpu_count() or 1, math.ceil(needed)) if address == "local" else None
+    ray.init(address, num_cpus=cpus, include_dashboard=False, logging_level="warning")
     if (found := ray.cluster_resources().get("CPU", 0)) < needed:
         msg = f"{actors} actors need a cluster of {needed:g} CPUs, not {found:g}: take fewer --actors"
         raise ValueError(msg)

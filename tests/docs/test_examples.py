@@ -72,7 +72,7 @@ def test_a_missing_key_is_named_at_once(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if name == "bulk_ray":
-        pytest.importorskip("ray", reason="Ray comes with the extra ray")
+        pytest.importorskip("ray")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     more = ["ask", "Who?"] if name == "chroma_server" else []
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--model", "openai:gpt-4o-mini", *more])
