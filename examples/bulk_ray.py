@@ -256,12 +256,12 @@ def write_answers(out: Path) -> Iterator[Row]:
 
 def make_chain(model: str | None) -> SelfRouteChain:
     """Make the chain of an actor: index the documents that come with selfroute. Open your own store here."""
+    llm = init_chat_model(model) if model else None
     embeddings = load_embeddings()
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
     splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
     store = Chroma.from_documents(splitter.split_documents(documents), embeddings)
-    llm = init_chat_model(model) if model else ExtractiveReader(embeddings=embeddings)
-    return SelfRouteChain.from_vectorstore(store, llm)
+    return SelfRouteChain.from_vectorstore(store, llm or ExtractiveReader(embeddings=embeddings))
 
 
 def load(place: str) -> Callable[[], SelfRouteChain]:
@@ -301,9 +301,8 @@ def main() -> None:
     if options.chain and options.model:
         parser.error("--model is for the documents that come with selfroute: set the model in your --chain")
     try:
-        chain = load(options.chain) if options.chain else partial(make_chain, options.model)
-        if options.model:
-            init_chat_model(options.model)  # so that a missing key is named at once
+        make = load(options.chain) if options.chain else partial(make_chain, options.model)
+        make()  # an actor's error would be lost among Ray's
         out = options.out.resolve()
         folder = open_round(out, options.questions)
         if folder:
@@ -312,7 +311,7 @@ def main() -> None:
         parser.error(one_line(error))
     try:
         if folder:
-            run_round(folder, chain, actors=options.actors, at_once=options.at_once, block=options.block)
+            run_round(folder, make, actors=options.actors, at_once=options.at_once, block=options.block)
     except KeyboardInterrupt:
         sys.exit("interrupted: run the same command to continue")
     ledger = SelfRouteLedger.read(write_answers(out))

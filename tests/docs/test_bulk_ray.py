@@ -167,6 +167,20 @@ def test_a_folder_takes_the_questions_of_one_file_and_goes_on_with_them(tmp_path
         bulk.open_round(tmp_path / "other", tmp_path / "wrong.jsonl")
 
 
+def test_what_is_wrong_with_a_chain_is_said_before_ray_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_questions(tmp_path, 1)
+    (tmp_path / "wrong_chain.py").write_text("def make():\n    raise ValueError('there is no such store')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", ["bulk_ray.py", "questions.jsonl", "--chain", "wrong_chain:make"])
+    with pytest.raises(SystemExit):
+        load("bulk_ray").main()
+    assert "error: there is no such store" in capsys.readouterr().err
+    assert not (tmp_path / "bulk").exists()
+
+
 @pytest.mark.parametrize("name", ["questions.txt", "questions.jsonl", "questions.parquet"])
 def test_questions_are_lines_or_rows(tmp_path: Path, name: str) -> None:
     bulk, rows = load("bulk_ray"), [{"question": "A?"}, {"question": "{B}?"}]

@@ -86,7 +86,8 @@ def commands_in(command: Any) -> list[Any]:
 EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
 PARAMETERS = [parameter for command in commands_in(typer.main.get_command(app)) for parameter in command.params]
 OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
-OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in (ROOT / "benchmarks").glob("*.py")))
+SCRIPTS = [path for folder in ("benchmarks", "examples") for path in (ROOT / folder).glob("*.py")]
+OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in SCRIPTS))
 IDENTIFIER = re.compile(r"^::: (\S+)$", re.MULTILINE)
 
 
