@@ -51,7 +51,10 @@ class StepTokens(TypedDict):
 
 
 class Usage(TypedDict):
-    """The usage of a question. Amounts of money are decimal strings in US dollars."""
+    """The usage of a question. Amounts of money are decimal strings in US dollars.
+
+    `ledger` has what `SelfRouteLedger.read` adds up beside the rest.
+    """
 
     rag: StepTokens | None
     wider: StepTokens | None
@@ -63,6 +66,7 @@ class Usage(TypedDict):
     cost: str | None
     cost_long_context_only: str | None
     cost_unknown: str | None
+    ledger: dict[str, Any]
 
 
 class Citation(TypedDict):
