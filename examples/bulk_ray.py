@@ -14,9 +14,9 @@ In the end `answers.jsonl` in the folder `--out` has the answers, and the ledger
 Without it each actor indexes the documents that come with selfroute, and without `--model` the built-in extractive
 reader answers, which is not an LLM.
 
-If an actor dies, Ray starts another. If this program dies, the same command continues; what is asked twice are only
-the blocks that were in progress (`--block` questions each). Questions that failed have an `error` in place of the
-answer. The same command asks them again in a new round, from their drafts if they had one.
+If an actor dies, Ray starts another. If this program dies, the same command continues, and asks again only what was in
+progress: blocks of `--block` questions. A question that failed has an `error` in place of its answer, and the next run
+asks it again, from its draft if there is one.
 """
 
 from __future__ import annotations

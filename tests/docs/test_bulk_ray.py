@@ -16,6 +16,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 
 import bulk_parts
+import loopback
 from examples_parts import EXAMPLES, ROOT, Started, load, wait_for
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from loopback import LoopbackServer, Reply, Request
@@ -218,21 +219,27 @@ def is_actor(process: psutil.Process) -> bool:
 
 
 @pytest.mark.matrix
-def test_a_driver_that_is_killed_goes_on_and_what_failed_is_asked_again(server: LoopbackServer, tmp_path: Path) -> None:
-    count = 400
+def test_a_driver_that_is_killed_goes_on_and_what_failed_is_asked_again(
+    server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, whole = 400, 9 * BLOCK
     write_questions(tmp_path, count)
-    server.answer = sometimes
+    monkeypatch.setattr(loopback, "A_MINUTE", 600.0)
+    server.answer = lambda request: (
+        Reply("Later.", hold_after=0) if number_in(request) > whole + BLOCK / 2 else sometimes(request)
+    )
     with start(server, tmp_path) as bulk:
         kept = tmp_path / "out" / "round-001" / "drafts.checkpoint"
-        wait_for(lambda: len(server.book) >= 150 and committed(kept), lambda: bulk.text)
+        wait_for(lambda: len(committed(kept)) == whole, lambda: bulk.text)
         processes = psutil.Process(bulk.process.pid).children(recursive=True)
         bulk.process.kill()
         assert end(bulk) == -signal.SIGKILL
         psutil.wait_procs(processes, timeout=60)
     server.settle(30)
     asked, before = calls(server, drafts=True), committed(kept)
-    assert before
-    assert sum(asked.values()) - len(before) <= ACTORS * 3 * BLOCK  # what they had in hand, and what was not yet kept
+    assert len(before) == whole
+    assert whole < sum(asked.values()) <= whole + 2 * ACTORS * BLOCK  # each had two blocks in hand
+    server.answer = sometimes
     server.book.clear()
     with start(server, tmp_path) as bulk:
         assert end(bulk) == 1, bulk.text
