@@ -102,7 +102,7 @@ class _Money:
     def add(self, usage: Usage) -> None:
         for step in usage.steps.values():  # the cost may be known for one and not for the other
             if step.cost.dollars is not None:
-                self.cost = (self.cost or Decimal(0)) + step.cost.dollars
+                self.cost = step.cost.dollars if self.cost is None else self.cost + step.cost.dollars
         if usage.cost.dollars is None:
             self.unpriced[str(usage.cost.unknown)] += 1
 

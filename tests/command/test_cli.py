@@ -611,7 +611,7 @@ def test_what_cannot_work_is_one_line_and_an_exit_code(run: Run, args: list[str]
 @pytest.mark.parametrize(
     ("framework", "name", "module"),
     [
-        ("langchain", "anthropic:claude", "langchain_anthropic"),
+        ("langchain", "groq:llama", "langchain_groq"),
         ("llamaindex", "openai:gpt", "llama_index.llms.openai_like"),
         ("llamaindex", "google_genai:gemini", "llama_index.llms.google_genai"),
     ],

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import langchain_selfroute
@@ -66,7 +66,12 @@ def row_of(entry: Entry) -> dict[str, Any]:
     return json.loads(json.dumps(row))  # type: ignore[no-any-return]
 
 
+NINE_ZEROS = Cost(Decimal("0E-9"))
+FREE_STEP = StepUsage(0, 0, cost=NINE_ZEROS)
+
+
 @examples(300)
+@example([Entry("failed", Usage(FREE_STEP, None, FREE_STEP, 0, *[NINE_ZEROS] * 3), 1.0, error="TimeoutError")])
 @given(st.lists(ANSWERED | FAILED, max_size=12))
 def test_rows_add_up_to_what_their_questions_do(entries: list[Entry]) -> None:
     ledger = Ledger()
