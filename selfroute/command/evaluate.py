@@ -309,9 +309,7 @@ def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Consol
         show_summary(out, evaluation.summary())
         show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
     if replies.asked or replies.kept:
-        budget = replies.budget
-        paid = "their cost is not known" if budget.unpriced else f"${budget.spent:.4f} in all"
-        err.print(f"{replies.asked} replies were asked for, {replies.kept} were kept from earlier runs; {paid}.")
+        err.print(replies.summary)
     err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
     if evaluation.failures:
         err.print(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -167,6 +170,47 @@ def test_what_earlier_runs_spent_counts_towards_the_cap(tmp_path: Path) -> None:
     get(Replies(tmp_path), "a", PricedModel())
     with pytest.raises(CostCapError, match="which earlier runs count towards"):
         get(Replies(tmp_path, max_cost=CENT), "b", PricedModel())
+
+
+KILLED = """
+import os, signal, sys
+from decimal import Decimal
+from pathlib import Path
+from selfroute.evaluation.asking.replies import Replies
+from selfroute.usage import Cost
+
+def ask():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Replies(Path(sys.argv[1])).get(["m", "a"], ask, step="rag", price=lambda _: Cost(Decimal("0.01")))
+"""
+
+
+def test_what_was_on_its_way_when_a_run_was_killed_counts_towards_the_cap(tmp_path: Path) -> None:
+    model = PricedModel()
+    with Replies(tmp_path) as first:
+        get(first, "known", model)
+    for number in (1, 2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)  # noqa: S603 - our own program
+        assert killed.returncode == -signal.SIGKILL
+        with Replies(tmp_path) as later:
+            assert (later.lost, later.budget.spent, later.kept) == ([CENT] * number, (1 + number) * CENT, 1)
+    with Replies(tmp_path, max_cost=4 * CENT) as last:
+        get(last, "a", model)  # what was lost is paid for again, and both count
+        assert "$0.0400 in all, $0.0200 of it expected for 2 on their way when a run was killed" in last.summary
+        with pytest.raises(CostCapError):
+            get(last, "b", model)
+    assert Replies(tmp_path).budget.spent == 4 * CENT
+
+
+@pytest.mark.parametrize("error", [TimeoutError("too slow"), KeyboardInterrupt()], ids=["an error", "Ctrl-C"])
+def test_what_failed_was_not_lost(tmp_path: Path, error: BaseException) -> None:
+    def fails() -> Reply:
+        raise error
+
+    with Replies(tmp_path) as replies, pytest.raises(type(error)):
+        replies.get("a", fails, step="rag", price=a_cent)
+    assert (Replies(tmp_path).lost, Replies(tmp_path).budget.spent) == ([], 0)
 
 
 def test_replies_that_are_being_asked_for_count_towards_the_cap() -> None:

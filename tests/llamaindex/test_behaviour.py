@@ -264,7 +264,6 @@ async def test_a_rambling_decline_stops_although_more_of_it_has_come_already(
         assert (draft.ended, draft.emitted <= 3 + 2 * packet) == ("closed", True)
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 @every_kind
@@ -304,7 +303,6 @@ def silence(caplog: pytest.LogCaptureFixture) -> Iterator[list[Any]]:
         yield heard
         gc.collect()
     finally:
-        gc.unfreeze()
         sys.unraisablehook = hook
     assert [*heard, *(record.getMessage() for record in caplog.records if record.levelname != "DEBUG")] == []
 

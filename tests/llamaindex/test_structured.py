@@ -50,14 +50,12 @@ pytestmark = pytest.mark.usefixtures("one_certificate")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frozen(one_certificate: None) -> Iterator[None]:
+def frozen(one_certificate: None) -> None:
     """Keep what was imported out of the collections after each test: they take long otherwise."""
     with LoopbackServer(lambda _: ANSWER) as started:
         model(started, "gemini").complete(QUESTION)
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

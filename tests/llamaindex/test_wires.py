@@ -94,15 +94,13 @@ pytestmark = pytest.mark.usefixtures("one_certificate")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frozen(one_certificate: None) -> Iterator[None]:
+def frozen(one_certificate: None) -> None:
     """Keep what the clients import out of the collections after each test: they take long otherwise."""
     with LoopbackServer(lambda _: ANSWER) as started:
         for client in ("openai", "gemini"):
             model(started, client, "first").complete(QUESTION)
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -53,6 +53,10 @@ class Budget:
         if self._most is not None:
             _known(price(OUTPUT_TOKENS))
 
+    def expected(self, kind: str, price: Price) -> Cost:
+        """Return what a reply of a kind probably costs at most; see `reserve`."""
+        return price(max(OUTPUT_TOKENS, self._longest.get(kind, 0)))
+
     def book(self, cost: str | None, *, kind: str, output_tokens: int) -> None:
         """Add the cost of a reply."""
         with self._lock:
@@ -100,7 +104,7 @@ class Budget:
 
     def _set_aside(self, kind: str, price: Price) -> Decimal:
         with self._lock:
-            dollars = _known(price(max(OUTPUT_TOKENS, self._longest.get(kind, 0))))
+            dollars = _known(self.expected(kind, price))
             if self.unpriced:
                 msg = f"the cap cannot be kept: no price is known for {self.unpriced} of the replies so far"
                 raise CostCapError(msg)

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from functools import reduce
@@ -19,10 +19,12 @@ from typing import Any
 from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.budget import Budget, Price
+from selfroute.evaluation.asking.in_flight import InFlight
 from selfroute.usage.counts import Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel, cost_of
 
 FILE = "replies.jsonl"
+_LOST = "run aborted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +158,14 @@ class Replies:
     With a folder, each is written to `replies.jsonl` before it is used, one to a line. A line that an interrupted run
     left half written is dropped. Threads may share the replies: two that ask the same wait for one reply. A folder
     serves one run at a time. A reply without a text that the model did not mean to give is a failure: it counts as
-    paid, and the next run asks again.
+    paid, and the next run asks again. So does a reply that was on its way when a run was killed, with its expected
+    cost, since the provider bills it all the same.
 
     Attributes:
         budget: What the replies cost, and the most that they may cost.
         asked: How many were asked for in this run.
         kept: How many were kept by earlier runs.
+        lost: The expected costs of those that were on their way when earlier runs were killed.
         are_kept: Whether there is a folder, so that later runs find them.
     """
 
@@ -183,13 +187,17 @@ class Replies:
         self.asked = 0
         self.are_kept = folder is not None
         self._folder_lock = _locked(folder) if folder else None
+        self._in_flight = InFlight(folder / "in_flight") if folder else None
+        self.lost: list[Decimal] = []
         if self._path and self._path.exists():
             _cut_torn_line(self._path)
             for key, step, reply in _kept(self._path):
-                self._add(key, reply, step)
-                if reply.ending.kind != "complete":
-                    del self._replies[key]
-        self.kept = len(self._replies)
+                self._book(key, reply, step)
+        if self._in_flight:
+            for call in self._in_flight.take():
+                if call.key not in self._replies:
+                    self._keep(call.key, Reply("", 0, 0, cost=call.cost, finish_reason=_LOST), call.step)
+        self.asked, self.kept = 0, len(self._replies)
 
     def __enter__(self) -> Replies:  # noqa: PYI034 (typing.Self is of Python 3.11)
         return self
@@ -201,6 +209,14 @@ class Replies:
         """Release the folder."""
         if self._folder_lock:
             self._folder_lock.release()
+
+    @property
+    def summary(self) -> str:
+        """How many replies there are, and what they cost, in a sentence."""
+        paid = "their cost is not known" if self.budget.unpriced else f"${self.budget.spent:.4f} in all"
+        if self.lost and not self.budget.unpriced:
+            paid += f", ${sum(self.lost):.4f} of it expected for {len(self.lost):,} on their way when a run was killed"
+        return f"{self.asked} replies were asked for, {self.kept} were kept from earlier runs; {paid}."
 
     def get(self, identity: object, ask: Callable[[], Reply], *, step: str, price: Price) -> Reply:
         """Return the kept reply to a prompt, or ask for one and keep it.
@@ -222,12 +238,19 @@ class Replies:
         with self._one_at_a_time(key):
             if key in self._replies:  # another thread asked the same
                 return self._replies[key]
-            with self.budget.reserve(step, price):
+            with self.budget.reserve(step, price), self._noted(key, step, price):
                 started = time.monotonic()
                 reply = ask()
                 reply = replace(reply, seconds=round(time.monotonic() - started, 3))
                 self._keep(key, reply, step)
+            with self._lock:
+                self._replies[key] = reply  # without a text, too: only the next run asks again
         return reply
+
+    def _noted(self, key: str, step: str, price: Price) -> AbstractContextManager[None]:
+        if self._in_flight is None:
+            return nullcontext()
+        return self._in_flight.noted(key, step, self.budget.expected(step, price))
 
     @contextmanager
     def _one_at_a_time(self, key: str) -> Iterator[None]:
@@ -253,11 +276,14 @@ class Replies:
                     file.flush()
                     os.fsync(file.fileno())
             self.asked += 1
-            self._add(key, reply, step)
+            self._book(key, reply, step)
 
-    def _add(self, key: str, reply: Reply, step: str) -> None:
-        self._replies[key] = reply
+    def _book(self, key: str, reply: Reply, step: str) -> None:
         self.budget.book(reply.cost, kind=step, output_tokens=reply.output_tokens)
+        if reply.ending.kind == "complete":
+            self._replies[key] = reply
+        elif reply.finish_reason == _LOST:
+            self.lost.append(Decimal(reply.cost or 0))
 
 
 def count_kept(folder: Path) -> int:
