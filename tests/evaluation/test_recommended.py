@@ -233,6 +233,35 @@ def test_a_reply_that_another_rule_calls_an_answer_is_scored_as_it_stands() -> N
     )
 
 
+def test_the_summary_says_if_the_rules_matter() -> None:
+    moved = "The rules for declines matter here: by the refusal word only, Self-Route would have 100.0 points less."
+    found = [each for each in replies(NO_ANSWER, "phrase").summary() if "rules for declines" in each]
+    assert found == [f"{moved} Look at the drafts that declined before you trust the figures."]
+    assert not [each for each in replies("Mr Kew owns it.", "answered").summary() if "rules for declines" in each]
+
+
+def test_a_rule_that_changes_what_is_said_of_the_long_context_matters() -> None:
+    results = []
+    for number in range(40):
+        draft = NO_ANSWER if number < 20 else "Mr Kew."
+        declined = number < 20
+        given = {"id": str(number), "answer": draft, "draft": draft, "answerable": not declined}
+        signal = "phrase" if declined else "answered"
+        results.append(a_result("rag", 0.0 if declined else 1.0, **given, signal=signal, usage=usage(10)))
+        results.append(a_result("long_context", 1.0, id=str(number), answer="Mr Kew.", usage=usage(None, 100)))
+    (found,) = (each for each in an_evaluation(results).summary() if "rules for declines" in each)
+    assert "Against the long context that is 'worse' instead of 'no difference shown'." in found
+
+
+def test_the_summary_says_how_many_documents_were_cut() -> None:
+    results = [
+        *results_of({"rag": [1, 0, 1]}),
+        *(replace(each, cut=each.id == "1") for each in results_of({"long_context": [1, 1, 1]})),
+    ]
+    (found,) = (each for each in an_evaluation(results).summary() if "cut in the middle" in each)
+    assert found.startswith("On 1 of 3 questions the document did not fit the model's window")
+
+
 def test_rules_can_be_compared_only_where_both_replies_were_kept() -> None:
     names = {each.name for each in tables(an_evaluation(results_of({"rag": [1, 0], "self_route": [1, 0]})))}
     assert "decline_rules" not in names

@@ -683,7 +683,7 @@ def test_the_summary_says_what_is_lost_and_what_is_saved() -> None:
         results.append(a_result("long_context", 1.0, id=str(number), usage=usage(0, 100, cost="0.4")))
         results.append(a_result("self_route", 1.0 if number % 2 else 0.5, **of_question, usage=usage(25, cost="0.08")))
         results.append(a_result("rag", 0.5 if number % 2 else 0.25, **of_question, usage=usage(10, cost="0.04")))
-    first, second, third, _ = an_evaluation(results).summary()
+    first, second, third, *_ = an_evaluation(results).summary()
     said, _, interval_ = first.partition(" (95 %: ")
     assert said == "Self-Route scores 75.00, the long context 100.00: 25.00 less"
     assert interval_.endswith(" less) for 25 % of its input tokens and 20 % of its cost.")

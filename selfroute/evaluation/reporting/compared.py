@@ -9,7 +9,8 @@ from statistics import fmean
 
 from selfroute.evaluation.datasets import DATASETS
 from selfroute.evaluation.records import ALL_STRATEGIES, Measure, Record, Result, Strategy, measure_of
-from selfroute.evaluation.reporting.statistics import Comparison, Key, compare
+from selfroute.evaluation.reporting.statistics import Comparison, Key, compare, interval
+from selfroute.evaluation.sampling import Interval
 
 Variant = tuple[Strategy, int | None]  # a strategy and its k; the long context has no k
 Results = Mapping[Key, Result]
@@ -144,6 +145,10 @@ class ComparedResults:
             for strategy in (first, second)
         )
         return compare(ours, theirs, documents=self.documents) if ours and theirs else None
+
+    def interval(self, strategy: Strategy, k: int | None) -> Interval | None:
+        """Return the 95 % interval of a strategy's score, from 0 to 1; None if there is none."""
+        return interval({key: self.value(each) for key, each in self.get(strategy, k).items()}, self.documents)
 
     def tokens(self, strategy: Strategy) -> float | None:
         """Return the tokens of a strategy at the main k in per cent of the long context's; None if not known."""

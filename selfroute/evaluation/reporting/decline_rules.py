@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from selfroute.answerability.anywhere import declines_anywhere
 from selfroute.answerability.gate import declines
@@ -13,7 +14,7 @@ from selfroute.evaluation.asking.runner import Task, TaskOutcome, scored
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Result
 from selfroute.evaluation.reporting.compared import ComparedResults
-from selfroute.evaluation.reporting.statistics import Key, average, interval
+from selfroute.evaluation.reporting.statistics import Key, average, compare, interval
 from selfroute.evaluation.table import Table
 
 _WORDLESS = ("sentinel", "empty", "no_passages")
@@ -29,9 +30,30 @@ def decline_rules(compared: ComparedResults) -> Table | None:
 
     None if RAG or the long context did not run: Self-Route takes the draft of the one or the answer of the other.
     """
+    found = _by_rule(compared)
+    if not found:
+        return None
+    columns = (
+        "a reply declines by",
+        *("first step declined %", "Self-Route", "low", "high", "token %", "declined %"),
+        *("minus long context", "verdict"),
+    )
+    rows = tuple((name, *figures) for name, figures in found.items())
+    notes = (_in_words(found), *_NOTES, *compared.about_k)
+    return Table("decline_rules", "Self-Route by other rules for declines", columns, rows, notes)
+
+
+def sensitivity(compared: ComparedResults) -> str | None:
+    """Return how the rules for declines move Self-Route's score, in a sentence; None if they hardly do."""
+    found = _by_rule(compared)
+    return _in_words(found) if found and _matters(found) else None
+
+
+def _by_rule(compared: ComparedResults) -> Mapping[str, _Figures]:
+    """Return the figures by each rule; nothing if RAG or the long context did not run."""
     drafts, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
     if not drafts or not reader:
-        return None
+        return {}
     questions = {question.key: question for question in compared.record.questions}
     routed = _Routed(compared, drafts, reader, questions)
     refusal = next((said for each in drafts.values() if (said := _sentinel(each))), _REFUSAL)
@@ -44,15 +66,7 @@ def decline_rules(compared: ComparedResults) -> Table | None:
         return _declined(result) or bool(result.draft and declines_anywhere(result.draft, refusal))
 
     rules: dict[str, Judge] = {"the refusal word only": by_word, _OWN: _declined, "a denial anywhere": anywhere}
-    found = {name: routed.figures(rule) for name, rule in rules.items()}
-    columns = ("a reply declines by", "first step declined %", "Self-Route", "low", "high", "token %", "declined %")
-    return Table(
-        "decline_rules",
-        "Self-Route by other rules for declines",
-        columns,
-        tuple((name, *figures) for name, figures in found.items()),
-        (_in_words({name: figures[1] for name, figures in found.items()}), *_NOTES, *compared.about_k),
-    )
+    return {name: routed.figures(rule) for name, rule in rules.items()}
 
 
 _NOTES = (
@@ -64,6 +78,19 @@ _NOTES = (
 )
 
 
+class _Figures(NamedTuple):
+    """Self-Route by one rule; all but the verdict times 100."""
+
+    first_declined: float
+    score: float
+    low: float | None
+    high: float | None
+    token_share: float
+    declined: float
+    difference: float
+    verdict: str
+
+
 @dataclass(frozen=True)
 class _Routed:
     """Self-Route, with its choice between draft and long context left open."""
@@ -73,8 +100,8 @@ class _Routed:
     reader: Mapping[Key, Result]
     questions: Mapping[Key, Question]
 
-    def figures(self, declined: Judge) -> tuple[float, float, float | None, float | None, float, float]:
-        """Return the declined drafts, the score with its interval, the tokens and the final declines, times 100."""
+    def figures(self, declined: Judge) -> _Figures:
+        """Return the figures if replies are judged so."""
         escalated = {key: declined(draft) for key, draft in self.drafts.items()}
         final = {key: self.reader[key] if goes else self.drafts[key] for key, goes in escalated.items()}
         scores = {key: self._value(result, declined=declined(result)) for key, result in final.items()}
@@ -85,13 +112,17 @@ class _Routed:
         between = interval(scores, self.compared.documents) or (None, None)
         low, high = (None if end is None else 100 * end for end in between)
         ended = fmean(declined(result) for result in final.values())
-        return (
+        alone = {key: self._value(result, declined=declined(result)) for key, result in self.reader.items()}
+        against = compare(scores, alone, documents=self.compared.documents)
+        return _Figures(
             100 * fmean(escalated.values()),
             100 * average(scores),
             low,
             high,
             100 * self._token_share(tokens),
             100 * ended,
+            100 * against.difference,
+            against.verdict,
         )
 
     def _value(self, result: Result, *, declined: bool) -> float:
@@ -113,15 +144,30 @@ class _Routed:
         )
 
 
-def _in_words(scores: Mapping[str, float]) -> str:
+def _matters(found: Mapping[str, _Figures]) -> bool:
+    """Return whether another rule moves the score by a point, or changes what is said of the long context."""
+    _, move, verdict = _farthest(found)
+    return abs(move) >= _SMALL or verdict != found[_OWN].verdict
+
+
+def _farthest(found: Mapping[str, _Figures]) -> tuple[str, float, str]:
+    """Return the other rule that says the most else: its name, by how much the score moves, and its verdict."""
+    own = found[_OWN]
+    moves = [(name, each.score - own.score, each.verdict) for name, each in found.items() if name != _OWN]
+    return max(moves, key=lambda one: (one[2] != own.verdict, abs(one[1])))
+
+
+def _in_words(found: Mapping[str, _Figures]) -> str:
     """Return how much the rules matter, in a sentence."""
-    moves = {name: score - scores[_OWN] for name, score in scores.items() if name != _OWN}
-    name, most = max(moves.items(), key=lambda item: abs(item[1]))
-    if abs(most) < _SMALL:
-        return f"The rules for declines hardly matter here: Self-Route moves by {abs(most):.1f} points at most."
+    name, move, verdict = _farthest(found)
+    if not _matters(found):
+        return f"The rules for declines hardly matter here: Self-Route moves by {abs(move):.1f} points at most."
+    moved = f"{abs(move):.1f} points {'more' if move > 0 else 'less'}"
+    own = found[_OWN].verdict
+    against = f" Against the long context that is {verdict!r} instead of {own!r}." if verdict != own else ""
     return (
-        f"The rules for declines matter here: by {name}, Self-Route would have {abs(most):.1f} points "
-        f"{'more' if most > 0 else 'less'}. Look at the drafts that declined before you trust the figures."
+        f"The rules for declines matter here: by {name}, Self-Route would have {moved}.{against} "
+        "Look at the drafts that declined before you trust the figures."
     )
 
 

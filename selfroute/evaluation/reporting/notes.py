@@ -52,13 +52,21 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
     ):
         counts = ", ".join(f"{named(variant)} {count:,}" for variant, count in empty.items())
         yield f"Empty replies, as after a content filter or from a model that only reasoned: {counts}."
-    readers = compared.get("long_context") or compared.get("self_route", compared.ks[0])
-    if cut := sum(each.cut for each in readers.values()):
-        shortened = "Documents that were cut in the middle, or otherwise shortened, to fit the model's window"
-        yield f"{shortened}: {cut:,} of {len(compared.keys):,}."
+    if cut := about_cut_documents(compared):
+        yield cut
     if record.stopped:
         yield f"The run ended early: {record.stopped.rstrip('.')}."
     yield from about_intervals(compared)
+
+
+def about_cut_documents(compared: ComparedResults) -> str | None:
+    """Return for how many questions the model could not read the whole document, in a sentence; None if for none."""
+    readers = compared.get("long_context") or compared.get("self_route", compared.ks[0])
+    cut = sum(each.cut for each in readers.values())
+    if not cut:
+        return None
+    of_all = f"{cut:,} of {len(compared.keys):,} questions"
+    return f"On {of_all} the document did not fit the model's window and was cut in the middle, or otherwise shortened."
 
 
 def metric_names(record: Record) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from selfroute.evaluation.records import Record, Strategy
 from selfroute.evaluation.reporting.advice import Advice, advise
@@ -26,7 +26,7 @@ NAMES: Mapping[str, str] = {
 }
 CAPTIONS = {
     "frontier": "Quality against cost, with 95 % intervals: faint points are other bounds, on the very questions.",
-    "quality_tokens": "Quality against input tokens: up and to the left is better.",
+    "quality_tokens": "Quality against input tokens, with 95 % intervals: up and to the left is better.",
     "k": "Quality and tokens by the number of retrieved passages, as in Figure 3 of the paper.",
     "differences": "The difference of the scores of RAG and the long context, as in Figure 2 of the paper.",
     "reasons": "Why the passages were not enough, according to the model, as in Figure 4 of the paper.",
@@ -92,7 +92,9 @@ def _quality_tokens(compared: ComparedResults) -> Figure | None:
     for strategy in dict.fromkeys(strategy for strategy, _ in known):
         line = {k: point for (each, k), point in sorted(known.items(), key=_k_of) if each == strategy}
         tokens, scores = zip(*line.values(), strict=True)
-        axes.plot(tokens, scores, label=NAMES[strategy], **_style(strategy), linestyle=":", markersize=9)  # type: ignore[arg-type]
+        bars = [_bar(compared, strategy, k, score) for k, (_, score) in line.items()]
+        look: dict[str, Any] = {**_style(strategy), "linestyle": ":", "markersize": 9, "elinewidth": 1, "capsize": 2}
+        axes.errorbar(tokens, scores, yerr=list(zip(*bars, strict=True)), label=NAMES[strategy], **look)
         for number, (k, point) in enumerate(line.items()):
             if k is not None:
                 above_or_below = (0, (-17, 10)[number % 2])  # neighbours may cost nearly the same
@@ -113,6 +115,12 @@ def _point(compared: ComparedResults, strategy: Strategy, k: int | None) -> tupl
     average, _ = compared.figures(k)
     tokens = 100.0 if strategy == "long_context" else average.get(tokens_row(strategy))
     return tokens, average.get(strategy)
+
+
+def _bar(compared: ComparedResults, strategy: Strategy, k: int | None, score: float) -> tuple[float, float]:
+    """Return how far the 95 % interval of a score reaches down and up; 0 where there is none."""
+    low, high = compared.interval(strategy, k) or (score / 100, score / 100)
+    return max(score - 100 * low, 0.0), max(100 * high - score, 0.0)
 
 
 def _by_k(compared: ComparedResults) -> Figure | None:

@@ -34,6 +34,8 @@ class Comparison:
         better: The number of questions where the first has the higher score.
         equal: The number of questions where the scores are equal.
         worse: The number of questions where the second has the higher score.
+        of_few_documents: Whether interval and p hold for other questions on these documents only: on other documents,
+            equal strategies would be told apart far too often.
     """
 
     questions: int
@@ -43,14 +45,25 @@ class Comparison:
     better: int
     equal: int
     worse: int
+    of_few_documents: bool = False
+
+    @property
+    def shows_difference(self) -> bool:
+        """Whether there is more than chance: the interval excludes 0, and p is small."""
+        low, high = self.interval or (self.difference, self.difference)
+        return not low <= 0 <= high and self.p <= 1 - CONFIDENCE
 
     @property
     def verdict(self) -> str:
-        """In words: a difference only if the interval excludes 0 and p is small."""
-        low, high = self.interval or (self.difference, self.difference)
-        if low <= 0 <= high or self.p > 1 - CONFIDENCE:
+        """In words: better, worse or no difference shown, and whether that holds on these documents only."""
+        if not self.shows_difference:
             return SAME
-        return "better" if self.difference > 0 else "worse"
+        return f"{'better' if self.difference > 0 else 'worse'}{self.where}"
+
+    @property
+    def where(self) -> str:
+        """Where a difference holds, to be put after it in a sentence; empty for documents of this kind in general."""
+        return " on these documents" if self.of_few_documents else ""
 
 
 def average(scores: Mapping[Key, float]) -> float:
@@ -101,6 +114,7 @@ def compare(
         better,
         len(differences) - better - worse,
         worse,
+        bool(documents and with_few_documents(differences, documents)),
     )
 
 

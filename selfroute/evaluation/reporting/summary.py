@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from selfroute.evaluation.records import Record, Strategy
 from selfroute.evaluation.reporting.compared import ComparedResults, tokens_row
+from selfroute.evaluation.reporting.decline_rules import sensitivity
 from selfroute.evaluation.reporting.money import cost_share
-from selfroute.evaluation.reporting.notes import about_words, metric_names
-from selfroute.evaluation.reporting.statistics import SAME, Comparison
+from selfroute.evaluation.reporting.notes import about_cut_documents, about_words, metric_names
+from selfroute.evaluation.reporting.statistics import Comparison
 
 _NAMES: Mapping[Strategy, str] = {
     "rag": "RAG alone",
@@ -26,7 +27,7 @@ def summary(record: Record) -> list[str]:
     compared = ComparedResults.of(record)
     if not compared.keys:
         return ["No question was finished by every strategy, so there is nothing to compare."]
-    return [*_scores(compared), *_first_step(compared), *_basis(compared), *_measured(compared)]
+    return [*_scores(compared), *_first_step(compared), *_basis(compared), *_doubts(compared), *_measured(compared)]
 
 
 def _scores(compared: ComparedResults) -> Iterator[str]:
@@ -53,10 +54,10 @@ def _scores(compared: ComparedResults) -> Iterator[str]:
 def _difference(found: Comparison, *, than: str = "") -> str:
     """Return the difference of two strategies in words: the first against the second, or with `than` the reverse."""
     sign = -100 if than else 100
-    if found.verdict == SAME:
-        text = f"no difference{than and f' from {than}'} shown"
+    if found.shows_difference:
+        text = f"{_more(sign * found.difference)}{than and f' than {than}'}{found.where}"
     else:
-        text = f"{_more(sign * found.difference)}{than and f' than {than}'}"
+        text = f"no difference{than and f' from {than}'} shown"
     if not found.interval:
         return text
     low, high = sorted((sign * end for end in found.interval), key=abs)
@@ -98,6 +99,14 @@ def _basis(compared: ComparedResults) -> Iterator[str]:
         yield f"This rests on {found}, those that the strategies finished{judged}{none and f'; {none}'}."
     elif none:
         yield f"This rests on all {len(compared.documents):,} questions; {none}."
+
+
+def _doubts(compared: ComparedResults) -> Iterator[str]:
+    """Yield what else the figures hang on: documents that the model read in part, and the rules for declines."""
+    if cut := about_cut_documents(compared):
+        yield cut
+    if moved := sensitivity(compared):
+        yield moved
 
 
 def _measured(compared: ComparedResults) -> Iterator[str]:

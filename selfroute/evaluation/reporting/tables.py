@@ -18,7 +18,6 @@ from selfroute.evaluation.reporting.notes import about_intervals, about_main, me
 from selfroute.evaluation.reporting.papers.ablations import based_only_on, by_k, closed_book, passkey, reasons
 from selfroute.evaluation.reporting.papers.differences import agreement, decisions, differences, wins
 from selfroute.evaluation.reporting.papers.paper import beside_paper
-from selfroute.evaluation.reporting.statistics import interval
 from selfroute.evaluation.table import Cell, Table
 
 _STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
@@ -196,5 +195,5 @@ def _interval(compared: ComparedResults, row: str, k: int | None) -> tuple[Cell,
     """Return the interval of a row, times 100; empty if the row is not a score."""
     if row not in ALL_STRATEGIES:
         return "", ""
-    found = interval({key: compared.value(each) for key, each in compared.get(row, k).items()}, compared.documents)
+    found = compared.interval(row, k)
     return (100 * found[0], 100 * found[1]) if found else (None, None)
