@@ -15,8 +15,10 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 
 from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, start, wait_for
@@ -413,6 +415,32 @@ async def test_questions_that_find_the_same_document_are_asked_after_one_another
     out = tmp_path / "answers.jsonl"
     assert await bulk.answer_all(chain, rows, out=out, config=RunnableConfig(max_concurrency=2)) == 1
     assert sorted(row["question"] for row in rows_in(out)) == sorted(set(questions) - {"fails?"})
+
+
+async def test_the_questions_of_a_slice_are_embedded_in_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bulk, calls = load("bulk"), []
+
+    class Counted(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            calls.append(len(texts))
+            return super().embed_documents(texts)
+
+        def embed_query(self, text: str) -> list[float]:
+            calls.append(1)
+            return super().embed_query(text)
+
+    pooled = bulk.Pooled(Counted(size=4))
+    store = InMemoryVectorStore.from_documents([Document("Mr Lin.", metadata={"source": "a"})], pooled)
+    chain = SelfRouteChain.from_vectorstore(store, FakeListChatModel(responses=["Mr Lin."]))
+    rows = [{"question": f"Who is {number}?"} for number in range(5)]
+    monkeypatch.setattr(bulk, "SLICE", 3)
+    calls.clear()
+    config = RunnableConfig(max_concurrency=2)
+    assert await bulk.answer_all(chain, rows, out=tmp_path / "out.jsonl", config=config, prepare=pooled.prepare) == 0
+    assert calls == [3, 2]
+    assert (pooled.embed_query("Who is 9?"), calls) == (Counted(size=4).embed_query("Who is 9?"), [3, 2, 1, 1])
 
 
 async def test_what_failed_in_bulk_is_asked_again_and_nothing_else(tmp_path: Path) -> None:
