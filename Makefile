@@ -34,7 +34,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix test-all test-oldest test-pythons lint bench notebooks docs dist release clean
+.PHONY: help demo test test-matrix test-all test-oldest test-pythons test-ray lint bench notebooks docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Pytho
 			$(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[test-frameworks]' && \
 		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS) || exit 1; \
 	done
+
+test-ray: $(VENV)/.ray ## Run the tests of examples/bulk_ray.py, which start and kill many processes for ten minutes
+	$(BIN)/python -m pytest tests/docs/test_bulk_ray.py
 
 lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/ruff check .
@@ -121,6 +124,10 @@ $(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/bi
 	@echo "Installing into $(VENV_OLDEST); the first time takes a minute ..."
 	$(VENV_OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
+	@touch $@
+
+$(VENV)/.ray: $(VENV)/.test
+	$(INSTALL) --editable '.[ray]'
 	@touch $@
 
 $(VENV)/.docs $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
