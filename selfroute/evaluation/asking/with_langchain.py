@@ -24,6 +24,7 @@ from langchain_selfroute.structured import text_of
 from langchain_selfroute.widening import retrieving, widened
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
+from selfroute.evaluation.asking.asker import Asker
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, Reply, usage_of
@@ -212,14 +213,25 @@ def judge_with(
     Raises:
         ConfigurationError: As in `judge_identity`; or there is a cap on the cost, and no price of the model is known.
     """
-
-    def call(prompt: str) -> MessageTally:
-        tally = MessageTally(whole=True)
-        tally.add(llm.invoke(ChatPromptValue(messages=[HumanMessage(prompt)])))
-        return tally
-
     identity = judge_identity(llm, name, replies)
+    call = partial(_call, llm)
     return ModelJudge(call, replies, configured=name_of(llm), identity=identity, name=named, priced_as=priced_as)
+
+
+def asker_with(llm: Runnable[Any, Any], replies: Replies, *, priced_as: PricedModel | None = None) -> Asker:
+    """Return what sends prompts to a model and keeps its replies.
+
+    Raises:
+        ConfigurationError: As in `judge_with`.
+    """
+    identity = judge_identity(llm, None, replies)
+    return Asker(partial(_call, llm), replies, configured=name_of(llm), identity=identity, priced_as=priced_as)
+
+
+def _call(llm: Runnable[Any, Any], prompt: str) -> MessageTally:
+    tally = MessageTally(whole=True)
+    tally.add(llm.invoke(ChatPromptValue(messages=[HumanMessage(prompt)])))
+    return tally
 
 
 class ChainPipeline:
