@@ -314,6 +314,59 @@ def evaluate(
 
 
 @app.command()
+def questions(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="UTF-8 text files; with --review alone, files of questions"),
+    ],
+    model: Model = None,
+    base_url: BaseUrl = None,
+    priced_as: PricedAs = None,
+    number: Annotated[int, typer.Option("--n", min=1, help="How many questions to write")] = 40,
+    unanswerable: Annotated[
+        float, typer.Option(min=0, max=1, metavar="SHARE", help="The share of questions that have no answer")
+    ] = 0.2,
+    out: Annotated[Path, typer.Option(metavar="JSONL", help="The file for the questions")] = Path("questions.jsonl"),
+    window: Annotated[
+        int | None,
+        typer.Option(min=1, help="The model's window in tokens; longer documents are read in parts [default: its own]"),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many calls are made at a time")] = 4,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")] = False,
+    review: Annotated[
+        bool, typer.Option("--review", help="Make a page to look through the questions and strike some out")
+    ] = False,
+) -> None:
+    """Have a model write questions about your own documents, for `selfroute evaluate`.
+
+    Their quotes are looked up in the documents, and what the model knows without them is dropped. Every reply is kept:
+    after an interruption, run the same command again to go on.
+    """
+    with _errors_on_one_line(_EVALUATE):
+        with _starting():
+            from selfroute.command import questions as command
+        options = command.Options(
+            files=files,
+            model=model,
+            base_url=base_url,
+            priced_as=priced_as,
+            number=number,
+            unanswerable=unanswerable,
+            out=out,
+            window=window,
+            concurrency=concurrency,
+            max_cost=max_cost,
+            dry_run=dry_run,
+            review=review,
+        )
+        if not command.questions(options):
+            raise typer.Exit(1)
+
+
+@app.command()
 def calibrate(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `selfroute evaluate --out` wrote")],
     token_share: Annotated[

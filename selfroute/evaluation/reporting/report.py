@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
@@ -28,6 +28,9 @@ from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
 from selfroute.usage.ledger_text import dollars
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 OfQuestion = TypeVar("OfQuestion", Result, Failure, Reason)
 
@@ -114,18 +117,14 @@ def html(
     Returns:
         The page, to be saved as UTF-8.
     """
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
     from markupsafe import Markup  # noqa: PLC0415
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
+    template = environment().from_string(part("report.html.jinja"))
     advice = advice or advise(record)
     images = (plots(record, advice) if plots_ is None else plots_).items()
-    style, script = _part("report.css"), _part("report.js")
+    style, script = part("report.css"), part("report.js")
     judge = record.settings.get("judge")
-    return environment.from_string(_part("report.html.jinja")).render(
+    return template.render(
         record=record,
         settings={name: value for name, value in record.settings.items() if name != "judge"},
         judge=judge,
@@ -142,9 +141,20 @@ def html(
         # these two are the package's own; nothing is filled into them
         style=Markup(style),  # noqa: S704
         script=Markup(script),  # noqa: S704
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
     )
+
+
+def environment() -> Environment:
+    """Return what fills in pages: it escapes all text, and shows signs for characters that HTML cannot hold."""
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415
+
+    made = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"cell": _cell, "money": _money, "figures": _figures, "plain": _plain}
+    return made
 
 
 def _question_results(record: Record) -> list[QuestionResults]:
@@ -173,11 +183,12 @@ def _by_question(some: Iterable[OfQuestion]) -> Mapping[tuple[str, str], list[Of
     return found
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a file of this package: a template, a style or a script."""
     return (files("selfroute") / "evaluation" / "reporting" / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """Return the source expression that allows an inline script or style in a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 

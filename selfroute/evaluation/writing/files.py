@@ -1,0 +1,143 @@
+"""Writes questions as JSONL that `selfroute evaluate` reads, and a page to look through them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from selfroute import __version__
+from selfroute.errors import InputError
+from selfroute.evaluation.questions import Question, load_questions, rows
+from selfroute.evaluation.reporting.report import environment, hash_of, part
+from selfroute.evaluation.writing.written import Written
+
+_AROUND = 240  # characters of an excerpt on either side of a quote
+
+
+def save(written: Sequence[Written], path: Path) -> None:
+    """Write questions, so that nobody ever reads half of the file; documents are named relative to it."""
+    lines = [
+        {
+            "id": str(number),
+            "question": each.question,
+            "answers": [each.answer] if each.answer else [],
+            "kind": each.kind,
+            "quotes": [asdict(quote) for quote in each.quotes],
+            "document_file": _relative(Path(each.source.name), path.parent),
+        }
+        for number, each in enumerate(written, 1)
+    ]
+    temporary = path.with_suffix(f".{os.getpid()}")
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    temporary.replace(path)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    except ValueError:  # on another drive
+        return path.resolve().as_posix()
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A quote with what stands around it; `quote` is empty if it does not stand where the file says."""
+
+    before: str
+    quote: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A question on the page.
+
+    Attributes:
+        question: The question.
+        kind: Its kind, if the file says one.
+        document: The name of its document.
+        excerpts: Its quotes.
+    """
+
+    question: Question
+    kind: str
+    document: str
+    excerpts: Sequence[Excerpt]
+
+
+def review(path: Path) -> str:
+    """Make a page that shows questions with their quotes, and gives back those that were not struck out.
+
+    The page needs no network and runs only its own script. All text is escaped.
+
+    Args:
+        path: The JSONL; any that `selfroute evaluate` reads will do.
+
+    Returns:
+        The page, to be saved as UTF-8.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    from markupsafe import Markup  # noqa: PLC0415
+
+    questions = load_questions(path)
+    with path.open("rb") as lines:
+        given = [row for _, row in rows(lines, str(path))]
+    shown = [
+        Reviewed(
+            question,
+            str(row.get("kind") or ""),
+            str(row.get("document_file") or ""),
+            list(_excerpts(row.get("quotes"), question.document or "")),
+        )
+        for row, question in zip(given, questions, strict=True)
+    ]
+    style, script = part("report.css"), part("review.js")
+    data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given]).replace("<", "\\u003c")
+    return (
+        environment()
+        .from_string(part("review.html.jinja"))
+        .render(
+            name=path.name,
+            download=f"{path.stem}.reviewed.jsonl",
+            questions=shown,
+            kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
+            version=__version__,
+            # these are the package's own, and JSON in which no tag can end
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            data=Markup(data),  # noqa: S704
+            style_hash=hash_of(style),
+            script_hash=hash_of(script),
+        )
+    )
+
+
+def save_review(path: Path) -> Path:
+    """Write the page beside the file, and return where."""
+    page = path.with_suffix(".html")
+    try:
+        page.write_text(review(path), encoding="utf-8")
+    except OSError as error:
+        msg = f"{page} cannot be written: {error.strerror}"
+        raise InputError(msg) from error
+    return page
+
+
+def _excerpts(quotes: Any, text: str) -> Iterator[Excerpt]:
+    for quote in _dicts(quotes):
+        start, end, said = (quote.get(key) for key in ("start", "end", "text"))
+        if isinstance(start, int) and isinstance(end, int) and 0 <= start < end and text[start:end] == said:
+            yield Excerpt(text[max(start - _AROUND, 0) : start], said, text[end : end + _AROUND])
+        elif isinstance(said, str):
+            yield Excerpt(said, "", "")
+
+
+def _dicts(values: Any) -> Iterable[Mapping[str, Any]]:
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []

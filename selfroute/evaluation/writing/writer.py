@@ -1,0 +1,257 @@
+"""Has questions written and checked, in rounds, until there are enough or no more come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from math import ceil
+
+from selfroute.answerability.gate import declines
+from selfroute.error_text import one_line
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.asker import Asker
+from selfroute.evaluation.asking.budget import CostCapError
+from selfroute.evaluation.asking.chunks import cut_in_the_middle
+from selfroute.evaluation.metrics import exact_loose
+from selfroute.evaluation.prompts import CLOSED_BOOK, PROMPTS
+from selfroute.evaluation.writing.prompts import KINDS, SHARES, Kind, write_prompt
+from selfroute.evaluation.writing.written import TWICE, Dropped, Source, Written, is_known, read, windows
+from selfroute.usage.counts import Cost, StepUsage
+from selfroute.usage.tokens import count_tokens
+
+KNOWN = "the model answers it without the document"
+ANSWERED = "the model answers it from the document"
+_REFUSAL = "unanswerable"
+_ROUNDS = 4
+_AT_A_TIME = 5  # questions of one reply
+_SHOWN = 20  # questions that a prompt says are there already
+
+
+SPARE = 1.25
+"""So many times the missing questions are asked for, since some are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call that brought nothing.
+
+    Attributes:
+        error: Why, on one line.
+    """
+
+    error: str
+
+
+@dataclass
+class Outcome:
+    """What came of the writing.
+
+    Attributes:
+        kept: The questions, in the order of their documents and places.
+        dropped: Those that are not kept.
+        failed: The calls that failed.
+        stopped: Why it ended early; None if it did not.
+    """
+
+    kept: list[Written] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    stopped: str | None = None
+
+    def number_of(self, kind: Kind) -> int:
+        """Return how many questions of a kind are kept."""
+        return sum(each.kind == kind for each in self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Some questions of one kind about a document, or a part of it."""
+
+    kind: Kind
+    source: Source
+    text: str
+    count: int
+
+
+def counts_of(number: int, unanswerable: float) -> dict[Kind, int]:
+    """Divide a number of questions among the kinds.
+
+    Args:
+        number: How many there shall be.
+        unanswerable: The share of those without an answer, from 0 to 1.
+
+    Raises:
+        ConfigurationError: The share is none.
+    """
+    if not 0 <= unanswerable <= 1:
+        msg = f"the share of unanswerable questions is a number from 0 to 1, such as 0.2; not {unanswerable}"
+        raise ConfigurationError(msg)
+    bare = round(number * unanswerable)
+    counts = {kind: int((number - bare) * share) for kind, share in SHARES.items()}
+    counts["local"] += number - bare - sum(counts.values())
+    return {**counts, "unanswerable": bare}
+
+
+class Writer:
+    """Writes questions about documents."""
+
+    def __init__(self, asker: Asker, sources: Sequence[Source], *, room: int | None, at_once: int) -> None:
+        """Take a model and documents.
+
+        Args:
+            asker: The model.
+            sources: The documents.
+            room: How many tokens of a document a prompt may have; None for no limit.
+            at_once: How many calls are made at a time.
+        """
+        self._asker, self._sources, self._at_once = asker, sources, at_once
+        self._parts = {source: _parts(source.text, room) for source in sources}
+        self._cut = {source: cut_in_the_middle(source.text, room)[0] if room else source.text for source in sources}
+
+    def write(self, counts: Mapping[Kind, int], *, on_progress: Callable[[int], object] = lambda _: None) -> Outcome:
+        """Write questions.
+
+        Args:
+            counts: How many of each kind.
+            on_progress: Called with the number of questions that have just been kept.
+        """
+        outcome = Outcome()
+        with ThreadPoolExecutor(self._at_once) as threads:
+            try:
+                for number in range(_ROUNDS):
+                    requests = self.requests(self._missing(outcome, counts), number)
+                    if not requests:
+                        break
+                    candidates = self._write(requests, outcome, threads)
+                    on_progress(self._keep(candidates, outcome, counts, threads))
+            except CostCapError as error:
+                outcome.stopped = one_line(error)
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+        order = {source: number for number, source in enumerate(self._sources)}
+        outcome.kept.sort(key=lambda each: (order[each.source], KINDS.index(each.kind), each.start))
+        return outcome
+
+    def requests(self, missing: Mapping[Kind, int], number: int) -> list[Request]:
+        """Return what is asked for in a round, spread over the documents and over the places in them."""
+        return [request for kind, count in missing.items() for request in self._of_kind(kind, count, number)]
+
+    def parts(self, source: Source) -> Sequence[str]:
+        """Return a document in parts that fit the model's window."""
+        return self._parts[source]
+
+    def price(self, counts: StepUsage) -> Cost:
+        """Return the cost of a call."""
+        return self._asker.price(counts)
+
+    def checks(self, written: Written) -> Iterator[str]:
+        """Yield the prompts that check a question, each if the one before did not settle it."""
+        if written.kind != "unanswerable":
+            yield CLOSED_BOOK.format(input=written.question, refusal=_REFUSAL)
+            return
+        for part in self._parts[written.source]:
+            yield PROMPTS["multifieldqa"].format(context=part, input=written.question, refusal=_REFUSAL)
+
+    def _of_kind(self, kind: Kind, missing: int, number: int) -> Iterator[Request]:
+        if not missing:
+            return
+        places = self._places(kind)
+        wanted = ceil(missing * SPARE)
+        calls = max(ceil(wanted / _AT_A_TIME), min(wanted, len(self._sources)))
+        for call in range(calls):
+            source, text = places[(call * max(len(places) // calls, 1) + number) % len(places)]
+            yield Request(kind, source, text, wanted * (call + 1) // calls - wanted * call // calls)
+
+    def _places(self, kind: Kind) -> list[tuple[Source, str]]:
+        """Return the texts to ask about, one document after the other and then their next parts."""
+        if kind == "whole":
+            return [(source, self._cut[source]) for source in self._sources]
+        rows = zip_longest(*([(source, part) for part in parts] for source, parts in self._parts.items()))
+        return [place for row in rows for place in row if place]
+
+    def _missing(self, outcome: Outcome, counts: Mapping[Kind, int]) -> dict[Kind, int]:
+        return {kind: max(count - outcome.number_of(kind), 0) for kind, count in counts.items()}
+
+    def _write(self, requests: Sequence[Request], outcome: Outcome, threads: ThreadPoolExecutor) -> list[Written]:
+        """Return the new questions of a round, which are still to be checked.
+
+        Raises:
+            Exception: Every call failed; the first one's error.
+        """
+        candidates: list[Written] = []
+        replies = list(threads.map(self._ask, [self.prompt(request, outcome.kept) for request in requests]))
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        if len(errors) == len(replies):
+            raise errors[0]
+        outcome.failed += [Failed(one_line(error)) for error in errors]
+        for request, reply in zip(requests, replies, strict=True):
+            for each in () if isinstance(reply, Exception) else read(reply, kind=request.kind, source=request.source):
+                if isinstance(each, Dropped):
+                    outcome.dropped.append(each)
+                elif is_known(each, [*outcome.kept, *candidates]):
+                    outcome.dropped.append(Dropped(each.question, TWICE))
+                else:
+                    candidates.append(each)
+        return candidates
+
+    def _keep(
+        self, candidates: Sequence[Written], outcome: Outcome, counts: Mapping[Kind, int], threads: ThreadPoolExecutor
+    ) -> int:
+        """Keep the questions that stand the checks, as many as are wanted, and return how many."""
+        before = len(outcome.kept)
+        for candidate, problem in zip(candidates, threads.map(self._check, candidates), strict=True):
+            if isinstance(problem, Failed):
+                outcome.failed.append(problem)
+            elif problem:
+                outcome.dropped.append(Dropped(candidate.question, problem))
+            elif outcome.number_of(candidate.kind) < counts[candidate.kind]:
+                outcome.kept.append(candidate)
+        return len(outcome.kept) - before
+
+    def prompt(self, request: Request, kept: Iterable[Written]) -> str:
+        """Return the prompt that asks for some questions."""
+        known = [each.question for each in kept if each.source == request.source][-_SHOWN:]
+        is_part = request.text != request.source.text
+        return write_prompt(request.kind, request.text, count=request.count, is_part=is_part, known=known)
+
+    def _ask(self, prompt: str) -> str | Exception:
+        """Return the reply to a prompt, or the error that the model ended with."""
+        try:
+            reply, _ = self._asker.ask(prompt, "write")
+            return reply.text_of("write")
+        except (CostCapError, ConfigurationError):
+            raise
+        except Exception as error:  # noqa: BLE001 - each provider's client has its own
+            return error
+
+    def _check(self, written: Written) -> str | Failed | None:
+        """Return why a question is to be dropped; None if it is not."""
+        try:
+            for prompt in self.checks(written):
+                reply, _ = self._asker.ask(prompt, "check")
+                text = reply.text_of("check")
+                if declines(text, refusal=_REFUSAL):
+                    continue
+                if written.kind == "unanswerable":
+                    return ANSWERED
+                if exact_loose(text, [written.answer]):
+                    return KNOWN
+        except (CostCapError, ConfigurationError):
+            raise
+        except Exception as error:  # noqa: BLE001
+            return Failed(one_line(error))
+        return None
+
+
+def _parts(text: str, room: int | None) -> Sequence[str]:
+    """Return a text in parts that fit; two more than the count asks for, since they are not equally long in tokens."""
+    tokens = count_tokens(text)
+    if room is None or tokens <= room:
+        return [text]
+    parts = ceil(tokens / room)
+    while any(count_tokens(part) > room for part in windows(text, parts)):
+        parts += 1
+    return windows(text, parts)

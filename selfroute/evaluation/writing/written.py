@@ -1,0 +1,160 @@
+"""Reads the questions that a model wrote, and looks up in the document what it quoted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from selfroute.citations.quotes import places_of
+from selfroute.evaluation.metrics import set_f1
+from selfroute.evaluation.writing.prompts import QUOTES, Kind
+
+_MOST_QUOTES, _LONGEST = 10, 2_000
+_ALIKE = 0.8
+"""Two questions whose sets of words agree by so much (F1) are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document to write about.
+
+    Attributes:
+        name: Its file.
+        text: Its text.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A place in a document.
+
+    Attributes:
+        start: Where it begins, in characters.
+        end: Where it ends.
+        text: What stands there.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A question that a model wrote.
+
+    Attributes:
+        question: The question.
+        answer: The reference answer; empty if the document has none.
+        kind: What it needs.
+        quotes: The places that the answer rests on, in the document's order.
+        source: The document.
+    """
+
+    question: str
+    answer: str
+    kind: Kind
+    quotes: tuple[Quote, ...]
+    source: Source
+
+    @property
+    def start(self) -> int:
+        """Where its first quote begins; 0 without one."""
+        return self.quotes[0].start if self.quotes else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A question that is not kept.
+
+    Attributes:
+        question: The question, as far as there is one.
+        reason: Why.
+    """
+
+    question: str
+    reason: str
+
+
+NO_FORM = "not in the form that was asked for"
+NO_QUOTE = "its quotes do not stand in the document"
+TWICE = "asked before in nearly the same words"
+
+
+def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Dropped]:
+    """Yield the questions of a reply; those that rest on too few places of the document are dropped.
+
+    Args:
+        reply: What the model wrote: a list of JSON objects, whatever stands around it.
+        kind: What was asked for.
+        source: The document.
+    """
+    rows = list(_objects(reply))
+    if not rows:
+        yield Dropped("", NO_FORM)
+    for row in rows:
+        question, answer = _text(row.get("question")), _text(row.get("answer"))
+        if kind == "unanswerable":
+            answer, quotes = "", []
+        else:
+            quotes = _places(row.get("quotes"), source.text)
+        if not question or not (answer or kind == "unanswerable"):
+            yield Dropped(question, NO_FORM)
+        elif len(quotes) < QUOTES[kind]:
+            yield Dropped(question, NO_QUOTE)
+        else:
+            yield Written(question, answer, kind, tuple(quotes), source)
+
+
+def is_known(written: Written, others: Iterable[Written]) -> bool:
+    """Return whether nearly the same was asked about the same document."""
+    same = [each.question for each in others if each.source == written.source]
+    return bool(same) and set_f1(written.question, same) >= _ALIKE
+
+
+def _text(value: Any) -> str:
+    """Return a text without white space around it; empty if it is no text, or too long to be meant."""
+    return value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+
+
+def _places(quotes: Any, text: str) -> list[Quote]:
+    """Return where quotes stand, in order, without those that overlap an earlier one."""
+    asked = [each for each in map(_text, quotes[:_MOST_QUOTES]) if each] if isinstance(quotes, list) else []
+    found = sorted({(place[1], place[2]) for place in places_of(asked, [text], first=()) if place})
+    kept: list[Quote] = []
+    for start, end in found:
+        if not kept or start >= kept[-1].end:
+            kept.append(Quote(start, end, text[start:end]))
+    return kept
+
+
+def _objects(reply: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a reply, also where the list around them is broken or was cut off."""
+    decoder, at = json.JSONDecoder(), reply.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(reply, at)
+        except (json.JSONDecodeError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(value, dict):
+                yield value
+        at = reply.find("{", end)
+
+
+def windows(text: str, parts: int) -> Sequence[str]:
+    """Split a text into parts of about the same length, at the ends of lines or else of words."""
+    bounds = [0]
+    for number in range(1, parts):
+        near = len(text) * number // parts
+        line, word = text.find("\n", near), text.find(" ", near)
+        limit = near + len(text) // (4 * parts)
+        bounds.append(next((at + 1 for at in (line, word) if 0 <= at < limit), near))
+    bounds.append(len(text))
+    return [text[start:end] for start, end in pairwise(bounds) if text[start:end].strip()]

@@ -1,0 +1,269 @@
+"""`selfroute questions`: what is kept, what is dropped and why, and how a run ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopback import LoopbackServer, Reply, Request
+from selfroute import cli
+from selfroute.demo.corpus import load_documents
+from selfroute.evaluation.metrics import set_f1
+from selfroute.evaluation.questions import load_questions
+from selfroute.evaluation.writing.files import review
+from writing_parts import GUESSED, KNOWN, ScriptedWriter
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+MODEL = ["--model", "openai:gpt-4o-mini", "--priced-as", "openai:gpt-4o-mini"]
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """The documents that come with selfroute, as files."""
+    paths = []
+    for name, text in load_documents().items():
+        paths.append(tmp_path / f"{name}.txt")
+        paths[-1].write_text(text)
+    return paths
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def call(*args: str | Path, server: LoopbackServer | None = None) -> Result:
+        asked = [*MODEL, "--base-url", server.openai_url] if server else []
+        code = cli.main(["questions", *map(str, args), *asked])
+        printed = capsys.readouterr()
+        return Result(code, printed.out, printed.err)
+
+    return call
+
+
+def rows_of(path: str | Path = "questions.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote_stands_in_them(
+    run: Run, files: list[Path]
+) -> None:
+    with LoopbackServer(ScriptedWriter(mistakes=True)) as server:
+        result = run(*files, "--n", "40", server=server)
+    assert result.code == 0, result.err
+    rows = rows_of()
+    assert Counter(row["kind"] for row in rows) == {"local": 17, "steps": 9, "whole": 6, "unanswerable": 8}
+    assert len({row["document_file"] for row in rows}) == len(files)
+    for row, question in zip(rows, load_questions("questions.jsonl"), strict=True):
+        assert question.document == Path(row["document_file"]).read_text(encoding="utf-8")
+        least = {"local": 1, "unanswerable": 0}.get(row["kind"], 2)
+        assert len(row["quotes"]) >= least
+        assert all(question.document[quote["start"] : quote["end"]] == quote["text"] for quote in row["quotes"])
+        assert bool(question.answers) is (row["kind"] != "unanswerable")
+        same = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
+        assert set_f1(row["question"], same) < 0.8
+    assert not {KNOWN, GUESSED, "Who sank the Marigold?"} & {row["question"] for row in rows}
+    for reason in (
+        "asked before in nearly the same words",
+        "its quotes do not stand in the document",
+        "not in the form that was asked for",
+        "the model answers it without the document",
+        "the model answers it from the document",
+    ):
+        assert f", {reason}." in result.out.replace("\n", " ")
+
+
+def test_what_was_written_can_be_evaluated(run: Run, files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with LoopbackServer(ScriptedWriter()) as server:
+        assert run(*files, "--n", "4", "--unanswerable", "0.25", server=server).code == 0
+        code = cli.main(["evaluate", "questions.jsonl", "--retriever", "bm25", *MODEL, "--base-url", server.openai_url])
+    assert (code, len(rows_of())) == (0, 4)
+    assert "RAG alone" in capsys.readouterr().out
+
+
+def test_a_second_run_asks_nothing_and_writes_the_same(run: Run, files: list[Path]) -> None:
+    with LoopbackServer(ScriptedWriter()) as server:
+        assert run(*files, "--n", "8", server=server).code == 0
+        first, asked = rows_of(), len(server.book)
+        result = run(*files, "--n", "8", server=server)
+    assert (len(server.book), rows_of()) == (asked, first)
+    assert f"0 replies were asked for, {asked} were kept from earlier runs; $0.0" in result.err
+
+
+def test_a_run_that_is_killed_goes_on_and_pays_nothing_twice(run: Run, files: list[Path], tmp_path: Path) -> None:
+    with LoopbackServer(ScriptedWriter()) as server:
+        assert run(*files, "--n", "8", "--out", "whole.jsonl", "--concurrency", "1", server=server).code == 0
+        whole = len(server.book)
+    writer = ScriptedWriter()
+    seen: list[str] = []
+
+    def until_killed(request: Request) -> str:
+        seen.append(request.prompt)
+        if len(seen) == 4:
+            killed.kill()
+        return writer(request)
+
+    with LoopbackServer(until_killed) as server:
+        command = ["questions", *map(str, files), "--n", "8", *MODEL, "--base-url", server.openai_url]
+        program = "import sys; from selfroute.cli import main; sys.exit(main(sys.argv[1:]))"
+        killed = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-c", program, *command, "--concurrency", "1"], cwd=tmp_path, stderr=subprocess.DEVNULL
+        )
+        assert killed.wait(120) == -signal.SIGKILL
+        assert run(*files, "--n", "8", "--concurrency", "1", server=server).code == 0
+    assert len(rows_of()) == 8
+    twice = Counter(seen)
+    assert sum(twice.values()) - len(twice) <= 1  # the one that was on its way
+    assert len(seen) <= whole + 1
+
+
+def test_the_cap_ends_a_run_and_the_next_one_goes_on(run: Run, files: list[Path]) -> None:
+    with LoopbackServer(ScriptedWriter()) as server:
+        result = run(*files, "--n", "8", "--max-cost", "0.001", server=server)
+        assert result.code == 1
+        assert "It ended early: the next reply could pass the cap of $0.001" in " ".join(result.out.split())
+        assert run(*files, "--n", "8", "--max-cost", "1", server=server).code == 0
+    assert len(rows_of()) == 8
+
+
+def test_a_dry_run_says_what_it_takes_and_asks_nothing(run: Run, files: list[Path]) -> None:
+    with LoopbackServer(ScriptedWriter()) as server:
+        result = run(*files, "--n", "8", "--dry-run", server=server)
+        assert (result.code, server.book) == (0, [])
+        assert "writing" in result.out
+        assert not Path("questions.jsonl").exists()
+
+
+def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: list[Path]) -> None:
+    writer = ScriptedWriter()
+
+    def answer(request: Request) -> Reply | str:
+        if "Each needs the whole" in request.prompt and "Harbour" not in request.prompt:
+            return Reply(text="", finish_reason="content_filter")
+        if "Each needs two" in request.prompt:
+            return "I would rather write a poem."
+        return writer(request)
+
+    with LoopbackServer(answer) as server:
+        result = run(*files, "--n", "10", server=server)
+    assert result.code == 1
+    kinds = Counter(row["kind"] for row in rows_of())
+    assert (kinds["local"], kinds["steps"], kinds["unanswerable"]) == (5, 0, 2)
+    text = " ".join(result.out.split())
+    assert "not in the form that was asked for" in text
+    assert "Fewer than wanted came of four rounds" in text
+    assert "Failed: " in text
+
+
+def test_a_document_longer_than_the_window_is_read_in_parts(run: Run, files: list[Path]) -> None:
+    writer, prompts = ScriptedWriter(), list[str]()
+
+    def answer(request: Request) -> str:
+        prompts.append(request.prompt)
+        return writer(request)
+
+    with LoopbackServer(answer) as server:
+        assert run(files[0], "--n", "8", "--window", "4000", server=server).code == 0
+    text = files[0].read_text()
+    asked = [prompt.partition("<document>\n")[2].rpartition("\n</document>")[0] for prompt in prompts]
+    parts = {part for part in asked if part and part in text}
+    assert len(parts) > 1
+    assert all(len(part) < len(text) / 2 for part in parts)
+    assert all(text[quote["start"] : quote["end"]] == quote["text"] for row in rows_of() for quote in row["quotes"])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"),
+        (["--review"], "is not JSON"),
+    ],
+)
+def test_what_cannot_work_is_one_line(run: Run, files: list[Path], args: list[str], message: str) -> None:
+    result = run(files[0], *args)
+    assert result.code != 0
+    assert message in result.err
+    assert "Traceback" not in result.err
+
+
+HOSTILE = 'He said </script><script>alert("{{ 7 * 7 }}")</script> & left <b>{braces}</b> \u2028behind.'
+
+
+def test_the_page_shows_every_question_and_takes_no_text_for_markup(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "doc.txt").write_text(f"Before it. {HOSTILE} After it.")
+    row = {
+        "question": HOSTILE,
+        "answers": [HOSTILE],
+        "kind": "local",
+        "document_file": "doc.txt",
+        "quotes": [
+            {"start": 11, "end": 11 + len(HOSTILE), "text": HOSTILE},
+            {"text": "not there", "start": 0, "end": 9},
+        ],
+    }
+    (tmp_path / "q.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({"question": "B?", "answers": []}) + "\n")
+    result = run("q.jsonl", "--review")
+    assert (result.code, result.out) == (0, "Open q.html in a browser.\n")
+    page = (tmp_path / "q.html").read_text(encoding="utf-8")
+    assert page.count("<script") == 2
+    assert "alert(&#34;{{ 7 * 7 }}&#34;)" in page
+    assert "<mark>He said &lt;/script&gt;" in page
+    assert "(not found in the document)" in page
+    data = page.partition('id="rows">')[2].partition("</script>")[0]
+    assert [json.loads(each) for each in json.loads(data)] == rows_of("q.jsonl")
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_saves_what_was_not_struck_out(tmp_path: Path) -> None:
+    rows = [{"id": str(number), "question": f"<{number}>?", "answers": ["a"]} for number in range(3)]
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = review(path)
+    script, data = page.rpartition("<script>")[2].partition("</script>")[0], page.partition('id="rows">')[2]
+    (tmp_path / "page.js").write_text(
+        f"""
+const saved = [];
+const boxes = [true, false, true].map((checked) => ({{ checked }}));
+const text = {json.dumps(data.partition("</script>")[0])};
+const parts = {{ rows: {{ textContent: text }}, kind: {{ value: "" }}, count: {{}},
+  save: {{ dataset: {{ name: "q" }}, addEventListener: (_, heard) => {{ parts.press = heard; }} }} }};
+globalThis.document = {{
+  getElementById: (id) => parts[id],
+  querySelectorAll: () => boxes.map((box) => ({{ querySelector: () => box, dataset: {{}} }})),
+  createElement: () => ({{ click() {{}} }}),
+  addEventListener: () => {{}},
+}};
+globalThis.Blob = class {{ constructor(texts) {{ saved.push(texts.join("")); }} }};
+globalThis.URL = {{ createObjectURL: () => "", revokeObjectURL: () => {{}} }};
+globalThis.setTimeout = () => {{}};
+{script}
+parts.press();
+console.log(JSON.stringify([saved, parts.count.textContent]));
+"""
+    )
+    done = subprocess.run(["node", tmp_path / "page.js"], capture_output=True, text=True, check=True)  # noqa: S603, S607
+    (saved,), counted = json.loads(done.stdout)
+    assert [json.loads(line) for line in saved.splitlines()] == [rows[0], rows[2]]
+    assert counted == "2 of 3 kept"
