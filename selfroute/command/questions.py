@@ -74,6 +74,9 @@ def questions(options: Options) -> bool:
         show_tables(out, [_estimate(_writer(options, llm, sources, Replies()), counts, sources)])
         return True
     folder = options.out.with_suffix(".replies")
+    if options.out.exists() and not folder.exists():
+        msg = f"--out {options.out} is there already, and another program wrote it: name another file"
+        raise ConfigurationError(msg)
     with Replies(folder, max_cost=cap) as replies:
         writer = _writer(options, llm, sources, replies)
         try:

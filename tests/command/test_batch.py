@@ -185,6 +185,13 @@ PROVIDERS = {
 }
 OPENAI = PROVIDERS["openai"]
 each_provider = pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)
+one_provider = pytest.mark.parametrize(
+    "provider",
+    [
+        pytest.param(each, id=name, marks=[] if each is OPENAI else pytest.mark.matrix)
+        for name, each in PROVIDERS.items()
+    ],
+)
 
 
 def begin(run: Run, provider: Provider = OPENAI, *options: str) -> Path:
@@ -261,7 +268,7 @@ def test_batches_give_what_asking_gives_by_the_same_requests(
     assert [row["id"] for row in answers] == [1, 2]
 
 
-@each_provider
+@one_provider
 def test_a_prompt_that_is_too_long_is_cut_and_asked_next(run: Run, server: LoopbackServer, provider: Provider) -> None:
     def answer(request: Request) -> str | Reply:
         return provider.too_long if len(request.prompt) > 25_000 else declining(request)
@@ -345,7 +352,7 @@ def test_what_has_no_result_is_asked_again_only_on_request(run: Run, server: Loo
     assert len(finish(run, server)) == 2
 
 
-@each_provider
+@one_provider
 def test_what_failed_or_expired_is_told_and_asked_again(run: Run, server: LoopbackServer, provider: Provider) -> None:
     error = GEMINI_SERVER_ERROR if provider.parts[0] == "key" else SERVER_ERROR
     server.answer = lambda _request: error

@@ -693,7 +693,12 @@ def test_the_version_and_the_help_are_printed(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "chosen"), [("typer", []), ("langchain_chroma", []), ("llama_index.core", LLAMAINDEX)]
+    ("package", "chosen"),
+    [
+        ("typer", []),
+        pytest.param("langchain_chroma", [], marks=pytest.mark.matrix),
+        pytest.param("llama_index.core", LLAMAINDEX, marks=pytest.mark.matrix),
+    ],
 )
 def test_a_missing_extra_is_one_line_that_names_it(package: str, chosen: list[str]) -> None:
     command = ["demo", *chosen]

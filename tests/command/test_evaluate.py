@@ -376,7 +376,15 @@ def and_judges(request: Request) -> Reply | str:
     return grade(request.prompt) if is_judging(request.prompt) else answer(request)
 
 
-@pytest.mark.parametrize("judge", [["--judge"], ["--judge", "openai:gpt-4o"], ["--judge=openai:gpt-4o"]], ids=str)
+@pytest.mark.parametrize(
+    "judge",
+    [
+        ["--judge"],
+        pytest.param(["--judge", "openai:gpt-4o"], marks=pytest.mark.matrix),
+        pytest.param(["--judge=openai:gpt-4o"], marks=pytest.mark.matrix),
+    ],
+    ids=str,
+)
 def test_a_judge_is_asked_once_for_each_question_and_shown(run: Run, questions: Path, judge: list[str]) -> None:
     Path("grades.jsonl").write_text('{"id": "1", "rag": 1, "long_context": 0.5}\n')
     # after --judge a file is a file, and an option an option

@@ -94,6 +94,7 @@ def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote
         assert f", {reason}." in result.out.replace("\n", " ")
 
 
+@pytest.mark.matrix
 def test_what_was_written_can_be_evaluated(run: Run, files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     with LoopbackServer(ScriptedWriter()) as server:
         assert run(*files, "--n", "4", "--unanswerable", "0.25", server=server).code == 0
@@ -111,6 +112,7 @@ def test_a_second_run_asks_nothing_and_writes_the_same(run: Run, files: list[Pat
     assert f"0 replies were asked for, {asked} were kept from earlier runs; $0.0" in result.err
 
 
+@pytest.mark.matrix
 def test_a_run_that_is_killed_goes_on_and_pays_nothing_twice(run: Run, files: list[Path], tmp_path: Path) -> None:
     with LoopbackServer(ScriptedWriter()) as server:
         assert run(*files, "--n", "8", "--out", "whole.jsonl", "--concurrency", "1", server=server).code == 0
@@ -155,6 +157,7 @@ def test_a_dry_run_says_what_it_takes_and_asks_nothing(run: Run, files: list[Pat
         assert not Path("questions.jsonl").exists()
 
 
+@pytest.mark.matrix
 def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: list[Path]) -> None:
     writer = ScriptedWriter()
 
@@ -205,6 +208,23 @@ def test_what_cannot_work_is_one_line(run: Run, files: list[Path], args: list[st
     assert result.code != 0
     assert message in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(run: Run, files: list[Path]) -> None:
+    Path("questions.jsonl").write_text("mine")
+    with LoopbackServer(ScriptedWriter()) as server:
+        result = run(files[0], "--n", "2", server=server)
+    assert (result.code, server.book, Path("questions.jsonl").read_text()) == (2, [], "mine")
+    assert "questions.jsonl is there already" in result.err
+
+
+def test_a_wrong_key_is_one_line(run: Run, files: list[Path]) -> None:
+    with LoopbackServer(lambda _: Reply(status=401, error={"message": "Incorrect API key provided."})) as server:
+        result = run(*files, "--n", "8", server=server)
+    assert result.code == 1
+    assert "Incorrect API key provided." in result.err.splitlines()[-1]
+    assert "Traceback" not in result.err
+    assert len(server.book) <= 12
 
 
 HOSTILE = 'He said </script><script>alert("{{ 7 * 7 }}")</script> & left <b>{braces}</b> \u2028behind.'

@@ -250,7 +250,7 @@ def test_a_rule_that_changes_what_is_said_of_the_long_context_matters() -> None:
         results.append(a_result("rag", 0.0 if declined else 1.0, **given, signal=signal, usage=usage(10)))
         results.append(a_result("long_context", 1.0, id=str(number), answer="Mr Kew.", usage=usage(None, 100)))
     (found,) = (each for each in an_evaluation(results).summary() if "rules for declines" in each)
-    assert "Against the long context that is 'worse' instead of 'no difference shown'." in found
+    assert "Compared with the long context: worse, instead of no difference shown." in found
 
 
 def test_the_summary_says_how_many_documents_were_cut() -> None:

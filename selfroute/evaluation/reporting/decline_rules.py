@@ -164,7 +164,7 @@ def _in_words(found: Mapping[str, _Figures]) -> str:
         return f"The rules for declines hardly matter here: Self-Route moves by {abs(move):.1f} points at most."
     moved = f"{abs(move):.1f} points {'more' if move > 0 else 'less'}"
     own = found[_OWN].verdict
-    against = f" Against the long context that is {verdict!r} instead of {own!r}." if verdict != own else ""
+    against = f" Compared with the long context: {verdict}, instead of {own}." if verdict != own else ""
     return (
         f"The rules for declines matter here: by {name}, Self-Route would have {moved}.{against} "
         "Look at the drafts that declined before you trust the figures."

@@ -137,7 +137,11 @@ class Writer:
 
     def requests(self, missing: Mapping[Kind, int], number: int) -> list[Request]:
         """Return what is asked for in a round, spread over the documents and over the places in them."""
-        return [request for kind, count in missing.items() for request in self._of_kind(kind, count, number)]
+        calls = [(kind, count) for kind, wanted in missing.items() for count in self._calls(wanted)]
+        in_parts = [call for call in calls if call[0] != "whole"]
+        places = _spread(self._places, len(in_parts), number)
+        wholes = _spread(list(self._cut.items()), len(calls) - len(in_parts), number)
+        return [Request(kind, *next(wholes if kind == "whole" else places), count) for kind, count in calls]
 
     def parts(self, source: Source) -> Sequence[str]:
         """Return a document in parts that fit the model's window."""
@@ -155,20 +159,16 @@ class Writer:
         for part in self._parts[written.source]:
             yield PROMPTS["multifieldqa"].format(context=part, input=written.question, refusal=_REFUSAL)
 
-    def _of_kind(self, kind: Kind, missing: int, number: int) -> Iterator[Request]:
-        if not missing:
-            return
-        places = self._places(kind)
+    def _calls(self, missing: int) -> Iterator[int]:
+        """Yield how many questions each call asks for: a few, of each document if they suffice."""
         wanted = ceil(missing * SPARE)
         calls = max(ceil(wanted / _AT_A_TIME), min(wanted, len(self._sources)))
         for call in range(calls):
-            source, text = places[(call * max(len(places) // calls, 1) + number) % len(places)]
-            yield Request(kind, source, text, wanted * (call + 1) // calls - wanted * call // calls)
+            yield wanted * (call + 1) // calls - wanted * call // calls
 
-    def _places(self, kind: Kind) -> list[tuple[Source, str]]:
-        """Return the texts to ask about, one document after the other and then their next parts."""
-        if kind == "whole":
-            return [(source, self._cut[source]) for source in self._sources]
+    @property
+    def _places(self) -> list[tuple[Source, str]]:
+        """The first parts of all documents, then their next ones."""
         rows = zip_longest(*([(source, part) for part in parts] for source, parts in self._parts.items()))
         return [place for row in rows for place in row if place]
 
@@ -244,6 +244,12 @@ class Writer:
         except Exception as error:  # noqa: BLE001
             return Failed(one_line(error))
         return None
+
+
+def _spread(places: Sequence[tuple[Source, str]], number: int, first: int) -> Iterator[tuple[Source, str]]:
+    """Yield so many of the places, evenly apart if there are more; another `first` yields others."""
+    for each in range(number):
+        yield places[(each * max(len(places), number) // number + first) % len(places)]
 
 
 def _parts(text: str, room: int | None) -> Sequence[str]:
