@@ -12,13 +12,11 @@ from typing import Any
 
 from rich.console import Console
 
-from langchain_selfroute.models import window_of
 from selfroute.command import loading, run, screen
 from selfroute.command.texts import read_text
-from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.with_langchain import asker_with
+from selfroute.evaluation.asking.with_langchain import asker_with, room_for
 from selfroute.evaluation.prompts import CLOSED_BOOK
 from selfroute.evaluation.reporting.show import show_tables
 from selfroute.evaluation.table import Cell, Table
@@ -103,9 +101,7 @@ def _model(options: Options) -> Any:
 def _writer(options: Options, llm: Any, sources: Sequence[Source], replies: Replies) -> Writer:
     priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
     asker = asker_with(llm, replies, priced_as=priced_as)
-    window = options.window or window_of(llm)
-    room = None if window is None else room_in(window)
-    return Writer(asker, sources, room=room, at_once=options.concurrency)
+    return Writer(asker, sources, room=room_for(llm, window=options.window), at_once=options.concurrency)
 
 
 def _save(outcome: Outcome, options: Options, *, out: Console) -> None:

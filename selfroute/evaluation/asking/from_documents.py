@@ -12,15 +12,14 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
-from langchain_selfroute.models import name_of, window_of
-from selfroute.documents.window import room_in
+from langchain_selfroute.models import name_of
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.retrieval import Found, Order, Retriever, ordered, passage_text
 from selfroute.evaluation.asking.runner import Task, TaskOutcome
-from selfroute.evaluation.asking.with_langchain import ChainPipeline
+from selfroute.evaluation.asking.with_langchain import ChainPipeline, room_for
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, WIDENED, Passage
 from selfroute.flow import Route
@@ -70,8 +69,7 @@ class DocumentsPipeline:
             "priced_as": priced_as,
             "long_context_priced_as": long_context_priced_as,
         }
-        window = window or window_of(long_context_llm or llm)
-        self.budget = None if window is None else room_in(window)
+        self.budget = room_for(long_context_llm or llm, window=window)
 
     @property
     def priced_models(self) -> dict[Route, PricedModel]:

@@ -18,12 +18,13 @@ from typing_extensions import override
 
 from langchain_selfroute import SelfRouteChain, caching, prompting
 from langchain_selfroute.documents import label_of
-from langchain_selfroute.models import MessageTally, name_of, text_of_prompt
+from langchain_selfroute.models import MessageTally, name_of, text_of_prompt, window_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.structured import text_of
 from langchain_selfroute.widening import retrieving, widened
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
+from selfroute.documents.window import room_in
 from selfroute.evaluation.asking.asker import Asker
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
@@ -226,6 +227,17 @@ def asker_with(llm: Runnable[Any, Any], replies: Replies, *, priced_as: PricedMo
     """
     identity = judge_identity(llm, None, replies)
     return Asker(partial(_call, llm), replies, configured=name_of(llm), identity=identity, priced_as=priced_as)
+
+
+def room_for(llm: Runnable[Any, Any], *, window: int | None = None) -> int | None:
+    """Return how many tokens of a document fit a model's prompt; None if nobody says how long its window is.
+
+    Args:
+        llm: The model.
+        window: Its window in tokens; None for what it says of itself.
+    """
+    window = window or window_of(llm)
+    return None if window is None else room_in(window)
 
 
 def _call(llm: Runnable[Any, Any], prompt: str) -> MessageTally:
