@@ -21,7 +21,7 @@ from selfroute.demo.corpus import load_documents
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.files import review
-from writing_parts import GUESSED, KNOWN, ScriptedWriter
+from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
@@ -216,6 +216,21 @@ def test_a_file_of_somebody_else_is_not_overwritten(run: Run, files: list[Path])
         result = run(files[0], "--n", "2", server=server)
     assert (result.code, server.book, Path("questions.jsonl").read_text()) == (2, [], "mine")
     assert "questions.jsonl is there already" in result.err
+
+
+def test_what_was_kept_is_written_if_the_server_goes_down_later(run: Run, files: list[Path]) -> None:
+    writer = ScriptedWriter()
+
+    def answer(request: Request) -> Reply | str:
+        if is_writing(request) and writer.asked >= 6:
+            return Reply(status=400, error={"message": "down"})
+        return "[]" if "Each needs two" in request.prompt else writer(request)
+
+    with LoopbackServer(answer) as server:
+        result = run(files[0], "--n", "6", "--unanswerable", "0", "--concurrency", "1", server=server)
+    assert result.code == 1
+    assert {row["kind"] for row in rows_of()} == {"local", "whole"}
+    assert "down" in result.out
 
 
 def test_a_wrong_key_is_one_line(run: Run, files: list[Path]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from math import ceil
 
 from selfroute.answerability.gate import declines
@@ -124,7 +124,7 @@ class Writer:
                     requests = self.requests(self._missing(outcome, counts), number)
                     if not requests:
                         break
-                    candidates = self._write(requests, outcome, threads)
+                    candidates = self._write(requests, number, outcome, threads)
                     on_progress(self._keep(candidates, outcome, counts, threads))
             except CostCapError as error:
                 outcome.stopped = one_line(error)
@@ -175,16 +175,19 @@ class Writer:
     def _missing(self, outcome: Outcome, counts: Mapping[Kind, int]) -> dict[Kind, int]:
         return {kind: max(count - outcome.number_of(kind), 0) for kind, count in counts.items()}
 
-    def _write(self, requests: Sequence[Request], outcome: Outcome, threads: ThreadPoolExecutor) -> list[Written]:
+    def _write(
+        self, requests: Sequence[Request], number: int, outcome: Outcome, threads: ThreadPoolExecutor
+    ) -> list[Written]:
         """Return the new questions of a round, which are still to be checked.
 
         Raises:
-            Exception: Every call failed; the first one's error.
+            Exception: Every call of the first round failed; the first one's error.
         """
         candidates: list[Written] = []
-        replies = list(threads.map(self._ask, [self.prompt(request, outcome.kept) for request in requests]))
+        prompts = [self.prompt(request, outcome.kept) for request in requests]
+        replies = list(threads.map(self._ask, prompts, repeat(number)))
         errors = [reply for reply in replies if isinstance(reply, Exception)]
-        if len(errors) == len(replies):
+        if number == 0 and len(errors) == len(replies):
             raise errors[0]
         outcome.failed += [Failed(one_line(error)) for error in errors]
         for request, reply in zip(requests, replies, strict=True):
@@ -217,10 +220,10 @@ class Writer:
         is_part = request.text != request.source.text
         return write_prompt(request.kind, request.text, count=request.count, is_part=is_part, known=known)
 
-    def _ask(self, prompt: str) -> str | Exception:
-        """Return the reply to a prompt, or the error that the model ended with."""
+    def _ask(self, prompt: str, attempt: int) -> str | Exception:
+        """Return the reply to a prompt, or the error that the model ended with; each attempt has another reply."""
         try:
-            reply, _ = self._asker.ask(prompt, "write")
+            reply, _ = self._asker.ask(prompt, "write", attempt=attempt)
             return reply.text_of("write")
         except (CostCapError, ConfigurationError):
             raise
