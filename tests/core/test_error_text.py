@@ -166,6 +166,6 @@ def test_the_first_line_has_no_secrets_either() -> None:
     "part", ["a", "a.", "://", "-----BEGIN ", "eyJabcdefgh.", "password", "?key", "sk-", '"', "a:b "]
 )
 def test_a_long_message_takes_no_long_time(part: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     without_secrets(part * 50_000)
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2

@@ -186,9 +186,15 @@ def test_what_declines_still_does_after_an_answer_of_another_line(reply: str, re
 def test_the_time_of_the_wider_rule_grows_with_the_length_of_the_reply() -> None:
     for unit in ("The text, ", "there is no ", "while the paper, ", "It was oak. ", "(", "a, the ", "\u6587\u4e2d"):
         declines_anywhere(unit * 100)
-        begun = time.process_time()
-        declines_anywhere(unit * (200_000 // len(unit)))
-        assert time.process_time() - begun < 4  # some 0.2 seconds; squared it would be minutes
+        short, long = (min(seconds_of(unit * (size // len(unit))) for _ in range(2)) for size in (5_000, 50_000))
+        assert long < 50 * short  # ten times, and squared it would be a hundred
+
+
+def seconds_of(reply: str) -> float:
+    """The time of this thread that a reply takes."""
+    begun = time.thread_time()
+    declines_anywhere(reply)
+    return time.thread_time() - begun
 
 
 @pytest.mark.parametrize("reply", ["The passages do not mention it.", "In 1921, no ship came.", "Based on it, 12"])

@@ -231,16 +231,18 @@ def test_threads_and_tasks_never_pass_a_budget_by_more_than_one_estimate_was_off
     def one(estimate: int) -> None:
         case = case_of(Estimate(estimate))
         if ask(budget & gold, case):
-            spent.append(estimate + generator.randint(-off, off))
-            settle(budget, case, Spent(spent[-1]))
+            taken = estimate + generator.randint(-off, off)
+            spent.append(taken)
+            settle(budget, case, Spent(taken))
 
     async def tasks(estimates: Sequence[int]) -> None:
         async def task(estimate: int) -> None:
             case = case_of(Estimate(estimate))
             if await aask(budget & patient, case):
                 await asyncio.sleep(0)
-                spent.append(estimate + generator.randint(-off, off))
-                settle(budget, case, Spent(spent[-1]))
+                taken = estimate + generator.randint(-off, off)
+                spent.append(taken)
+                settle(budget, case, Spent(taken))
 
         await asyncio.gather(*map(task, estimates))
 
