@@ -21,6 +21,7 @@ from selfroute.demo.corpus import load_documents
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.files import review
+from selfroute.evaluation.writing.written import Source, Written, read
 from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
@@ -177,6 +178,29 @@ def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: lis
     assert "not in the form that was asked for" in text
     assert "Fewer than wanted came of four rounds" in text
     assert "Failed: " in text
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [
+        ('{"questions": [{"question": "Q?", "answer": "A", "quotes": ["The ferry sank."]}]}', ["A"]),
+        ('[{"question": "Q?", "answer": 1987, "quotes": "The ferry sank."}]', ["1987"]),
+        ('[{"question": "Q?", "answer": "A", "quotes": ["the  ferry sank"]}, {"question": "cut o', []),
+        ('[{"question": "Q?", "answer": "A", "quotes": ["The\\nferry sank"]}, {"question": "cut o', ["A"]),
+        ('[{"question": "{x} \\ud800", "answer": "{0}", "quotes": ["A {brace}"]}]', ["{0}"]),
+        (f'[{{"answer": {"1" * 5_000}}}, {{"question": "Q?", "answer": "A", "quotes": ["The ferry sank."]}}]', ["A"]),
+        ('{"questions": "none"}', []),
+        ('{"a":' * 2_000, []),
+        ('[{"question": ["Q?"], "answer": true, "quotes": {"text": "The ferry sank."}}]', []),
+    ],
+)
+def test_questions_are_read_from_whatever_form_models_give_them(reply: str, answers: list[str]) -> None:
+    source = Source("doc.txt", "The ferry sank. A {brace}, and no more.")
+    read_from = [each for each in read(reply, kind="local", source=source) if isinstance(each, Written)]
+    assert [each.answer for each in read_from] == answers
+    for each in read_from:
+        each.question.encode()
+        assert all(source.text[quote.start : quote.end] == quote.text for quote in each.quotes)
 
 
 def test_a_document_longer_than_the_window_is_read_in_parts(run: Run, files: list[Path]) -> None:

@@ -99,7 +99,7 @@ def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Droppe
     if not rows:
         yield Dropped("", NO_FORM)
     for row in rows:
-        question, answer = _text(row.get("question")), _text(row.get("answer"))
+        question, answer = _text(row.get("question")), _text_or_number(row.get("answer"))
         if kind == "unanswerable":
             answer, quotes = "", []
         else:
@@ -120,12 +120,20 @@ def is_known(written: Written, others: Iterable[Written]) -> bool:
 
 def _text(value: Any) -> str:
     """Return a text without white space around it; empty if it is no text, or too long to be meant."""
-    return value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return ""
+    return value.encode(errors="replace").decode().strip()  # half of a surrogate pair cannot be sent
+
+
+def _text_or_number(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _text(str(value) if is_number else value)
 
 
 def _places(quotes: Any, text: str) -> list[Quote]:
     """Return where quotes stand, in order, without those that overlap an earlier one."""
-    asked = [each for each in map(_text, quotes[:_MOST_QUOTES]) if each] if isinstance(quotes, list) else []
+    listed = quotes if isinstance(quotes, list) else [quotes]
+    asked = [each for each in map(_text, listed[:_MOST_QUOTES]) if each]
     found = sorted({(place[1], place[2]) for place in places_of(asked, [text], first=()) if place})
     kept: list[Quote] = []
     for start, end in found:
@@ -135,16 +143,17 @@ def _places(quotes: Any, text: str) -> list[Quote]:
 
 
 def _objects(reply: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a reply, also where the list around them is broken or was cut off."""
+    """Yield the JSON objects of a reply, also from a list that is broken, cut off or the value of an object."""
     decoder, at = json.JSONDecoder(), reply.find("{")
     while at >= 0:
         try:
             value, end = decoder.raw_decode(reply, at)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # the first also of a number with thousands of digits
             end = at + 1
         else:
-            if isinstance(value, dict):
-                yield value
+            lists = [each for each in value.values() if isinstance(each, list)]
+            listed = [row for rows in lists for row in rows if isinstance(row, dict)]
+            yield from listed if listed and "question" not in value else [value]
         at = reply.find("{", end)
 
 
