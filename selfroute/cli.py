@@ -217,8 +217,15 @@ def evaluate(
         str | None, typer.Option(metavar="k=1,3,5,10", help="The numbers of passages to try, in place of --k")
     ] = None,
     retriever: Annotated[
-        str, typer.Option(metavar="NAME_OR_PATH", help="contriever, dragon, bm25 or a sentence-transformers model")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="contriever, dragon, bm25, window, tree, raptor, provider:name, or a sentence-transformers model",
+        ),
     ] = "contriever",
+    embeddings: Annotated[
+        str, typer.Option(metavar="NAME", help="What the retrievers window, tree and raptor compare by")
+    ] = "all-MiniLM-L6-v2",
     order: Annotated[
         Literal["score", "document"], typer.Option(help="Passages nearest first, or in the document's order")
     ] = "score",
@@ -292,6 +299,7 @@ def evaluate(
             k=k,
             sweep=sweep,
             retriever=retriever,
+            embeddings=embeddings,
             order=order,
             window=window,
             limit=limit,

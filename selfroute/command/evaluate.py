@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -22,9 +22,10 @@ from selfroute.evaluation import datasets
 from selfroute.evaluation.asking.from_documents import DocumentsPipeline
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, count_kept
-from selfroute.evaluation.asking.retrieval import Order, Retriever, load_retriever
+from selfroute.evaluation.asking.retrieval import INDEXED, Order, Retriever, first_sentences, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
 from selfroute.evaluation.asking.strategies import settings_of
+from selfroute.evaluation.asking.with_langchain import asker_with
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import ALL_STRATEGIES, Strategy
@@ -32,7 +33,7 @@ from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
 from selfroute.settings import Settings
-from selfroute.usage.prices import cost_of
+from selfroute.usage.prices import PricedModel, cost_of
 
 _PAPERS = 5
 _ONLY_IN_FILES = frozenset(
@@ -64,6 +65,7 @@ class Options:
     k: str
     sweep: str | None
     retriever: str
+    embeddings: str
     order: Order
     window: int | None
     limit: int | None
@@ -141,12 +143,9 @@ def evaluate(options: Options) -> bool:
     if options.dry_run:
         show_tables(out, [_estimate(options, models, questions, judge)])
         return True
-    retriever = None
-    if set(strategies) - {"long_context"}:
-        with screen.stage(err, f"Loading the retriever {options.retriever}"):
-            retriever = load_retriever(options.retriever, folder=options.out / "vectors")
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
+        retriever = _retriever(options, models, replies, err) if set(strategies) - {"long_context"} else None
         pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
         made = judge.asked_through(replies) if judge else None
         evaluation = _ask(options, pipeline, made, models=models, questions=questions, err=err)
@@ -191,6 +190,26 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
         err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
         raise
     return Evaluation.of(record)
+
+
+def _retriever(options: Options, models: run.Models, replies: Replies, err: Console) -> Retriever:
+    summarize: Callable[[str], str] = first_sentences
+    if models.is_language_model:
+        priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
+        asker = asker_with(models.llm, replies, priced_as=priced_as)
+
+        def summarize(prompt: str) -> str:
+            reply, _ = asker.ask(prompt, "index")
+            return reply.text_of("index")
+
+    with screen.stage(err, f"Loading the retriever {options.retriever}"):
+        return load_retriever(
+            options.retriever,
+            folder=options.out / "vectors",
+            embeddings=options.embeddings,
+            replies=replies,
+            summarize=summarize,
+        )
 
 
 def _pipeline(
@@ -282,6 +301,7 @@ def _settings(options: Options, models: run.Models) -> dict[str, Any]:
         "base_url": options.base_url and _without_credentials(options.base_url),
         "temperature": options.temperature,
         "retriever": options.retriever,
+        **({"embeddings": options.embeddings} if options.retriever in INDEXED else {}),
         "order": options.order,
         "window": options.window,
         "limit": options.limit,

@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -20,10 +20,14 @@ from numpy.typing import NDArray
 from selfroute.demo.weights import weights
 from selfroute.documents.sizes import Recent
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.hub import is_online
 
 _MISSPELT = ("contriever", "dragon", "bm25")
-RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25")
+INDEXED = ("window", "tree", "raptor")
+RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25", *INDEXED)
+_SHORT = 100  # characters of a line that is no paragraph
+_PROVIDER = re.compile(r"[a-z_]{2,}:[^\\/]")
 _MINILM = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 _CONTRIEVER = "facebook/contriever"
 _DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
@@ -139,13 +143,25 @@ class _BM25(Retriever):
         return scores
 
 
-def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
+def load_retriever(
+    name: str,
+    *,
+    folder: Path | None = None,
+    embeddings: str = _MINILM[0],
+    replies: Replies | None = None,
+    summarize: Callable[[str], str] | None = None,
+) -> Retriever:
     """Load a retriever.
 
     Args:
-        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`, or anything that
-            sentence-transformers loads: a name on the Hugging Face Hub or a folder with weights.
+        name: `contriever` and `dragon` (Li et al., 2024, section 3.2), `all-MiniLM-L6-v2`, `bm25`; `window`, `tree` and
+            `raptor` (Li et al., 2025, section 3.2); embeddings of a provider as `provider:name`, such as
+            openai:text-embedding-3-small; or anything that sentence-transformers loads: a name on the Hugging Face Hub
+            or a folder with weights.
         folder: A folder to keep the vectors of documents in; None for memory only.
+        embeddings: What `window`, `tree` and `raptor` compare by: any other name but bm25.
+        replies: Keeps the vectors of a provider, and counts what they cost.
+        summarize: Answers the prompts by which `tree` and `raptor` have texts summarized.
 
     Raises:
         ConfigurationError: It cannot be loaded; the message names others.
@@ -154,12 +170,49 @@ def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
     if meant:
         msg = f"there is no retriever {name!r}: is it {meant[0]}?"
         raise ConfigurationError(msg)
-    package = "bm25s" if name == "bm25" else "sentence_transformers"
-    if not find_spec(package):
-        msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
-        raise ConfigurationError(msg)
     if name == "bm25":
+        _need("bm25s", name)
         return _BM25()
+    if name not in INDEXED:
+        questions, passages = _encoders(name, folder=folder, replies=replies)
+        return _Dense(name, questions=questions, passages=passages, folder=folder)
+    from selfroute.evaluation.asking import indexed  # noqa: PLC0415 - with LlamaIndex
+
+    if embeddings in (*INDEXED, "bm25"):
+        msg = f"the retriever {name} compares vectors: --embeddings takes a name of embeddings, not {embeddings}"
+        raise ConfigurationError(msg)
+    encoders = _encoders(embeddings, folder=None, replies=replies)
+    if name == "window":
+        return indexed.WindowRetriever(*encoders)
+    made = indexed.TreeRetriever if name == "tree" else indexed.RaptorRetriever
+    if summarize is None:
+        msg = f"the retriever {name} needs a model that summarizes"
+        raise ConfigurationError(msg)
+    return made(*encoders, summarize)
+
+
+def first_sentences(prompt: str) -> str:
+    """Return the first sentence of each paragraph of a prompt: what stands for a summary where there is no model."""
+    return " ".join(line.partition(". ")[0].strip() for line in prompt.splitlines() if len(line) > _SHORT)
+
+
+def is_free(name: str) -> bool:
+    """Return whether a retriever asks no model and no provider."""
+    return name not in ("tree", "raptor") and not _is_of_provider(name)
+
+
+def _is_of_provider(name: str) -> bool:
+    return bool(_PROVIDER.match(name)) and not Path(name).exists()
+
+
+def _encoders(name: str, *, folder: Path | None, replies: Replies | None) -> tuple[Any, Any]:
+    """Return what embeds questions and what embeds passages."""
+    if _is_of_provider(name):
+        from selfroute.evaluation.asking.embedding import ProviderEncoder  # noqa: PLC0415 - with LangChain
+
+        encoder = ProviderEncoder(name, replies or Replies())
+        return encoder, encoder
+    _need("sentence_transformers", name)
     if folder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -168,11 +221,15 @@ def load_retriever(name: str, *, folder: Path | None = None) -> Retriever:
             raise ConfigurationError(msg) from error
     if name == "dragon":
         questions, passages = (_load(path, first_token=True) for path in _DRAGON)
-    elif name in _MINILM:
-        questions = passages = _load(None)
-    else:
-        questions = passages = _load(_CONTRIEVER if name == "contriever" else name)
-    return _Dense(name, questions=questions, passages=passages, folder=folder)
+        return questions, passages
+    loaded = _load(None if name in _MINILM else _CONTRIEVER if name == "contriever" else name)
+    return loaded, loaded
+
+
+def _need(package: str, name: str) -> None:
+    if not find_spec(package):
+        msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
+        raise ConfigurationError(msg)
 
 
 def ordered(found: Sequence[Found], order: Order) -> list[Found]:
