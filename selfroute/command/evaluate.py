@@ -29,6 +29,7 @@ from selfroute.evaluation.asking.with_langchain import asker_with
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import ALL_STRATEGIES, Strategy
+from selfroute.evaluation.reporting.papers.retrievers import beside
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
@@ -101,6 +102,11 @@ class Options:
         return [one for one in ALL_STRATEGIES if one in asked]
 
     @property
+    def retrievers(self) -> list[str]:
+        """The retrievers to compare; the first one is for everything."""
+        return list(dict.fromkeys(part.strip() for part in self.retriever.split(",")))
+
+    @property
     def ks(self) -> list[int]:
         """The numbers of passages, the paper's first: tables for one k are for the first.
 
@@ -145,7 +151,8 @@ def evaluate(options: Options) -> bool:
         return True
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
-        retriever = _retriever(options, models, replies, err) if set(strategies) - {"long_context"} else None
+        reading = set(strategies) - {"long_context"}
+        retriever = _retriever(options.retrievers[0], options, models, replies, err) if reading else None
         pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
         made = judge.asked_through(replies) if judge else None
         evaluation = _ask(options, pipeline, made, models=models, questions=questions, err=err)
@@ -171,20 +178,32 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
     )
-    concurrency = options.concurrency if models.is_language_model else models.at_once
+    ask = partial(
+        measure,
+        questions=questions,
+        concurrency=options.concurrency if models.is_language_model else models.at_once,
+        settings=_settings(options, models),
+    )
     try:
         total = sum(len(chosen(question)) + bool(judge) for question in questions)
         with screen.stage(err, "Asking", total) as advance:
-            record = measure(
+            record = ask(
                 pipeline,
-                questions,
-                concurrency=concurrency,
                 explain_declines=options.explain_declines,
                 judge=judge,
-                settings=_settings(options, models),
                 on_progress=advance,
                 **chosen.keywords,
             )
+        for name in options.retrievers[1:]:
+            other = _pipeline(
+                options,
+                models,
+                replies=pipeline.replies,
+                retriever=_retriever(name, options, models, pipeline.replies, err),
+            )
+            with screen.stage(err, f"Asking with {name}", len(questions)) as advance:
+                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
+            record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked
         err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
@@ -192,7 +211,7 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
     return Evaluation.of(record)
 
 
-def _retriever(options: Options, models: run.Models, replies: Replies, err: Console) -> Retriever:
+def _retriever(name: str, options: Options, models: run.Models, replies: Replies, err: Console) -> Retriever:
     summarize: Callable[[str], str] = first_sentences
     if models.is_language_model:
         priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
@@ -202,9 +221,9 @@ def _retriever(options: Options, models: run.Models, replies: Replies, err: Cons
             reply, _ = asker.ask(prompt, "index")
             return reply.text_of("index")
 
-    with screen.stage(err, f"Loading the retriever {options.retriever}"):
+    with screen.stage(err, f"Loading the retriever {name}"):
         return load_retriever(
-            options.retriever,
+            name,
             folder=options.out / "vectors",
             embeddings=options.embeddings,
             replies=replies,
@@ -300,8 +319,9 @@ def _settings(options: Options, models: run.Models) -> dict[str, Any]:
         "language_model": models.is_language_model,
         "base_url": options.base_url and _without_credentials(options.base_url),
         "temperature": options.temperature,
-        "retriever": options.retriever,
-        **({"embeddings": options.embeddings} if options.retriever in INDEXED else {}),
+        "retriever": options.retrievers[0],
+        "retrievers": options.retrievers,
+        "embeddings": options.embeddings if set(INDEXED) & set(options.retrievers) else None,
         "order": options.order,
         "window": options.window,
         "limit": options.limit,

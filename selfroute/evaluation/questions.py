@@ -30,6 +30,8 @@ class Question:
         choices: The options of a multiple-choice question, in order (A, B, ...).
         document: The document's text; None if the pipeline that is evaluated has its own documents.
         prompt: The name of its prompt: a key of `prompts.PROMPTS`.
+        kind: What it needs, such as "steps", for a table; None if it is not said.
+        source: What its document is, such as "minutes", likewise.
     """
 
     dataset: str
@@ -40,6 +42,8 @@ class Question:
     choices: tuple[str, ...] = ()
     document: str | None = None
     prompt: str = "multifieldqa"
+    kind: str | None = None
+    source: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -67,6 +71,7 @@ def load_questions(path: str | Path) -> list[Question]:
     * `id`: the question's id; the number of the line by default.
     * `dataset`: the data set that it belongs to; by default the file's name without its suffix.
     * `metric`: by default choice if there are choices, else f1.
+    * `kind`: what the question needs, and `source`: what its document is; tables compare by them.
     * `prompt`: by default en.mc for the metric choice, qmsum for rouge_l, else multifieldqa.
 
     A text that several questions share is held once.
@@ -229,6 +234,8 @@ def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Q
         choices=choices,
         document=documents.of(row),
         prompt=row.name("prompt", _PROMPT_OF_METRIC.get(metric, "multifieldqa"), known=PROMPTS),
+        kind=row.text("kind") or None,
+        source=row.text("source") or None,
     )
 
 

@@ -66,6 +66,7 @@ class Result:
             that a strategy, or the judge itself, did not finish.
         judged_by: Whether a `"model"` judged it, or a `"rule"`: a decline is right if the text has no answer, and
             wrong if it has one, and any other answer to a question without one is wrong. None if nobody judged it.
+        retriever: The retriever, if it is one that is only compared with the run's own.
     """
 
     dataset: str
@@ -87,6 +88,7 @@ class Result:
     set_f1: float
     judged: float | None = None
     judged_by: Literal["model", "rule"] | None = None
+    retriever: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -175,6 +177,7 @@ class Failure:
         k: How many passages were to be retrieved.
         based_only_on: As in `Result`.
         error: The error, in one line and without keys.
+        retriever: As in `Result`.
     """
 
     dataset: str
@@ -183,6 +186,7 @@ class Failure:
     k: int | None
     based_only_on: bool
     error: str
+    retriever: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,8 +230,12 @@ def named(variant: Variant) -> str:
 
 
 def strategy_results(record: Record) -> Iterable[Result]:
-    """Return the results of all strategies that are compared, without those of "based only on"."""
-    return (each for each in record.results if each.strategy in ALL_STRATEGIES and not each.based_only_on)
+    """Return the results of all strategies that are compared, without those of "based only on" and other retrievers."""
+    return (
+        each
+        for each in record.results
+        if each.strategy in ALL_STRATEGIES and not each.based_only_on and each.retriever is None
+    )
 
 
 def variant_of(strategy: Strategy, k: int | None) -> Variant:
@@ -241,7 +245,7 @@ def variant_of(strategy: Strategy, k: int | None) -> Variant:
 
 def _failed(record: Record, found: Collection[Variant]) -> list[Variant]:
     """Return the variants that were asked for but not found; k is None if it is not known."""
-    failures = [each for each in record.failures if not each.based_only_on]
+    failures = [each for each in record.failures if not each.based_only_on and each.retriever is None]
     tried = [
         variant_of(strategy, each.k) for each in failures for strategy in ALL_STRATEGIES if strategy == each.strategy
     ]

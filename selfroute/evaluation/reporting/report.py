@@ -158,7 +158,8 @@ def environment() -> Environment:
 
 
 def _question_results(record: Record) -> list[QuestionResults]:
-    results, failures = _by_question(record.results), _by_question(record.failures)
+    results = _by_question(each for each in record.results if each.retriever is None)
+    failures = _by_question(record.failures)
     reasons, compared = _by_question(record.reasons), ComparedResults.of(record)
     k, measure = compared.ks[0], compared.measure
     evidence = find_evidence(

@@ -13,7 +13,7 @@ from selfroute.evaluation.reporting.notes import about_papers
 from selfroute.evaluation.reporting.papers import paper as published
 from selfroute.evaluation.table import Cell, Table
 
-_Pair = tuple[Result, Result]  # of RAG and of the long context
+Pair = tuple[Result, Result]  # of RAG and of the long context
 BIN_WIDTH = 10
 
 
@@ -63,8 +63,11 @@ def wins(compared: ComparedResults) -> Table | None:
     if not pairs:
         return None
     parts = {name: [pair for pair in pairs if pair[0].dataset == name] for name in compared.datasets}
-    rows: list[tuple[Cell, ...]] = [(name, *_wins(part)) for name, part in (*parts.items(), ("Overall", pairs))]
     columns = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
+    rows: list[tuple[Cell, ...]] = []
+    for name, part in (*parts.items(), ("Overall", pairs)):
+        counts = count_wins(part)
+        rows.append((name, len(part), *(counts[column] for column in columns)))
     notes = (
         "An answer is correct by the loose exact match of Li et al. (2025), of multiple choice by the score.",
         "Better means correct where the other is not or, if both are wrong, with the higher F1 over words.",
@@ -97,7 +100,7 @@ def decisions(compared: ComparedResults) -> Table | None:
     return Table("decisions", "How the first step decides", columns, tuple(rows), notes)
 
 
-def papers_pairs(compared: ComparedResults) -> list[_Pair]:
+def papers_pairs(compared: ComparedResults) -> list[Pair]:
     """Return the results of RAG and the long context on the same questions; none without a data set of the paper."""
     if not compared.has_papers:
         return []
@@ -116,8 +119,8 @@ def bin_of(rag: Result, reader: Result) -> int:
     return int(copysign(BIN_WIDTH * floor(abs(difference) / BIN_WIDTH + 0.5), difference))
 
 
-def _wins(pairs: Sequence[_Pair]) -> tuple[int, ...]:
-    """Return the number of questions and the counts of the six columns."""
+def count_wins(pairs: Sequence[Pair]) -> Counter[str]:
+    """Count how often the long context and RAG are correct, the only one that is, and better than the other."""
     counts: Counter[str] = Counter()
     for rag, reader in pairs:
         right = (reader.exact == 1, rag.exact == 1)
@@ -127,11 +130,10 @@ def _wins(pairs: Sequence[_Pair]) -> tuple[int, ...]:
             counts["LC only" if right[0] else "RAG only"] += 1
         if best[0] != best[1]:
             counts["LC better" if best[0] else "RAG better"] += 1
-    names = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
-    return len(pairs), *(counts[name] for name in names)
+    return counts
 
 
-def _quality(pairs: Sequence[_Pair]) -> tuple[float, float, int, int]:
+def _quality(pairs: Sequence[Pair]) -> tuple[float, float, int, int]:
     scores = [(rag.score, reader.score) for rag, reader in pairs]
     means = [100 * fmean(column) for column in zip(*scores, strict=True)]
     return means[0], means[1], sum(rag < reader for rag, reader in scores), sum(rag > reader for rag, reader in scores)

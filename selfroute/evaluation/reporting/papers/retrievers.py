@@ -1,0 +1,95 @@
+"""Tables of Li et al. (2025) on retrievers, and on kinds of questions and documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from selfroute.evaluation.records import Record, Result
+from selfroute.evaluation.reporting.compared import ComparedResults, token_share
+from selfroute.evaluation.reporting.papers.differences import Pair, count_wins
+from selfroute.evaluation.table import Cell, Table
+
+_TYPES: Mapping[str, str] = {"window": "index", "tree": "index", "raptor": "summarization"}
+_WORDS = ("what", "who", "whom", "whose", "which", "where", "when", "why", "how")
+_SAME = {"whom": "who", "whose": "who"}
+_OTHER = "other"
+_COLUMNS = ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
+_CORRECT = (
+    "An answer is correct by the loose exact match of Li et al. (2025), of multiple choice by the score.",
+    "Better means correct where the other is not or, if both are wrong, with the higher F1 over words.",
+)
+
+
+def beside(record: Record, other: Record, *, retriever: str) -> Record:
+    """Return a record with the results of another retriever, which are compared in a table of their own."""
+    return replace(
+        record,
+        results=[*record.results, *(replace(each, retriever=retriever) for each in other.results)],
+        failures=[*record.failures, *(replace(each, retriever=retriever) for each in other.failures)],
+        stopped=record.stopped or other.stopped,
+    )
+
+
+def retrievers(compared: ComparedResults) -> Table | None:
+    """Make Table 5 of Li et al. (2025): RAG with each retriever; None if there is only one."""
+    by_name: dict[str, dict[tuple[str, str], Result]] = {}
+    for each in compared.record.results:
+        if each.retriever is not None:
+            by_name.setdefault(each.retriever, {})[each.key] = each
+    main = compared.get("rag", compared.ks[0])
+    if not by_name or not main:
+        return None
+    found = {str(compared.record.settings.get("retriever") or "the first"): dict(main), **by_name}
+    reader = compared.get("long_context")
+    keys = [key for key in main if all(key in results for results in found.values())]
+    rows: list[tuple[Cell, ...]] = []
+    for name, results in found.items():
+        some = [results[key] for key in keys]
+        right = sum(each.exact == 1 for each in some)
+        score = 100 * sum(each.score for each in some) / len(keys) if keys else None
+        head: tuple[Cell, ...] = (name, _TYPES.get(name, "chunk"), len(keys), score, right)
+        tokens = token_share(some, [reader[key] for key in keys] if reader else None)
+        wins = count_wins([(results[key], reader[key]) for key in keys]) if reader else {}
+        beaten: tuple[Cell, ...] = (wins.get("RAG only", 0), wins.get("RAG better", 0)) if reader else ()
+        rows.append((*head, 100 * right / len(keys) if keys else None, *beaten, tokens))
+    columns = ("retriever", "type", "questions", "rag", "RAG correct", "RAG correct %")
+    columns += ("RAG only", "RAG better") if reader else ()
+    left_out = len(main) - len(keys)
+    notes = (
+        *_CORRECT,
+        *((f"Questions left out because not every retriever finished them: {left_out:,}.",) if left_out else ()),
+    )
+    title = "RAG with each retriever (Table 5 of Li et al., 2025)"
+    return Table("retrievers", title, (*columns, "rag token %"), tuple(rows), (*notes, *compared.about_k))
+
+
+def kinds(compared: ComparedResults) -> Table | None:
+    """Make Figures 3 and 4 of Li et al. (2025) as a table: by first word, by kind of question, by kind of source."""
+    rag, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
+    if not rag or not reader:
+        return None
+    asked = {question.key: question for question in compared.record.questions}
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for key, each in rag.items():
+        question = asked[key]
+        names = {"first word": first_word(question.question), "kind": question.kind, "source": question.source}
+        for what, name in names.items():
+            if name:
+                groups.setdefault((what, name), []).append((each, reader[key]))
+    order = ("first word", "kind", "source")
+    rows = []
+    for (what, name), pairs in sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]))):
+        counts = count_wins(pairs)
+        rows.append((what, name, len(pairs), *(counts[column] for column in _COLUMNS)))
+    title = "RAG and the long context by kind of question and source (Figures 3 and 4 of Li et al., 2025)"
+    notes = (*_CORRECT, "Few questions in a row show little.", *compared.about_k)
+    return Table("kinds", title, ("by", "", "questions", *_COLUMNS), tuple(rows), notes)
+
+
+def first_word(question: str) -> str:
+    """Return the first question word in a question, of those of Li et al. (2025); "other" without one."""
+    words = re.findall(r"[a-z]+", question.lower())
+    found = next((word for word in words[:1] if word in _WORDS), None)
+    return _SAME.get(found, found) if found else _OTHER
