@@ -194,15 +194,12 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
                 on_progress=advance,
                 **chosen.keywords,
             )
+        replies = pipeline.replies
         for name in options.retrievers[1:]:
-            other = _pipeline(
-                options,
-                models,
-                replies=pipeline.replies,
-                retriever=_retriever(name, options, models, pipeline.replies, err),
-            )
+            other = _retriever(name, options, models, replies, err)
+            second = _pipeline(options, models, replies=replies, retriever=other)
             with screen.stage(err, f"Asking with {name}", len(questions)) as advance:
-                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
+                found = ask(second, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
             record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked

@@ -40,7 +40,9 @@ class ProviderEncoder:
 
         self._name, self._replies, self._model = name, replies, PricedModel.parse("--retriever", name)
         try:
-            self._embeddings: Any = init_embeddings(name)
+            # Chunks are short enough, and counting their tokens OpenAI's way would download a vocabulary.
+            options: dict[str, Any] = {"check_embedding_ctx_length": False} if self._model.provider == "openai" else {}
+            self._embeddings: Any = init_embeddings(name, **options)
         except ImportError as error:
             msg = f"{name} needs a package that is not installed: {one_line(error)}"
             raise ConfigurationError(msg) from error

@@ -54,13 +54,11 @@ def retrievers(compared: ComparedResults) -> Table | None:
         wins = count_wins([(results[key], reader[key]) for key in keys]) if reader else {}
         beaten: tuple[Cell, ...] = (wins.get("RAG only", 0), wins.get("RAG better", 0)) if reader else ()
         rows.append((*head, 100 * right / len(keys) if keys else None, *beaten, tokens))
-    columns = ("retriever", "type", "questions", "rag", "RAG correct", "RAG correct %")
+    columns: tuple[str, ...] = ("retriever", "type", "questions", "rag", "RAG correct", "RAG correct %")
     columns += ("RAG only", "RAG better") if reader else ()
-    left_out = len(main) - len(keys)
-    notes = (
-        *_CORRECT,
-        *((f"Questions left out because not every retriever finished them: {left_out:,}.",) if left_out else ()),
-    )
+    notes = [*_CORRECT]
+    if left_out := len(main) - len(keys):
+        notes.append(f"Questions left out because not every retriever finished them: {left_out:,}.")
     title = "RAG with each retriever (Table 5 of Li et al., 2025)"
     return Table("retrievers", title, (*columns, "rag token %"), tuple(rows), (*notes, *compared.about_k))
 
@@ -79,7 +77,7 @@ def kinds(compared: ComparedResults) -> Table | None:
             if name:
                 groups.setdefault((what, name), []).append((each, reader[key]))
     order = ("first word", "kind", "source")
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for (what, name), pairs in sorted(groups.items(), key=lambda item: (order.index(item[0][0]), -len(item[1]))):
         counts = count_wins(pairs)
         rows.append((what, name, len(pairs), *(counts[column] for column in _COLUMNS)))
