@@ -16,7 +16,7 @@ WHOLE := --hypothesis-profile matrix
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
 	command/% core/test_flow.py core/test_load.py \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py notebooks.py) documents/test_rebuild.py \
-	$(addprefix evaluation/test_,data.py hub.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
+	$(addprefix evaluation/test_,data.py hub.py indexed.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
 	retrieval.py sampling.py tables.py) policies/test_stored_calibration.py \
 	languages/test_answerability.py support/% usage/test_telemetry.py)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))

@@ -18,7 +18,7 @@ from selfroute.evaluation.reporting.notes import about_intervals, about_main, me
 from selfroute.evaluation.reporting.papers.ablations import based_only_on, by_k, closed_book, passkey, reasons
 from selfroute.evaluation.reporting.papers.differences import agreement, decisions, differences, wins
 from selfroute.evaluation.reporting.papers.paper import beside_paper
-from selfroute.evaluation.reporting.papers.retrievers import kinds, retrievers
+from selfroute.evaluation.reporting.papers.retrievers import filtered, kinds, retrievers
 from selfroute.evaluation.table import Cell, Table
 
 _STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
@@ -55,7 +55,7 @@ def tables(record: Record, advice: Advice | None = None) -> list[Table]:
         (compared, (comparisons, money, declines, decline_rules, judge_agreement, judged_sample)),
         (papers, (by_k,)),
         (compared, (comparisons_by_dataset, retrievers, kinds)),
-        (papers, (differences, agreement, wins, passkey, based_only_on, closed_book)),
+        (papers, (differences, agreement, wins, passkey, based_only_on, closed_book, filtered)),
         (compared, (reasons, failures)),
         (papers, (decisions,)),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults, token_share
 from selfroute.evaluation.reporting.papers.differences import Pair, count_wins
+from selfroute.evaluation.reporting.statistics import Key
 from selfroute.evaluation.table import Cell, Table
 
 _TYPES: Mapping[str, str] = {"window": "index", "tree": "index", "raptor": "summarization"}
@@ -84,6 +86,35 @@ def kinds(compared: ComparedResults) -> Table | None:
     title = "RAG and the long context by kind of question and source (Figures 3 and 4 of Li et al., 2025)"
     notes = (*_CORRECT, "Few questions in a row show little.", *compared.about_k)
     return Table("kinds", title, ("by", "", "questions", *_COLUMNS), tuple(rows), notes)
+
+
+def filtered(compared: ComparedResults) -> Table | None:
+    """Make Tables 2 and 3 of Li et al. (2025): the questions that are left without those answered from memory."""
+    asked = {each.key: each for each in compared.record.results if each.strategy == "closed_book"}
+    questions = [each for each in compared.record.questions if each.key in asked]
+    if not questions:
+        return None
+    by_dataset: dict[str, list[Question]] = {}
+    for each in questions:
+        by_dataset.setdefault(each.dataset, []).append(each)
+    rows = [_filtered(name, some, asked) for name, some in by_dataset.items()]
+    if len(rows) > 1:
+        rows.append(_filtered("Total", questions, asked))
+    notes = (
+        "A question is answered from memory, and left out, if its answer without any text is a loose exact match.",
+        "average length is that of a question's document, in words.",
+    )
+    title = "Questions that need their text (Tables 2 and 3 of Li et al., 2025)"
+    columns = ("data set", "average length", "questions", "kept", "kept %", "mode")
+    return Table("filtered", title, columns, tuple(rows), notes)
+
+
+def _filtered(name: str, questions: Sequence[Question], asked: Mapping[Key, Result]) -> tuple[Cell, ...]:
+    kept = sum(not (asked[each.key].answerable and asked[each.key].exact == 1) for each in questions)
+    lengths = [len(each.document.split()) for each in questions if each.document]
+    modes = {"choice" if each.choices else "open" for each in questions}
+    average = sum(lengths) / len(lengths) if lengths else None
+    return name, average, len(questions), kept, 100 * kept / len(questions), " and ".join(sorted(modes))
 
 
 def first_word(question: str) -> str:
