@@ -34,7 +34,8 @@ evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
 # The extractive reader is not a language model: this shows retrieval, routing, metrics and tables at work on real
 # documents, but not how well a model would answer.
 evaluate extractive quality qmsum squad2_article natural_question hotpotqa_pool passkey -- --k 1,5,20
-evaluate extractive-retrievers squad2_article hotpotqa_pool qmsum -- --retriever all-MiniLM-L6-v2,bm25,window,tree --limit 20
+evaluate extractive-retrievers squad2_article hotpotqa_pool qmsum -- --retriever all-MiniLM-L6-v2,bm25,window,tree \
+  --limit 20
 evaluate extractive-document-order hotpotqa_pool qmsum -- --order document
 
 # Replies that real models gave to another retriever's passages and to whole filings: real routing and cost.

@@ -19,10 +19,11 @@ from selfroute.command import estimates, judging, loading, run, screen
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets
+from selfroute.evaluation.asking.found import Order, Retriever
 from selfroute.evaluation.asking.from_documents import DocumentsPipeline
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, count_kept
-from selfroute.evaluation.asking.retrieval import INDEXED, Order, Retriever, first_sentences, load_retriever
+from selfroute.evaluation.asking.retrieval import INDEXED, first_sentences, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
 from selfroute.evaluation.asking.strategies import settings_of
 from selfroute.evaluation.asking.with_langchain import asker_with

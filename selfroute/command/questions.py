@@ -61,6 +61,9 @@ def questions(options: Options) -> bool:
     out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
     if options.review and not options.model:
         for path in options.files:
+            if path.suffix != ".jsonl":
+                msg = f"--review {path} shows a list of questions (.jsonl); to write one about documents, add --model"
+                raise ConfigurationError(msg)
             out.print(f"Open {save_review(path)} in a browser.")
         return True
     counts = counts_of(options.number, options.unanswerable)

@@ -21,7 +21,7 @@ from selfroute.demo.corpus import load_documents
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.questions import load_questions
 from selfroute.evaluation.writing.files import review
-from selfroute.evaluation.writing.written import Source, Written, read
+from selfroute.evaluation.writing.written import Source, Written, is_known, read
 from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
@@ -326,3 +326,23 @@ console.log(JSON.stringify([saved, parts.count.textContent]));
     (saved,), counted = json.loads(done.stdout)
     assert [json.loads(line) for line in saved.splitlines()] == [rows[0], rows[2]]
     assert counted == "2 of 3 kept"
+
+
+def test_questions_that_differ_in_a_number_are_two() -> None:
+    source = Source("log.txt", "")
+    one, other, again = (
+        Written(question, "7", "local", (), source)
+        for question in (
+            "How many gulls were counted on the north pier in 1987?",
+            "How many gulls were counted on the north pier in 1988?",
+            "How many gulls were counted at the north pier in 1987?",
+        )
+    )
+    assert not is_known(other, [one])
+    assert is_known(again, [other, one])
+
+
+def test_a_page_is_made_of_a_list_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log.txt").write_text("The gull sat on the pier.")
+    assert cli.main(["questions", str(tmp_path / "log.txt"), "--review"]) == 2
+    assert "add --model" in " ".join(capsys.readouterr().err.split())

@@ -20,7 +20,7 @@ from selfroute.evaluation.asking.budget import CostCapError
 from selfroute.evaluation.asking.chunks import chunks
 from selfroute.evaluation.asking.indexed import RaptorRetriever, TreeRetriever, WindowRetriever
 from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.retrieval import first_sentences, is_free, load_retriever
+from selfroute.evaluation.asking.retrieval import first_sentences, load_retriever
 from selfroute.evaluation.results import Evaluation
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
@@ -90,7 +90,7 @@ def test_summaries_are_asked_of_the_model_once_and_count(tmp_path: Path, monkeyp
 
     with LoopbackServer(answer) as server:
         command = ["evaluate", "q.jsonl", "--model", "openai:gpt-4o-mini", "--base-url", server.openai_url]
-        command += ["--priced-as", "openai:gpt-4o-mini", "--retriever", "tree"]
+        command += ["--priced-as", "openai:gpt-4o-mini", "--retriever", "tree", "--strategies", "rag"]
         assert cli.main(command) == 0
         asked = len(server.book)
         steps = [json.loads(line)["step"] for line in Path("evaluation/replies.jsonl").read_text().splitlines()]
@@ -152,11 +152,6 @@ def test_raptor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("selfroute.evaluation.asking.indexed.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="llama-index-packs-raptor"):
         RaptorRetriever(Words(), Words(), first_sentences)
-
-
-def test_those_that_ask_nobody_are_known() -> None:
-    free = ["bm25", "contriever", "window", "./openai:folder", "C:\\weights"]
-    assert [is_free(name) for name in (*free, "tree", "raptor", SMALL)] == [True] * 5 + [False] * 3
 
 
 def test_first_sentences_stand_for_a_summary() -> None:

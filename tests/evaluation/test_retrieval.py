@@ -23,7 +23,8 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTo
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking import retrieval
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
-from selfroute.evaluation.asking.retrieval import Found, Retriever, load_retriever, ordered, passage_text
+from selfroute.evaluation.asking.found import Found, Retriever, ordered, passage_text
+from selfroute.evaluation.asking.retrieval import load_retriever
 from selfroute.usage import count_tokens
 
 CHUNKS = (

@@ -16,8 +16,8 @@ from langchain_selfroute.models import name_of
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
+from selfroute.evaluation.asking.found import Found, Order, Retriever, ordered, passage_text
 from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.retrieval import Found, Order, Retriever, ordered, passage_text
 from selfroute.evaluation.asking.runner import Task, TaskOutcome
 from selfroute.evaluation.asking.with_langchain import ChainPipeline, room_for
 from selfroute.evaluation.questions import Question

@@ -20,11 +20,11 @@ from typing_extensions import override
 
 from selfroute.documents.sizes import Recent
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.asking.retrieval import Found, Retriever
+from selfroute.evaluation.asking.found import Found, Retriever
 
 _WINDOW = 8_000  # tokens of text that a summary may be made of
 _SUMMARY = 500
-_VECTORS = 20_000  # that stay in memory
+_DOCUMENTS, _VECTORS = 32, 20_000  # that stay in memory
 _RAPTOR = "pip install umap-learn scikit-learn && pip install --no-deps llama-index-packs-raptor==0.4.2"
 
 Summarize = Callable[[str], str]
@@ -94,7 +94,7 @@ class _Indexed(Retriever):
 
     def __init__(self, questions: Any, passages: Any) -> None:
         """Take what embeds questions, and what embeds passages."""
-        super().__init__()
+        self._documents: Recent[Any] = Recent(_DOCUMENTS)
         self._embedding, self._building = _Embedding(questions=questions, passages=passages), threading.Lock()
 
     @override
@@ -111,10 +111,6 @@ class _Indexed(Retriever):
             Found(item.node.metadata.get("place", len(chunks)), item.node.get_content(), item.score or 0.0)
             for item in found[:k]
         ]
-
-    @override
-    def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> Any:
-        raise NotImplementedError  # what is found need be no chunk
 
     @abstractmethod
     def _index(self, chunks: Sequence[str]) -> Any:

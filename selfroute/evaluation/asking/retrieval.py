@@ -6,20 +6,21 @@ import hashlib
 import os
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from selfroute.demo.weights import weights
 from selfroute.documents.sizes import Recent
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.asking.found import Found, Retriever
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.hub import is_online
 
@@ -33,44 +34,18 @@ _CONTRIEVER = "facebook/contriever"
 _DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
 _DOCUMENTS, _QUESTIONS = 32, 1_000  # whose vectors stay in memory
 
-Order = Literal["score", "document"]
 _Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A chunk that was found.
-
-    Attributes:
-        index: Which chunk of the document it is, from 0.
-        text: Its text.
-        score: How near it is to the question: the cosine of both vectors, or the BM25 score.
-    """
-
-    index: int
-    text: str
-    score: float
-
-
-class Retriever(ABC):
-    """Finds the chunks of a document that are nearest to a question. Threads may share it."""
+class _Scored(Retriever):
+    """Scores each chunk."""
 
     def __init__(self) -> None:
         self._documents: Recent[Any] = Recent(_DOCUMENTS)
         self._lock = threading.Lock()  # a tokenizer serves one thread at a time
 
+    @override
     def search(self, chunks: Sequence[str], question: str, *, k: int, document_id: str) -> list[Found]:
-        """Find the best chunks.
-
-        Args:
-            chunks: All chunks of the document, in order.
-            question: The question.
-            k: How many to find; all if there are fewer.
-            document_id: A digest of the document's text, under which its vectors are kept.
-
-        Returns:
-            The chunks, best first; of two with the same score, the earlier one first.
-        """
         if not chunks:
             return []
         lengths = hashlib.sha256(repr([len(chunk) for chunk in chunks]).encode()).hexdigest()[:16]
@@ -83,7 +58,7 @@ class Retriever(ABC):
         """Score each chunk; `document` stands for the text and how it was split."""
 
 
-class _Dense(Retriever):
+class _Dense(_Scored):
     """Compares vectors by their cosine.
 
     A model sees no more of a chunk than it takes: Contriever and Dragon 512 word pieces, all-MiniLM-L6-v2 256.
@@ -95,6 +70,7 @@ class _Dense(Retriever):
         self._of_questions, self._of_passages = questions, passages
         self._questions: Recent[_Floats] = Recent(_QUESTIONS)
 
+    @override
     def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
         vector, vectors = self._questions.get(question), self._documents.get(document)
         if vector is None or vectors is None:
@@ -129,9 +105,10 @@ class _Dense(Retriever):
         return vectors
 
 
-class _BM25(Retriever):
+class _BM25(_Scored):
     """BM25 as bm25s does it by default: Lucene's variant, English stop words, words of two letters and more."""
 
+    @override
     def _scores(self, chunks: Sequence[str], question: str, *, document: str) -> _Floats:
         with self._lock:
             index = self._documents.get(document) or _index(chunks)
@@ -196,11 +173,6 @@ def first_sentences(prompt: str) -> str:
     return " ".join(line.partition(". ")[0].strip() for line in prompt.splitlines() if len(line) > _SHORT)
 
 
-def is_free(name: str) -> bool:
-    """Return whether a retriever asks no model and no provider."""
-    return name not in ("tree", "raptor") and not _is_of_provider(name)
-
-
 def _is_of_provider(name: str) -> bool:
     return bool(_PROVIDER.match(name)) and not Path(name).exists()
 
@@ -230,21 +202,6 @@ def _need(package: str, name: str) -> None:
     if not find_spec(package):
         msg = f"the retriever {name} needs {package}, which is not installed: pip install 'selfroute[evaluate]'"
         raise ConfigurationError(msg)
-
-
-def ordered(found: Sequence[Found], order: Order) -> list[Found]:
-    """Put passages in the order in which the model reads them.
-
-    Args:
-        found: The passages, best first.
-        order: `"score"` for best first (Li et al., 2024), `"document"` for the document's order (Yu et al., 2024).
-    """
-    return sorted(found, key=lambda chunk: chunk.index) if order == "document" else list(found)
-
-
-def passage_text(found: Found) -> str:
-    """Return a passage as the model reads it, with the chunk's number in front (section 3.2), from 1."""
-    return f"[{found.index + 1}] {found.text}"
 
 
 def _load(name: str | None, *, first_token: bool = False) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -113,9 +114,14 @@ def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Droppe
 
 
 def is_known(written: Written, others: Iterable[Written]) -> bool:
-    """Return whether nearly the same was asked about the same document."""
-    same = [each.question for each in others if each.source == written.source]
+    """Return whether nearly the same was asked about the same document, with the same numbers in it."""
+    numbers = _numbers(written)
+    same = [each.question for each in others if each.source == written.source and _numbers(each) == numbers]
     return bool(same) and set_f1(written.question, same) >= _ALIKE
+
+
+def _numbers(written: Written) -> set[str]:
+    return set(re.findall(r"\d+", written.question))
 
 
 def _text(value: Any) -> str:

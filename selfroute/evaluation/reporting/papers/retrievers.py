@@ -118,7 +118,7 @@ def _filtered(name: str, questions: Sequence[Question], asked: Mapping[Key, Resu
 
 
 def first_word(question: str) -> str:
-    """Return the first question word in a question, of those of Li et al. (2025); "other" without one."""
-    words = re.findall(r"[a-z]+", question.lower())
-    found = next((word for word in words[:1] if word in _WORDS), None)
-    return _SAME.get(found, found) if found else _OTHER
+    """Return the question word that a question begins with; "other" without one."""
+    first = re.search(r"[a-z]+", question.lower())
+    word = first.group() if first else ""
+    return _SAME.get(word, word) if word in _WORDS else _OTHER
