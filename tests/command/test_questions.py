@@ -224,7 +224,7 @@ def test_a_document_longer_than_the_window_is_read_in_parts(run: Run, files: lis
     ("args", "message"),
     [
         ([], "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"),
-        (["--review"], "is not JSON"),
+        (["--review"], "to write one about documents, add --model"),
     ],
 )
 def test_what_cannot_work_is_one_line(run: Run, files: list[Path], args: list[str], message: str) -> None:
@@ -340,9 +340,3 @@ def test_questions_that_differ_in_a_number_are_two() -> None:
     )
     assert not is_known(other, [one])
     assert is_known(again, [other, one])
-
-
-def test_a_page_is_made_of_a_list_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "log.txt").write_text("The gull sat on the pier.")
-    assert cli.main(["questions", str(tmp_path / "log.txt"), "--review"]) == 2
-    assert "add --model" in " ".join(capsys.readouterr().err.split())

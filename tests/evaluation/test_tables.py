@@ -204,12 +204,15 @@ def test_all_rows_are_as_long_as_the_columns_and_hold_plain_cells() -> None:
         "decline_rules",
         "k",
         "comparisons_by_dataset",
+        "retrievers",
+        "kinds",
         "differences",
         "agreement",
         "wins",
         "passkey",
         "based_only_on",
         "closed_book",
+        "filtered",
         "reasons",
         "failures",
         "decisions",
@@ -229,6 +232,7 @@ def everything() -> Evaluation:
             results += results_of({"rag": (0.0, 1.0), "self_route": (0.5, 1.0)}, dataset=dataset, k=k)
         results += results_of({"long_context": (0.5, 1.0), "closed_book": (1.0, 0.0)}, dataset=dataset)
         results += results_of({"long_context": (0.25, 1.0)}, dataset=dataset, based_only_on=True)
+    results += [replace(each, retriever="bm25") for each in results if each.strategy == "rag" and each.k == 1]
     reasons = [Reason("own", "1", 1, letter, "...") for letter in "AAB?"]
     return an_evaluation(results, reasons=reasons, settings={"k": [1, 5]})
 

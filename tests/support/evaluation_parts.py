@@ -15,7 +15,8 @@ REFUSAL = "unanswerable"
 
 def a_question(id: str = "1", dataset: str = "narrativeqa", **fields: Any) -> Question:  # noqa: A002
     """A question on a document of its own."""
-    fields = {"answers": (f"answer {id}",), "document": f"The document of {dataset} {id}.", **fields}
+    name = f"{dataset}-{id}".replace(" ", "-")
+    fields = {"answers": (f"answer {id}",), "document": f"The document of {name}.", **fields}
     return Question(dataset, id, f"What is {id}?", **fields)
 
 
