@@ -23,6 +23,7 @@ from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute.drivers import arun, run
 from selfroute.flow import Answer
+from selfroute.hangup import cancelled_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Make = Callable[..., Any]
@@ -66,7 +67,7 @@ async def ainvoke(
     try:
         steps = make(AsyncSteps, manager=manager, config=config, streaming=False)
         with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-            answer = await context.run(asyncio.ensure_future, _answer(steps))
+            answer = await cancelled_once(context.run(asyncio.ensure_future, _answer(steps)))
         result = output(steps, answer)
     except BaseException as error:
         await manager.on_chain_error(error)
@@ -130,6 +131,8 @@ async def astream(
 
     outer: Any = runnable._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
     try:
+        first = await cancelled_once(anext(outer))  # until then a model may not have begun to reply
+        yield whole_chunk(first)
         async for chunk in outer:
             yield whole_chunk(chunk)
     finally:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 _TURNS = 20  # of the event loop; closing takes two or three for each generator within another
 _YOUNG = 1  # the oldest generation to collect; a full collection takes too long
@@ -35,6 +38,30 @@ async def ahang_up(pieces: AsyncIterator[Any], *, waited: bool, most: int = 1) -
 
 
 _LEAVING: set[asyncio.Future[None]] = set()  # the event loop holds only weak references to them
+
+
+async def cancelled_once(awaitable: Awaitable[Result]) -> Result:
+    """Await something in a task that is cancelled once, however often the caller is.
+
+    anyio, with which FastAPI drops the requests of clients who left, cancels a task again and again until it ends. The
+    client that asks the model shields its clean-up from that, but not within a task of a task, which is how LangChain
+    runs: there each further cancellation meets the clean-up itself, and the request stays open.
+
+    Args:
+        awaitable: What to await.
+
+    Raises:
+        asyncio.CancelledError: The caller was cancelled; the task has ended.
+    """
+    task = asyncio.ensure_future(awaitable)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise
 
 
 async def _leave(pieces: AsyncIterator[Any], most: int) -> None:

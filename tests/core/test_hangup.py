@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from llamaindex_selfroute.hangup import hang_up
-from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.hangup import LoopTurned, ahang_up, cancelled_once
 
 
 class Request:
@@ -110,6 +110,39 @@ async def test_it_goes_through_although_who_waits_is_cancelled() -> None:
         for _ in range(9):
             await asyncio.sleep(0)
         assert request.ended == ("cancelled" if turns else "open")  # it had not begun
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+async def test_however_often_a_caller_is_cancelled_the_clean_up_is_done_before_it_ends(times: int) -> None:
+    done: list[str] = []
+
+    async def asking() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            done.append("closed")
+
+    caller = asyncio.ensure_future(cancelled_once(asking()))
+    await asyncio.sleep(0)
+    for _ in range(times):
+        caller.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert done == ["closed"]
+
+
+async def test_what_is_awaited_without_a_cancellation_returns_and_fails_as_ever() -> None:
+    assert await cancelled_once(asyncio.sleep(0, "done")) == "done"
+    with pytest.raises(ZeroDivisionError):
+        await cancelled_once(_failing())
+
+
+async def _failing() -> None:
+    await asyncio.sleep(0)
+    raise ZeroDivisionError
 
 
 async def test_whoever_waits_knows_that_the_loop_has_turned() -> None:

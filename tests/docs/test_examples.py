@@ -171,7 +171,7 @@ def test_the_model_stops_when_the_client_leaves_before_there_is_any_text(
     server: LoopbackServer, service: httpx.Client, step: str
 ) -> None:
     server.answer = lambda request: (
-        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, hold_after=0)
+        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, first_delay=60)
     )
     calls = 2 if step == "long_context" else 1
     with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, closing, suppress
 from functools import reduce
 from operator import add
 from typing import Any
 
 import aiohttp
+import anyio
 import httpx
 import openai
 import pytest
@@ -28,7 +29,7 @@ from langchain_openai import ChatOpenAI
 
 import loopback
 from langchain_selfroute import SelfRouteChain, models
-from loopback import Entry, LoopbackServer, Reply, Request
+from loopback import A_MINUTE, Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
 from selfroute.policies import Never
@@ -688,6 +689,43 @@ def test_a_reader_who_leaves_stops_the_model(server: LoopbackServer, client: str
     assert entry.left
     assert entry.sent <= sent[0] + MOST_AFTER
     assert models_asked(server) == asked_up_to(step)
+
+
+async def _exhausted(items: AsyncIterator[Any]) -> None:
+    async for _ in items:
+        pass
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda chain: chain.ainvoke(QUESTION),
+        lambda chain: chain.abatch([QUESTION]),
+        lambda chain: _exhausted(chain.astream(QUESTION)),
+        lambda chain: _exhausted(chain.astream_events(QUESTION, version="v2")),
+        lambda chain: (chain.first_step | chain.second_step).ainvoke({"input": QUESTION}),
+    ],
+    ids=["ainvoke", "abatch", "astream", "astream_events", "steps"],
+)
+@each_step
+@both_clients
+def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
+    server: LoopbackServer, client: str, step: str, ask: Callable[[SelfRouteChain], Awaitable[Any]]
+) -> None:
+    reading = Reply(ANSWER, first_delay=A_MINUTE)
+    script(server, draft=reading if step == "draft" else REFUSAL, final=reading)
+    chain = chain_over(server, client)
+
+    async def leave() -> None:
+        async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
+            requests.start_soon(ask, chain)
+            while step not in {entry.request.model for entry in server.book}:  # noqa: ASYNC110  the server is in another thread
+                await asyncio.sleep(0.01)
+            requests.cancel_scope.cancel()
+        await asyncio.to_thread(server.settle)
+
+    asyncio.run(leave())
+    assert [entry.left for entry in entries(server)[step]] == [True]
 
 
 @both_clients

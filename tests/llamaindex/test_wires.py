@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import aiohttp
+import anyio
 import httpx
 import openai
 import pytest
@@ -33,7 +34,7 @@ from llama_index.llms.openai_like import OpenAILike
 
 import loopback
 from llamaindex_selfroute import SelfRouteQueryEngine, models
-from loopback import Entry, LoopbackServer, Reply, Request
+from loopback import A_MINUTE, Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
 from selfroute.policies import Never
@@ -819,6 +820,32 @@ def test_a_response_that_nobody_reads_asks_nothing(
     server.settle()
     assert server.book == []
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@each_step
+@every_client
+def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
+    server: LoopbackServer, client: str, step: str, *, streaming: bool
+) -> None:
+    reading = Reply(ANSWER, first_delay=A_MINUTE)
+    script(server, draft=reading if step == "draft" else REFUSAL, final=reading)
+
+    async def ask() -> None:
+        response: Any = await over(server, client)(streaming=streaming).aquery(QUESTION)
+        async for _ in response.async_response_gen():
+            pass
+
+    async def leave() -> None:
+        async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
+            requests.start_soon(ask)
+            while step not in {entry.request.model for entry in server.book}:  # noqa: ASYNC110  the server is in another thread
+                await asyncio.sleep(0.01)
+            requests.cancel_scope.cancel()
+        await asyncio.to_thread(server.settle)
+
+    asyncio.run(leave())
+    assert [entry.left for entry in entries(server, step)] == [True]
 
 
 @every_client
