@@ -81,15 +81,14 @@ def demo(
     """Answer the questions that come with selfroute from the documents that come with it."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.command import demo_and_ask as command
+            from selfroute.command import demo as command
             from selfroute.command import loading
+            from selfroute.command.asking import Options
             from selfroute.command.steering import Steering
 
             host = loading.load(framework)
         steering = Steering(graded=graded, widen=widen)
-        options = command.Options(
-            host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
-        )
+        options = Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering)
         command.demo(options, limit=limit)
 
 
@@ -127,7 +126,7 @@ def ask(
     """Answer questions from your own text files."""
     with _errors_on_one_line():
         with _starting():
-            from selfroute.command import demo_and_ask as command
+            from selfroute.command import asking as command
             from selfroute.command import loading
             from selfroute.command.steering import Steering
 
@@ -167,7 +166,7 @@ def check(
         with _starting():
             from selfroute.command import checking as command
             from selfroute.command import loading
-            from selfroute.command.demo_and_ask import Options
+            from selfroute.command.asking import Options
             from selfroute.command.steering import Steering
 
             host = loading.load(framework)

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from selfroute.command import batch_screen, run, screen
+from selfroute.command import answers, batch_screen, run
+from selfroute.command.asking import Options, open_files, print_json
 from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
 from selfroute.command.batch_requests import RequestFiles
 from selfroute.command.batch_results import read_results
-from selfroute.command.demo_and_ask import Options, open_files, print_json
 from selfroute.command.steering import Steering
+from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import read_text
 from selfroute.command.with_langchain import LangChainSession
 from selfroute.error_text import one_line
@@ -64,7 +65,7 @@ def export(job: Job, *, again: bool, as_json: bool) -> None:
     if as_json:
         print_json({"files": written, **_counts(job)})
     else:
-        batch_screen.show_files(screen.open_console(sys.stdout), written, _counts(job), folder=job.folder)
+        batch_screen.show_files(open_console(sys.stdout), written, _counts(job), folder=job.folder)
 
 
 def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
@@ -95,10 +96,10 @@ def import_(job: Job, *, files: Sequence[Path], as_json: bool) -> bool:
     if as_json:
         print_json({**told, "answers": str(job.answers), "ledger": ledger.to_dict()})
     else:
-        out = screen.open_console(sys.stdout)
+        out = open_console(sys.stdout)
         batch_screen.show_results(out, told, folder=job.folder)
         if told["answered"] or told["failed"]:
-            screen.show_ledger(out, ledger, models=run.Models(None, None, job.setup.model))
+            answers.show_ledger(out, ledger, models=run.Models(None, None, job.setup.model))
     return not (unreadable or cut_off)
 
 
@@ -116,10 +117,10 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
     questions = [item.question["question"] for item in items]
     setup.check(map(read_text, files))  # before they are indexed
-    err = screen.open_console(sys.stderr)
+    err = open_console(sys.stderr)
     with (
         open_files(options, files=files, questions=questions, store=store) as (_, library, models),
-        screen.stage(err, title, len(items)) as advance,
+        stage(err, title, len(items)) as advance,
         at_batch_prices(),
     ):
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from selfroute.command import screen
+from selfroute.command.terminal import open_console
 from selfroute.errors import InputError
 from selfroute.evaluation.calibrating.calibrate import rule_of
 from selfroute.evaluation.calibrating.wording import code_of, gains_table, in_words, rule_in_words
@@ -36,7 +36,7 @@ def calibrate(folder: Path, *, token_share: float | None, price_of_wrong: float,
     """
     policy = _load(folder).calibrate(token_share, price_of_wrong)
     policy.save(out)
-    console = screen.open_console(sys.stdout)
+    console = open_console(sys.stdout)
     if as_json:
         sys.stdout.write(to_json(policy.calibration))
     else:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from selfroute.checking import Finding, Findings
-from selfroute.command import screen
-from selfroute.command.demo_and_ask import Options, open_files, print_json
+from selfroute.command import answers
+from selfroute.command.asking import Options, open_files, print_json
+from selfroute.command.terminal import open_console
 from selfroute.command.texts import Text
 from selfroute.prompts import CHECK_QUESTION
 
@@ -34,7 +35,7 @@ def check(options: Options, *, files: Sequence[Path], question: str | None, stor
     if options.as_json:
         print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
     else:
-        screen.show_findings(screen.open_console(sys.stdout), findings)
+        answers.show_findings(open_console(sys.stdout), findings)
     return findings.ok
 
 

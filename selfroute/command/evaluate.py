@@ -15,7 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
-from selfroute.command import estimates, judging, loading, run, screen
+from selfroute.command import estimates, judging, loading, run
+from selfroute.command.terminal import open_console, stage
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets
@@ -137,7 +138,7 @@ def evaluate(options: Options) -> bool:
     Returns:
         Whether all questions were asked and none failed.
     """
-    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    out, err = open_console(sys.stdout), open_console(sys.stderr)
     strategies, _ = options.chosen, options.ks  # wrong options are errors before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
@@ -187,7 +188,7 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
     )
     try:
         total = sum(len(chosen(question)) + bool(judge) for question in questions)
-        with screen.stage(err, "Asking", total) as advance:
+        with stage(err, "Asking", total) as advance:
             record = ask(
                 pipeline,
                 explain_declines=options.explain_declines,
@@ -199,7 +200,7 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
         for name in options.retrievers[1:]:
             other = _retriever(name, options, models, replies, err)
             second = _pipeline(options, models, replies=replies, retriever=other)
-            with screen.stage(err, f"Asking with {name}", len(questions)) as advance:
+            with stage(err, f"Asking with {name}", len(questions)) as advance:
                 found = ask(second, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
             record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
@@ -219,7 +220,7 @@ def _retriever(name: str, options: Options, models: run.Models, replies: Replies
             reply, _ = asker.ask(prompt, "index")
             return reply.text_of("index")
 
-    with screen.stage(err, f"Loading the retriever {name}"):
+    with stage(err, f"Loading the retriever {name}"):
         return load_retriever(
             name,
             folder=options.out / "vectors",
@@ -259,7 +260,7 @@ def _models(options: Options, err: Console) -> run.Models:
         framework, options.model, long_context=options.long_context_model, base_url=options.base_url
     )
     if models is None:
-        with screen.stage(err, "Loading the extractive reader"):
+        with stage(err, "Loading the extractive reader"):
             models = run.extractive_reader(framework, framework.load_embeddings())
     if options.temperature is None or not models.is_language_model:
         return models

@@ -12,7 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from selfroute.command import loading, run, screen
+from selfroute.command import loading, run
+from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import read_text
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
@@ -58,7 +59,7 @@ def questions(options: Options) -> bool:
     Raises:
         ConfigurationError: There is no model, a file cannot be read, or an option cannot be followed.
     """
-    out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
+    out, err = open_console(sys.stdout), open_console(sys.stderr)
     if options.review and not options.model:
         for path in options.files:
             if path.suffix != ".jsonl":
@@ -81,7 +82,7 @@ def questions(options: Options) -> bool:
     with Replies(folder, max_cost=cap) as replies:
         writer = _writer(options, llm, sources, replies)
         try:
-            with screen.stage(err, "Writing questions", options.number) as advance:
+            with stage(err, "Writing questions", options.number) as advance:
                 outcome = writer.write(counts, on_progress=advance)
         except KeyboardInterrupt:
             kept = replies.kept + replies.asked

@@ -11,10 +11,12 @@ from rich.cells import cell_len
 
 from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
 from selfroute.citations import Citation
+from selfroute.command.answers import show_reasons
 from selfroute.command.citing import FileCitation, in_files
 from selfroute.command.framework import Output, Read
 from selfroute.command.run import DemoAnswer, Models, totals
-from selfroute.command.screen import open_console, show_demo_answer, show_reasons, show_totals
+from selfroute.command.screen import show_demo_answer, show_totals
+from selfroute.command.terminal import open_console
 from selfroute.command.texts import Text
 from selfroute.demo.corpus import DemoQuestion
 from selfroute.usage import Entry, Ledger, StepUsage, Usage

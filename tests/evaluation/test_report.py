@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
-from selfroute.command.screen import open_console
+from selfroute.command.terminal import open_console
 from selfroute.evaluation.reporting.evidence import find_evidence
 from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
