@@ -1,4 +1,4 @@
-"""The `selfroute` command: a demo that needs no key, questions to your own text files, and evaluations.
+"""The `selfroute` command: a demo that needs no key, questions to your own files, and evaluations.
 
 Exit codes: 0 done; 1 an error on the way (the provider, a missing package), or what `check` found; 2 an error in the
 call (a file, an option, a model's name or key); 130 interrupted. Errors are one line on stderr.
@@ -36,6 +36,7 @@ try:
         LongContextModel,
         Model,
         PricedAs,
+        Reader,
         Store,
         Widen,
     )
@@ -77,8 +78,12 @@ def demo(
     priced_as: PricedAs = None,
     graded: Graded = False,
     widen: Widen = None,
+    reader: Reader = False,
 ) -> None:
-    """Answer the questions that come with selfroute from the documents that come with it."""
+    """Answer the questions that come with selfroute from the documents that come with it.
+
+    Without --model, recorded replies of a language model answer, and the strategies are compared.
+    """
     with _errors_on_one_line():
         with _starting():
             from selfroute.command import demo as command
@@ -89,7 +94,7 @@ def demo(
             host = loading.load(framework)
         steering = Steering(graded=graded, widen=widen)
         options = Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering)
-        command.demo(options, limit=limit)
+        command.demo(options, limit=limit, reader=reader)
 
 
 @app.command()
@@ -198,17 +203,19 @@ def evaluate(
         ),
     ],
     model: Model = None,
+    reader: Reader = False,
     long_context_model: LongContextModel = None,
     base_url: BaseUrl = None,
     priced_as: PricedAs = None,
     long_context_priced_as: PricedAs = None,
     temperature: Annotated[float | None, typer.Option(help="The model's temperature [default: the provider's]")] = None,
     strategies: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="The strategies to compare, separated by commas; also wider, graded, graded_wider, or all of them"
+            help="The strategies to compare, separated by commas; also wider, graded, graded_wider, or all of them "
+            "[default: rag,long_context,self_route]"
         ),
-    ] = "rag,long_context,self_route",
+    ] = None,
     k: Annotated[
         str, typer.Option("--k", help="How many passages to retrieve; several numbers, such as 1,5,10, give a curve")
     ] = "5",
@@ -281,7 +288,8 @@ def evaluate(
     """Compare RAG, long context and Self-Route on questions with known answers.
 
     The set-up is the paper's: its prompts, chunks of 300 words, 5 passages. Every reply is kept: after an interruption,
-    run the same command again to go on.
+    run the same command again to go on. For the data set demo, recorded replies to the default prompts are evaluated,
+    unless there is a --model or --reader.
     """
     with _errors_on_one_line(_EVALUATE):
         with _starting():
@@ -289,6 +297,7 @@ def evaluate(
         options = command.Options(
             data=data,
             model=model,
+            reader=reader,
             long_context_model=long_context_model,
             base_url=base_url,
             priced_as=priced_as,

@@ -27,7 +27,13 @@ _LONG = 4  # characters; shorter words of an answer, but for numbers, are in eve
 
 def show_reader(console: Console, models: Models | None) -> None:
     """Say which model answers."""
-    if models and models.is_language_model:
+    if models and models.recording:
+        console.print(
+            Styled("Answers are replies of Claude, ", style="bold")
+            + Styled("recorded for exactly these prompts; retrieval and routing run here. ")
+            + Styled("Ask a model of yours with --model openai:gpt-4o-mini.")
+        )
+    elif models and models.is_language_model:
         console.print(Styled("Answers come from ") + Styled(models.name, style="bold"))
     else:
         console.print(

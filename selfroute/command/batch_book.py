@@ -78,6 +78,7 @@ class FromBook:
         self._book = book
         self.load_embeddings = with_langchain.load_embeddings
         self.extractive_reader = with_langchain.extractive_reader
+        self.recorded_model = with_langchain.recorded_model
 
     def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> with_langchain.LangChainIndex:
         """Open the index in an existing collection."""

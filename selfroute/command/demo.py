@@ -4,45 +4,60 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
-from rich.console import Console
-
 from selfroute.command import run, screen
 from selfroute.command.answers import show_reader
-from selfroute.command.asking import Options, index, load_embeddings, open_session, print_json
+from selfroute.command.asking import Options, index, open_session, print_json
 from selfroute.command.library import Library
 from selfroute.command.steering import Steering
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
-from selfroute.demo import corpus
+from selfroute.demo import corpus, recorded
+from selfroute.errors import ConfigurationError
+
+STRATEGIES = {
+    "RAG alone": Steering(alone="rag"),
+    "Self-Route": Steering(),
+    "Self-Route, graded": Steering(graded=True),
+    "long context alone": Steering(alone="long_context"),
+}
+"""What the recording is asked by, to compare."""
 
 
-def demo(options: Options, *, limit: int | None) -> None:
-    """Route the shipped questions over the shipped documents."""
+def demo(options: Options, *, limit: int | None, reader: bool) -> None:
+    """Route the shipped questions over the shipped documents.
+
+    Args:
+        options: The options.
+        limit: How many questions to ask; None for all.
+        reader: Whether the extractive reader answers, not the recording.
+    """
     options.steering.check(k=options.k, model=options.model)
     models = options.load_models()
-    texts = [Text(name, text) for name, text in corpus.load_documents().items()]
-    questions = corpus.spread(corpus.load_questions(), limit)
-    out, err = open_console(sys.stdout), open_console(sys.stderr)
-    progress = out if out.is_terminal and not options.as_json else err
-    seconds: dict[str, float] = {}
-    if options.as_json:
-        show_reader(err, models)
-    else:
-        screen.show_opening(
-            out,
-            texts=texts,
-            questions=len(questions),
-            k=options.k,
-            framework=options.framework.NAME,
-            models=models,
-            steering=options.steering,
-        )
-    with _timed(seconds, "embedding model"):
-        embeddings = load_embeddings(options, progress)
+    if reader and models:
+        msg = "--reader and --model exclude each other: one of them answers"
+        raise ConfigurationError(msg)
+    if models is None and not reader:
+        check_recorded(options)
+        models = run.recorded_model(options.framework)
+        options = replace(options, priced_as=options.priced_as or recorded.PRICED_AS)
+    with ThreadPoolExecutor(1) as background:  # the model takes seconds to load, and the opening as long to read
+        loading = background.submit(options.framework.load_embeddings, options.embeddings)
+        texts = [Text(name, text) for name, text in corpus.load_documents().items()]
+        questions = corpus.spread(corpus.load_questions(), limit)
+        out, err = open_console(sys.stdout), open_console(sys.stderr)
+        progress = out if out.is_terminal and not options.as_json else err
+        seconds: dict[str, float] = {}
+        if options.as_json:
+            show_reader(err, models)
+        else:
+            screen.show_opening(out, options, texts=texts, questions=len(questions), models=models)
+        with _timed(seconds, "embedding model"), stage(progress, "Loading the embedding model"):
+            embeddings = loading.result()
     with _timed(seconds, "index"):
         library = index(texts, options, embeddings=embeddings, progress=progress, folder=None)
     models = models or run.extractive_reader(options.framework, embeddings)
@@ -54,30 +69,57 @@ def demo(options: Options, *, limit: int | None) -> None:
         stage(progress, "Answering", len(questions)) as advance,
         open_session(library, models, options) as session,
     ):
-        for answer in run.answer_all(session, questions, at_once=models.at_once):
+        for answer in run.answer_all(session, questions, models=models):
             answers.append(answer)
             if not options.as_json:
                 screen.show_demo_answer(out, answer)
             advance(1)
+    compared = _compare(library, models, options, questions) if models.recording else {}
     ledger = session.ledger
     if options.as_json:
-        print_json(run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds))
+        record = run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds)
+        print_json({**record, "strategies": run.comparison_as_json(compared)})
+        return
+    if models.recording:
+        screen.show_comparison(out, compared, options, questions=len(questions))
+        screen.show_recording(out, models, options, answers, seconds=sum(seconds.values()))
     else:
         totals = run.totals(answers, ledger.to_dict())
         screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
-        if not models.is_language_model:
-            if not options.steering.is_on:
-                _demo_steering(out, library, models, options)
-            screen.show_warning(out)
+    if not models.is_language_model:
+        screen.show_warning(out)
 
 
-def _demo_steering(out: Console, library: Library, models: run.Models, options: Options) -> None:
-    """Ask two more questions, one for the wider look and one for the bound of the prospect."""
-    steering = Steering(graded=True, widen=options.k + corpus.WIDER_BY)
-    screen.show_steering(out, steering)
-    with open_session(library, models, replace(options, steering=steering)) as session:
-        for question in corpus.STEERED:
-            screen.show_steered(out, session.ask(question), names={name: name for name in library.texts})
+def check_recorded(options: Options) -> None:
+    """Check that the options do not change the prompts that were recorded.
+
+    Raises:
+        ConfigurationError: One does.
+    """
+    others = {
+        "--k": options.k != recorded.K,
+        "--widen": options.steering.widen is not None,
+        "--embeddings": options.embeddings is not None,
+    }
+    for option, given in others.items():
+        if given:
+            msg = (
+                f"{option} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
+                "all-MiniLM-L6-v2: name a model with --model, or pass --reader"
+            )
+            raise ConfigurationError(msg)
+
+
+def _compare(
+    library: Library, models: run.Models, options: Options, questions: Sequence[corpus.DemoQuestion]
+) -> dict[str, run.Compared]:
+    """Ask the questions by each strategy, through the same chain or engine."""
+    compared = {}
+    for name, steering in STRATEGIES.items():
+        with open_session(library, models, replace(options, steering=steering)) as session:
+            answers = list(run.answer_all(session, questions, models=models))
+        compared[name] = run.Compared.of(answers, session.ledger)
+    return compared
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
-from selfroute.command import estimates, judging, loading, run
+from selfroute.command import estimates, evaluate_recorded, judging, loading, run
 from selfroute.command.terminal import open_console, stage
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
@@ -30,7 +30,7 @@ from selfroute.evaluation.asking.strategies import settings_of
 from selfroute.evaluation.asking.with_langchain import asker_with
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import ALL_STRATEGIES, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, Strategy
 from selfroute.evaluation.reporting.papers.retrievers import beside
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
@@ -38,6 +38,7 @@ from selfroute.evaluation.table import Table
 from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel, cost_of
 
+DEFAULT_RETRIEVER = "contriever"
 _PAPERS = 5
 _ONLY_IN_FILES = frozenset(
     {
@@ -59,12 +60,13 @@ class Options:
 
     data: Sequence[str]
     model: str | None
+    reader: bool
     long_context_model: str | None
     base_url: str | None
     priced_as: str | None
     long_context_priced_as: str | None
     temperature: float | None
-    strategies: str
+    strategies: str | None
     k: str
     sweep: str | None
     retriever: str
@@ -93,6 +95,8 @@ class Options:
         Raises:
             ConfigurationError: One is unknown.
         """
+        if self.strategies is None:
+            return [*(evaluate_recorded.STRATEGIES if self.is_recorded else STRATEGIES)]
         asked = [part.strip() for part in self.strategies.split(",")]
         if asked == ["all"]:
             return list(ALL_STRATEGIES)
@@ -102,6 +106,31 @@ class Options:
             msg = f"--strategies takes all, or {names}, separated by commas; not {', '.join(map(repr, unknown))}"
             raise ConfigurationError(msg)
         return [one for one in ALL_STRATEGIES if one in asked]
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the replies that were recorded for the demo's questions are evaluated."""
+        return list(self.data) == [datasets.DEMO] and self.model is None and not self.reader
+
+    @property
+    def changing_prompts(self) -> list[str]:
+        """The options that were given and need other replies than those of the recording."""
+        needing: dict[str, object] = {
+            "--k": self.k != str(_PAPERS),
+            "--sweep": self.sweep,
+            "--retriever": self.retriever != DEFAULT_RETRIEVER,
+            "--order": self.order != "score",
+            "--window": self.window,
+            "--drop-closed-book": self.drop_closed_book,
+            "--explain-declines": self.explain_declines,
+            "--compare-based-only-on": self.compare_based_only_on,
+            "--judge": self.judge,
+            "--priced-as": self.priced_as,
+            "--temperature": self.temperature,
+            "--base-url": self.base_url,
+            "--long-context-model": self.long_context_model,
+        }
+        return [option for option, given in needing.items() if given is not None and given is not False]
 
     @property
     def retrievers(self) -> list[str]:
@@ -145,6 +174,8 @@ def evaluate(options: Options) -> bool:
         questions = [question for name in options.data for question in _questions(name, options)]
     for note in notes:
         err.print(str(note.message))
+    if options.is_recorded:
+        return _evaluate_recorded(options, questions, out=out, err=err)
     models = _models(options, err)
     judge = _judge(options, models)
     others = load_grades(options.grades, model=options.model) if options.grades else []
@@ -162,6 +193,20 @@ def evaluate(options: Options) -> bool:
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
+
+
+def _evaluate_recorded(options: Options, questions: list[Question], *, out: Console, err: Console) -> bool:
+    evaluate_recorded.check_recorded(options.changing_prompts, options.chosen)
+    if options.dry_run:
+        err.print("The recorded replies cost nothing.")
+        return True
+    with Replies(options.out) as replies:
+        evaluation = evaluate_recorded.evaluate(
+            questions, strategies=options.chosen, replies=replies, err=err, limit=options.limit
+        )
+    evaluation.save(options.out)
+    _show(evaluation, options, out=out, err=err, replies=replies)
+    return not evaluation.failures
 
 
 def _ask(  # noqa: PLR0913 - each is another part of the run

@@ -127,5 +127,8 @@ class Framework(Protocol):
     def extractive_reader(self, embeddings: Any) -> Any:
         """Make the model that answers if the user names none."""
 
+    def recorded_model(self) -> Any:
+        """Make the model that answers the demo's questions from the recording that comes with the package."""
+
     def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> Index:
         """Open the index in an existing collection."""

@@ -16,7 +16,7 @@ Model = Annotated[
     str | None,
     typer.Option(
         metavar="PROVIDER:NAME",
-        help="The model, such as openai:gpt-4o-mini [default: no language model]",
+        help="The model, such as openai:gpt-4o-mini",
     ),
 ]
 LongContextModel = Annotated[
@@ -42,5 +42,9 @@ Graded = Annotated[
 ]
 Widen = Annotated[
     int | None, typer.Option(min=1, help="Look at so many passages before whole documents, for example 16")
+]
+Reader = Annotated[
+    bool,
+    typer.Option("--reader", help="Answer with the sentence nearest to the question, without a language model"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]

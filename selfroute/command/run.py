@@ -1,4 +1,4 @@
-"""Makes the models, asks the questions, and turns the answers into JSON."""
+"""Makes the models, asks the questions of the demo, and turns answers into JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from selfroute.command.framework import Framework, Output, Session
 from selfroute.command.models import load_model
 from selfroute.command.texts import IndexedPassage
+from selfroute.demo import recorded
 from selfroute.demo.corpus import DemoQuestion
+from selfroute.demo.recorded import Recording
 from selfroute.errors import ConfigurationError
 from selfroute.usage.ledger import Ledger
 
@@ -29,6 +32,7 @@ class Models:
         name: Their name for people.
         is_language_model: Whether it is not the extractive reader.
         has_list_price: Whether the provider itself is asked, so that the price lists should have a price.
+        recording: The recording that answers in place of a model, if one does.
     """
 
     llm: Any
@@ -36,6 +40,7 @@ class Models:
     name: str
     is_language_model: bool = True
     has_list_price: bool = True
+    recording: Recording | None = None
 
     @property
     def at_once(self) -> int:
@@ -73,6 +78,11 @@ def extractive_reader(framework: Framework, embeddings: Any) -> Models:
     return Models(reader, None, "the extractive reader", is_language_model=False, has_list_price=False)
 
 
+def recorded_model(framework: Framework) -> Models:
+    """Return the recording that comes with the package, as models."""
+    return Models(framework.recorded_model(), None, recorded.LABEL, recording=recorded.load_recording())
+
+
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
     """The answer to a question of the demo.
@@ -83,6 +93,7 @@ class DemoAnswer:
         answerable: Whether the question was answered.
         answer: The answer.
         match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
+        grade: How right it is by meaning, from 0 to 1; None where nobody judged.
         usage: The tokens and the cost.
         decision: Why it took that route.
     """
@@ -92,34 +103,37 @@ class DemoAnswer:
     answerable: bool
     answer: str
     match: bool
+    grade: float | None
     usage: Mapping[str, Any]
     decision: Mapping[str, Any] = field(default_factory=dict)
 
 
-def answer_all(session: Session, questions: Sequence[DemoQuestion], *, at_once: int) -> Iterator[DemoAnswer]:
+def answer_all(session: Session, questions: Sequence[DemoQuestion], *, models: Models) -> Iterator[DemoAnswer]:
     """Ask the questions, a few at a time, and yield the answers in order.
 
     Args:
         session: Answers the questions.
         questions: The questions.
-        at_once: How many are asked at a time.
+        models: The models of the session, which say how many are asked at a time and who grades the answers.
     """
-    with ThreadPoolExecutor(at_once) as threads:
-        for start in range(0, len(questions), at_once):
-            some = questions[start : start + at_once]
+    with ThreadPoolExecutor(models.at_once) as threads:
+        for start in range(0, len(questions), models.at_once):
+            some = questions[start : start + models.at_once]
             outputs = threads.map(session.ask, [question.question for question in some])
             for question, output in zip(some, outputs, strict=True):
-                yield _answer(question, output)
+                yield _answer(question, output, models.recording)
 
 
-def _answer(question: DemoQuestion, output: Output) -> DemoAnswer:
-    answer, answerable = output.answer, output.answerable
+def _answer(question: DemoQuestion, output: Output, recording: Recording | None) -> DemoAnswer:
+    declined = not output.answerable
+    is_right = float(question.kind == "unanswerable")  # of a decline
     return DemoAnswer(
         question=question,
         route=output.route,
-        answerable=answerable,
-        answer=answer,
-        match=_matches(answer, question.answers) if answerable else question.kind == "unanswerable",
+        answerable=output.answerable,
+        answer=output.answer,
+        match=bool(is_right) if declined else _matches(output.answer, question.answers),
+        grade=None if recording is None else is_right if declined else recording.grade(question.id, output.answer),
         usage=output.usage,
         decision=output.decision,
     )
@@ -157,6 +171,29 @@ def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[st
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What one strategy made of the questions of the demo.
+
+    Attributes:
+        right: The sum of the grades.
+        tokens: All tokens.
+        cost: The cost in US dollars; None if no price is known.
+    """
+
+    right: float
+    tokens: int
+    cost: Decimal | None
+
+    @classmethod
+    def of(cls, answers: Sequence[DemoAnswer], ledger: Ledger) -> Compared:
+        """Add up the grades of the answers, and take the rest from the ledger that counted them."""
+        figures = ledger.to_dict()
+        cost = figures["money"]["cost"]
+        right = sum(answer.grade or 0.0 for answer in answers)
+        return cls(right, figures["tokens"]["total_tokens"], None if cost is None else Decimal(str(cost)))
+
+
 def demo_as_json(
     answers: Sequence[DemoAnswer], ledger: Ledger, *, framework: Framework, models: Models, seconds: Mapping[str, float]
 ) -> dict[str, Any]:
@@ -171,6 +208,11 @@ def demo_as_json(
         "ledger": figures,
         "seconds": {name: round(time, 3) for name, time in seconds.items()},
     }
+
+
+def comparison_as_json(compared: Mapping[str, Compared]) -> dict[str, Any]:
+    """Turn what each strategy made of the same questions into plain JSON."""
+    return {name: {**asdict(one), "cost": one.cost and str(one.cost)} for name, one in compared.items()}
 
 
 def _answer_as_json(answer: DemoAnswer) -> dict[str, Any]:

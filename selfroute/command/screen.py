@@ -8,14 +8,12 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from selfroute.command.answers import COLOURS, reason, show_field, show_reader, totals_grid
-from selfroute.command.figures import STEP_NAMES, by_step, ledger_rows
-from selfroute.command.framework import Output
-from selfroute.command.run import DemoAnswer, Models
-from selfroute.command.steering import Steering
+from selfroute.command.answers import COLOURS, show_reader, totals_grid
+from selfroute.command.asking import Options
+from selfroute.command.figures import STEP_NAMES, ledger_rows
+from selfroute.command.run import Compared, DemoAnswer, Models
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
-from selfroute.evaluation.table import printable
 from selfroute.usage.ledger import Ledger
 
 _GRADED = (
@@ -23,32 +21,25 @@ _GRADED = (
     "and how sure it is of its own (the confidence). An answer with little confidence reads more; a decline with "
     "little prospect ends there."
 )
+_WIDTHS = (2, 12, 7, 8)
+_FIXED = sum(_WIDTHS) + len(_WIDTHS)
+_ANSWER = 0.45  # of the rest of the line, at most
 
 
-def show_opening(  # noqa: PLR0913 - each is shown
-    console: Console,
-    *,
-    texts: Sequence[Text],
-    questions: int,
-    k: int,
-    framework: str,
-    models: Models | None,
-    steering: Steering,
+def show_opening(
+    console: Console, options: Options, *, texts: Sequence[Text], questions: int, models: Models | None
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)
+    console.print(Styled("Self-Route: passages first, the whole document only if they do not answer", style="bold"))
     console.print(
-        Styled("Self-Route: passages first, whole documents only if the passages do not answer", style="bold")
+        f"{questions} questions about {len(texts)} documents ({words:,} words), with {options.framework.NAME}. The "
+        f"model is given the {options.k} nearest passages, and declines if they do not hold the answer. Only then is "
+        "it given the whole document."
     )
-    console.print(
-        f"{questions} questions over {len(texts)} documents of {words:,} words in all, with {framework}. For each, "
-        f"the {k} nearest passages are retrieved and read. If the reader declines to answer from them, it reads the "
-        "whole documents that they are from; if it declines again, the question is unanswerable. The columns on the "
-        "right show the tokens that were used, those of reading these documents at once (LC alone), and the ratio."
-    )
-    if steering.widen:
-        console.print(f"Before whole documents it looks at the {steering.widen} nearest passages.")
-    if steering.graded:
+    if options.steering.widen:
+        console.print(f"Before whole documents it looks at the {options.steering.widen} nearest passages.")
+    if options.steering.graded:
         console.print(_GRADED)
     console.print()
     show_reader(console, models)
@@ -56,39 +47,83 @@ def show_opening(  # noqa: PLR0913 - each is shown
 
 def show_header(console: Console) -> None:
     """Print the head of the demo's answers."""
-    grid = _row_grid()
-    grid.add_row("question and answer", "route", "match", "tokens", "LC alone", "ratio")
-    for column in grid.columns:
-        column.style = "bold"
-    console.print(grid)
+    console.print(_row(console, "", "answered by", "tokens", "cost", "question → answer"), style="bold")
     console.rule(style="dim")
 
 
 def show_demo_answer(console: Console, answer: DemoAnswer) -> None:
-    """Print a question of the demo with its answer: they come one by one, so each is a grid of its own."""
-    usage = answer.usage
-    alone, ratio = usage["long_context_only"], usage["token_ratio"]
-    text = Styled(shortened(answer.answer, 160), style="cyan" if answer.answerable else "magenta")
-    grid = _row_grid()
-    grid.add_row(
-        Styled(printable(answer.question.question)) + Styled("\n→ ", style="dim") + text,
-        Styled(STEP_NAMES[answer.route], style=COLOURS[answer.route]),
-        Styled("yes" if answer.match else "no", style="green" if answer.match else "dim"),
-        f"{usage['total_tokens']:,}",
-        "" if alone is None else f"{alone:,}",
-        "" if ratio is None else f"{ratio:.0%}",
+    """Print a question of the demo with its answer on one line."""
+    room = console.width - _FIXED
+    cost = answer.usage["cost"]
+    said = shortened(answer.answer if answer.answerable else "(not in the text)", max(8, int(room * _ANSWER)))
+    asked = shortened(answer.question.question, max(8, room - len(said) - 3))
+    style = "magenta" if not answer.answerable else "bold yellow" if answer.route != "rag" else "cyan"
+    mark = Styled("✓", style="green") if _is_right(answer) else Styled("✗", style="red")
+    console.print(
+        _row(
+            console,
+            mark,
+            Styled(STEP_NAMES[answer.route], style=COLOURS[answer.route]),
+            f"{answer.usage['total_tokens']:,}",
+            "" if cost is None else f"${float(cost):.4f}",
+            Styled(f"{asked} → ") + Styled(said, style=style),
+        )
     )
+
+
+def _is_right(answer: DemoAnswer) -> bool:
+    return answer.match if answer.grade is None else answer.grade == 1
+
+
+def _row(console: Console, *cells: str | Styled) -> Grid:
+    grid = Grid(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False, width=console.width)
+    for number, width in enumerate(_WIDTHS):
+        grid.add_column(width=width, justify="right" if number > 1 else "left")
+    grid.add_column(ratio=1, no_wrap=True)
+    grid.add_row(*cells)
+    return grid
+
+
+def show_comparison(console: Console, compared: Mapping[str, Compared], options: Options, *, questions: int) -> None:
+    """Print what each strategy made of the same questions: right answers, tokens and dollars."""
+    whole = compared["long context alone"]
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("", "right", "tokens", "of long context", "cost"):
+        grid.add_column(name, justify="right" if name else "left")
+    for name, one in compared.items():
+        grid.add_row(
+            name,
+            f"{one.right:g} of {questions}",
+            f"{one.tokens:,}",
+            f"{one.tokens / whole.tokens:.0%}",
+            "" if one.cost is None else f"${one.cost:.2f}",
+            style="bold" if name.startswith("Self-Route") else "",
+        )
+    console.rule(style="dim")
+    console.print(f"The same {questions} questions by each strategy, through the same {options.framework.NAME} code:\n")
     console.print(grid)
 
 
-def _row_grid() -> Grid:
-    grid = Grid(box=None, show_header=False, expand=True, padding=(0, 1, 0, 0), pad_edge=False)
-    grid.add_column(ratio=1)
-    for width in (12, 5):
-        grid.add_column(width=width)
-    for width in (7, 9, 6):
-        grid.add_column(width=width, justify="right")
-    return grid
+def show_recording(
+    console: Console, models: Models, options: Options, answers: Sequence[DemoAnswer], *, seconds: float
+) -> None:
+    """Say what the figures of the recording rest on, and what to do next."""
+    gained = sum(answer.route != "rag" and answer.answerable and _is_right(answer) for answer in answers)
+    absent = sum(answer.question.kind == "unanswerable" for answer in answers)
+    console.print(
+        f"\n{gained} questions that the passages left open were answered from the whole document; {absent} have no "
+        "answer in the text. Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
+        f"{options.priced_as}. These texts are short and the questions easy for this model; on your own, "
+        "`selfroute evaluate` measures."
+    )
+    if models.llm.differing:
+        console.print(
+            f"For {len(models.llm.differing)} questions other passages were found than when the replies were recorded.",
+            style="yellow",
+        )
+    console.print(
+        f"That took {seconds:.0f} s. Next, your own files: selfroute ask FILE... -q QUESTION --model PROVIDER:NAME"
+    )
 
 
 def show_totals(
@@ -105,7 +140,9 @@ def show_totals(
     grid.add_row("declined again", f"{totals['unanswerable']}   unanswerable from the whole documents, too")
     if totals["stopped"]:
         grid.add_row("stopped", f"{totals['stopped']}   not worth reading more for, by the policy or the bounds")
-    grid.add_row("match", f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, not a grade)")
+    grid.add_row(
+        "match (✓)", f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, no grade)"
+    )
     for name, figure in ledger_rows(ledger, models):
         grid.add_row(name, figure)
     parts = ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items())
@@ -117,20 +154,3 @@ def show_totals(
 def show_warning(console: Console) -> None:
     """Say what the extractive reader's answers are worth."""
     console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
-
-
-def show_steering(console: Console, steering: Steering) -> None:
-    """Say how the questions after the demo's are asked."""
-    console.rule(style="dim")
-    options = Styled(f"--graded --widen {steering.widen}", style="bold")
-    console.print(Styled("Two more questions, with the options ") + options + Styled(f". {_GRADED}"))
-    console.print(f"Before whole documents it looks at {steering.widen} passages. Its numbers are mere similarities.")
-
-
-def show_steered(console: Console, output: Output, *, names: Mapping[str, str]) -> None:
-    """Print one of these questions, its answer, and why it took that route."""
-    console.print()
-    show_field(console, "Question", output.question)
-    show_field(console, "Answer", shortened(output.answer, 200))
-    show_field(console, "Why", reason(output, names))
-    show_field(console, "Tokens", f"{output.usage['total_tokens']:,} ({by_step(output.usage)})")

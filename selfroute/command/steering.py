@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget
+from selfroute.flow import Start
+from selfroute.policies import Budget, Never
+from selfroute.policies.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class Steering:
         widen: The number of passages of a wider look; None for no wider look.
         budget_tokens: The most tokens that a question may take; None for no limit.
         budget_usd: The most dollars that a question may take; None for no limit.
+        alone: The only step to take, to compare with; None for Self-Route.
     """
 
     graded: bool = False
@@ -28,11 +31,7 @@ class Steering:
     widen: int | None = None
     budget_tokens: int | None = None
     budget_usd: float | None = None
-
-    @property
-    def is_on(self) -> bool:
-        """Whether any option is set."""
-        return self != Steering()
+    alone: Start | None = None
 
     def check(self, *, k: int, model: str | None) -> None:
         """Check that the options go together.
@@ -57,11 +56,17 @@ class Steering:
 
     def options(self) -> dict[str, Any]:
         """Return the options of the chain or engine."""
-        usd, tokens = self.budget_usd, self.budget_tokens
         return {
             "answerability": "graded" if self.graded else "text",
             "doubt_below": self.doubt_below,
             "stop_below": self.stop_below,
             "widen": self.widen,
-            "escalation": None if usd is tokens is None else Budget(usd=usd, tokens=tokens),
+            "escalation": self._policy(),
+            "start": self.alone or "rag",
         }
+
+    def _policy(self) -> Policy | None:
+        if self.alone == "rag":
+            return Never()
+        usd, tokens = self.budget_usd, self.budget_tokens
+        return None if usd is tokens is None else Budget(usd=usd, tokens=tokens)

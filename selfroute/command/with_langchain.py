@@ -14,16 +14,18 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
-from selfroute.command.texts import IndexedPassage, Text
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.command.texts import IndexedPassage, Text, split
+from selfroute.demo import corpus, recorded
+from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
 
-__all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index"]
+__all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]
 
 NAME = "LangChain"
 
@@ -62,6 +64,19 @@ def load_model(provider: str, model: str, *, base_url: str | None, **more: Any) 
 def extractive_reader(embeddings: Embeddings) -> ExtractiveReader:
     """Return the model that answers if the user names none."""
     return ExtractiveReader(embeddings=embeddings)
+
+
+def recorded_model() -> RecordedModel:
+    """Return the model that answers the demo's questions from the recording that comes with the package."""
+    return RecordedModel()
+
+
+def recorded_chain(embeddings: Embeddings) -> SelfRouteChain:
+    """Return a chain over the documents of the demo, in memory, that the recording answers."""
+    passages = [passage for name, text in corpus.load_documents().items() for passage in split(Text(name, text))]
+    documents = [Document(passage.text, metadata=passage.metadata, id=passage.id) for passage in passages]
+    store = InMemoryVectorStore.from_documents(documents, embeddings)
+    return SelfRouteChain.from_vectorstore(store, recorded_model(), k=recorded.K, priced_as=recorded.PRICED_AS)
 
 
 def open_index(client: ClientAPI, collection: str, embeddings: Embeddings) -> LangChainIndex:

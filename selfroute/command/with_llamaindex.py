@@ -23,9 +23,9 @@ from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
-from selfroute.demo.with_llamaindex import ExtractiveReader, load_embeddings
+from selfroute.demo.with_llamaindex import ExtractiveReader, RecordedModel, load_embeddings
 
-__all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index"]
+__all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]
 
 NAME = "LlamaIndex"
 _TIMEOUT = 600.0
@@ -84,6 +84,11 @@ def _missing(variable: str) -> NoReturn:
 def extractive_reader(embeddings: BaseEmbedding) -> ExtractiveReader:
     """Return the model that answers if the user names none."""
     return ExtractiveReader(embed_model=embeddings)
+
+
+def recorded_model() -> RecordedModel:
+    """Return the model that answers the demo's questions from the recording that comes with the package."""
+    return RecordedModel()
 
 
 def open_index(client: ClientAPI, collection: str, embeddings: BaseEmbedding) -> LlamaIndexIndex:

@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-WIDER_BY = 4
-"""The passages that a wider look adds in the demo: more would take over a quarter of a document, and be skipped."""
-
-STEERED = ("After how many lifts is the hoist strap thrown away?", "Who is the mayor of Saltmarket?")
-"""Questions for graded answerability with the extractive reader and five passages: a wider look answers the first,
-whose nearest passage is the ninth; the second, which no document answers, has too little prospect."""
+NAME = "demo"
+"""The name of the data set."""
 
 Kind = Literal["local", "steps", "whole", "unanswerable"]
 Item = TypeVar("Item")

@@ -15,12 +15,18 @@ _LOWEST, _HIGHEST = 0.3, 0.7  # the cosines that it calls 0 and 100
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderReply:
-    """A reply of the reader, with its tokens: a quarter of the characters, as there is no tokenizer."""
+class StandInReply:
+    """A reply of what stands in for a model where there is no key.
+
+    Attributes:
+        text: The reply.
+        input_tokens: Those of the prompt; None if nobody counted.
+        output_tokens: Those of the reply.
+    """
 
     text: str
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None = None
+    output_tokens: int = 0
 
     @property
     def words(self) -> list[str]:
@@ -59,7 +65,7 @@ class Reader:
         """
         self._picker = SentencePicker(embed)
 
-    def reply(self, prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) -> ReaderReply:
+    def reply(self, prompt: str, *, threshold: float = THRESHOLD, refusal: str = REFUSAL) -> StandInReply:
         """Answer a prompt.
 
         Args:
@@ -74,7 +80,7 @@ class Reader:
         if _ASKS_FOR_NUMBERS in instruction:
             nearness = _nearness(pick.cosine if pick else 0.0)
             text = f"{nearness} {nearness if answers else 0}\n{text}"
-        return ReaderReply(text, _tokens(prompt), _tokens(text))
+        return StandInReply(text, _tokens(prompt), _tokens(text))
 
 
 def _nearness(cosine: float) -> int:

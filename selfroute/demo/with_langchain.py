@@ -1,8 +1,9 @@
-"""The extractive reader as a chat model of LangChain, and the embeddings for it."""
+"""The extractive reader and the recording as chat models of LangChain, and the embeddings for the demo."""
 # ruff: noqa: ARG002 - the signatures are LangChain's
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +13,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
+from typing_extensions import override
 
-from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, ReaderReply
+from selfroute.demo import recorded
+from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, StandInReply
 from selfroute.demo.weights import weights
 
 
@@ -30,7 +33,54 @@ def load_embeddings(name: str | None = None) -> Embeddings:
         return HuggingFaceEmbeddings(model_name=path, encode_kwargs={"normalize_embeddings": True})
 
 
-class ExtractiveReader(BaseChatModel):
+class _StandIn(BaseChatModel):
+    """A model that needs no key."""
+
+    @abstractmethod
+    def _reply(self, prompt: str) -> StandInReply: ...
+
+    @property
+    @abstractmethod
+    def _name(self) -> str: ...
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return self._name
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = self._answer(messages)
+        message = AIMessage(reply.text, usage_metadata=_usage(reply), response_metadata={"model_name": self._name})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        reply = self._answer(messages)
+        for word in reply.words:
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
+            if run_manager:
+                run_manager.on_llm_new_token(word, chunk=chunk)
+            yield chunk
+        last = AIMessageChunk(content="", usage_metadata=_usage(reply), response_metadata={"model_name": self._name})
+        last.chunk_position = "last"
+        yield ChatGenerationChunk(message=last)
+
+    def _answer(self, messages: list[BaseMessage]) -> StandInReply:
+        return self._reply("\n\n".join(str(message.text) for message in messages))
+
+
+class ExtractiveReader(_StandIn):
     r"""The extractive reader as a chat model. It is not a language model: see `selfroute.demo.reader.Reader`.
 
     Example:
@@ -52,52 +102,63 @@ class ExtractiveReader(BaseChatModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     _reader: Reader = PrivateAttr()
 
+    @override
     def model_post_init(self, context: Any, /) -> None:
         """Set up the cache of sentence embeddings."""
         super().model_post_init(context)
         self._reader = Reader(self.embeddings.embed_documents)
 
     @property
-    def _llm_type(self) -> str:
+    @override
+    def _name(self) -> str:
         return NAME
 
     @property
+    @override
     def _identifying_params(self) -> dict[str, Any]:
         return {"model_name": NAME, "threshold": self.threshold, "refusal": self.refusal}
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        reply = self._reply(messages)
-        message = AIMessage(reply.text, usage_metadata=_usage(reply), response_metadata={"model_name": NAME})
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        reply = self._reply(messages)
-        for word in reply.words:
-            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
-            if run_manager:
-                run_manager.on_llm_new_token(word, chunk=chunk)
-            yield chunk
-        last = AIMessageChunk(content="", usage_metadata=_usage(reply), response_metadata={"model_name": NAME})
-        last.chunk_position = "last"
-        yield ChatGenerationChunk(message=last)
-
-    def _reply(self, messages: list[BaseMessage]) -> ReaderReply:
-        prompt = "\n\n".join(str(message.text) for message in messages)
+    @override
+    def _reply(self, prompt: str) -> StandInReply:
         return self._reader.reply(prompt, threshold=self.threshold, refusal=self.refusal)
 
 
-def _usage(reply: ReaderReply) -> UsageMetadata:
+class RecordedModel(_StandIn):
+    r"""The recorded replies of a language model to the demo's prompts, as a chat model.
+
+    It answers the questions that come with selfroute, from the five nearest passages or from the whole documents, with
+    the default prompts; as a judge it repeats the recorded grades. See `selfroute/demo/recording/README.md`.
+
+    Example:
+        >>> question = "What price per tonne did the Saltmarket Harbour Trust agree to charge for ice from 1 July 2023?"
+        >>> RecordedModel().invoke(f"Passages from a longer text:\n\n...\n\nQuestion: {question}\nAnswer:").text
+        '£104'
+
+    Attributes:
+        model_name: Its name.
+        differing: The questions that were asked with other passages than those of the recording.
+    """
+
+    model_name: str = recorded.NAME
+    differing: set[str] = Field(default_factory=set, exclude=True, repr=False)
+
+    @property
+    @override
+    def _name(self) -> str:
+        return self.model_name
+
+    @property
+    @override
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model_name": self.model_name}
+
+    @override
+    def _reply(self, prompt: str) -> StandInReply:
+        return recorded.load_recording().stand_in(prompt, self.differing)
+
+
+def _usage(reply: StandInReply) -> UsageMetadata | None:
+    if reply.input_tokens is None:
+        return None
     given, written = reply.input_tokens, reply.output_tokens
     return {"input_tokens": given, "output_tokens": written, "total_tokens": given + written}

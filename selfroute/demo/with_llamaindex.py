@@ -1,16 +1,18 @@
-"""The extractive reader as a completion model of LlamaIndex, and the embeddings for it."""
+"""The extractive reader and the recording as completion models of LlamaIndex, and the embeddings for the demo."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 from typing_extensions import override
 
-from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, ReaderReply
+from selfroute.demo import recorded
+from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, StandInReply
 from selfroute.demo.weights import weights
 
 _BATCH = 64
@@ -30,7 +32,36 @@ def load_embeddings(name: str | None = None) -> BaseEmbedding:
         return HuggingFaceEmbedding(path, max_length=None, cache_folder=HF_HUB_CACHE, embed_batch_size=_BATCH)
 
 
-class ExtractiveReader(CustomLLM):
+class _StandIn(CustomLLM):
+    """A model that needs no key."""
+
+    @abstractmethod
+    def _reply(self, prompt: str) -> StandInReply: ...
+
+    @override
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        """Answer a prompt."""
+        reply = self._reply(prompt)
+        return CompletionResponse(text=reply.text, additional_kwargs=_usage(reply))
+
+    @override
+    @llm_completion_callback()
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
+        """Answer a prompt word by word."""
+        reply = self._reply(prompt)
+
+        def pieces() -> CompletionResponseGen:
+            text = ""
+            for word in reply.words:
+                text += word
+                yield CompletionResponse(text=text, delta=word)
+            yield CompletionResponse(text=text, delta="", additional_kwargs=_usage(reply))
+
+        return pieces()
+
+
+class ExtractiveReader(_StandIn):
     r"""The extractive reader as a completion model. It is not a language model: see `selfroute.demo.reader.Reader`.
 
     Example:
@@ -64,31 +95,40 @@ class ExtractiveReader(CustomLLM):
         return LLMMetadata(model_name=NAME)
 
     @override
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """Answer a prompt."""
-        reply = self._reply(prompt)
-        return CompletionResponse(text=reply.text, additional_kwargs=_usage(reply))
-
-    @override
-    @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
-        """Answer a prompt word by word."""
-        reply = self._reply(prompt)
-
-        def pieces() -> CompletionResponseGen:
-            text = ""
-            for word in reply.words:
-                text += word
-                yield CompletionResponse(text=text, delta=word)
-            yield CompletionResponse(text=text, delta="", additional_kwargs=_usage(reply))
-
-        return pieces()
-
-    def _reply(self, prompt: str) -> ReaderReply:
+    def _reply(self, prompt: str) -> StandInReply:
         return self._reader.reply(prompt, threshold=self.threshold, refusal=self.refusal)
 
 
-def _usage(reply: ReaderReply) -> dict[str, int]:
+class RecordedModel(_StandIn):
+    r"""The recorded replies of a language model to the demo's prompts, as a completion model.
+
+    It answers the questions that come with selfroute, from the five nearest passages or from the whole documents, with
+    the default prompts; as a judge it repeats the recorded grades. See `selfroute/demo/recording/README.md`.
+
+    Example:
+        >>> question = "What price per tonne did the Saltmarket Harbour Trust agree to charge for ice from 1 July 2023?"
+        >>> RecordedModel().complete(f"Passages from a longer text:\n\n...\n\nQuestion: {question}\nAnswer:").text
+        '£104'
+
+    Attributes:
+        differing: The questions that were asked with other passages than those of the recording.
+    """
+
+    differing: set[str] = Field(default_factory=set, exclude=True, repr=False)
+
+    @property
+    @override
+    def metadata(self) -> LLMMetadata:
+        """The model's name."""
+        return LLMMetadata(model_name=recorded.NAME)
+
+    @override
+    def _reply(self, prompt: str) -> StandInReply:
+        return recorded.load_recording().stand_in(prompt, self.differing)
+
+
+def _usage(reply: StandInReply) -> dict[str, int]:
+    if reply.input_tokens is None:
+        return {}
     given, written = reply.input_tokens, reply.output_tokens
     return {"prompt_tokens": given, "completion_tokens": written, "total_tokens": given + written}

@@ -21,7 +21,7 @@ from selfroute.evaluation.questions import Question, load_questions, option_and_
 
 Benchmark = Literal["LongBench", "InfiniteBench"]
 
-DEMO = "demo"
+DEMO = corpus.NAME
 
 _REPOSITORIES: Mapping[Benchmark, str] = {
     "LongBench": "THUDM/LongBench",

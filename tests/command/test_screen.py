@@ -172,7 +172,7 @@ def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[st
         route = route_of(WAYS[way]["usage"])
         entry = Entry(**{"outcome": "answered", "seconds": 2.0, "route": route, "answerable": True, **WAYS[way]})
         ledger.add(entry)
-        answers.append(DemoAnswer(QUESTION, route, bool(entry.answerable), "!", True, entry.usage.as_dict()))
+        answers.append(DemoAnswer(QUESTION, route, bool(entry.answerable), "!", True, None, entry.usage.as_dict()))
     more = int("wider" in ways)
     counted = totals(answers, ledger.to_dict())
     assert counted == {

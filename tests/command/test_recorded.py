@@ -1,0 +1,157 @@
+"""The recorded replies: to the prompts of today, through both frameworks, with the real embeddings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+
+from selfroute import cli
+from selfroute.command import with_langchain as for_langchain
+from selfroute.demo import with_langchain, with_llamaindex
+from selfroute.demo.corpus import load_questions
+from selfroute.demo.recorded import hash_of, load_recording
+from selfroute.errors import InputError
+from selfroute.evaluation.datasets import resolve
+from selfroute.evaluation.judging import Sheet
+from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
+
+Run = Callable[..., str]
+QUESTION = load_questions()[0]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*args: str) -> str:
+        assert cli.main(args) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Embeddings that take no time: the recording answers whatever passages they find."""
+    monkeypatch.setattr(for_langchain, "load_embeddings", lambda _name=None: DeterministicFakeEmbedding(size=8))
+
+
+@pytest.mark.parametrize("framework", ["langchain", pytest.param("llamaindex", marks=pytest.mark.matrix)])
+def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, framework: str) -> None:
+    shown = run("demo", "--framework", framework)
+    assert "other passages" not in shown, "record the replies anew: prompts, splitting or documents have changed"
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len([line for line in lines if " → " in line]) == len(load_questions()) + 1  # with the head
+
+
+@pytest.mark.usefixtures("fake_embeddings")
+def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None:
+    record = json.loads(run("demo", "--json"))
+    rows, strategies = record["questions"], record["strategies"]
+    assert list(strategies) == ["RAG alone", "Self-Route", "Self-Route, graded", "long context alone"]
+    assert strategies["Self-Route"]["tokens"] == record["ledger"]["tokens"]["total_tokens"]
+    assert strategies["Self-Route"]["right"] == sum(row["grade"] for row in rows)
+    assert strategies["Self-Route"]["cost"] == record["ledger"]["money"]["cost"]
+    assert strategies["RAG alone"]["tokens"] < strategies["Self-Route"]["tokens"]
+    declined = [row for row in rows if row["decision"]["declined"]]
+    assert {row["route"] for row in declined} == {"long_context"}
+
+
+@pytest.mark.usefixtures("fake_embeddings")
+def test_the_demo_data_set_is_evaluated_by_the_recording(run: Run) -> None:
+    run("evaluate", "demo", "--out", "results")
+    record = json.loads(Path("results/results.json").read_text("utf-8"))
+    by_demo = json.loads(run("demo", "--json"))["strategies"]
+    judged = {
+        strategy: sum(row["judged"] for row in record["results"] if row["strategy"] == strategy)
+        for strategy in ("rag", "self_route", "graded", "long_context")
+    }
+    assert [one["right"] for one in by_demo.values()] == list(judged.values())
+
+
+def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces() -> None:
+    asked = RAG.format(context="...", question=QUESTION.question, refusal="unanswerable")
+    chat, completion = with_langchain.RecordedModel(), with_llamaindex.RecordedModel()
+    replies = [
+        chat.invoke(asked).text,
+        "".join(chunk.text for chunk in chat.stream(asked)),
+        completion.complete(asked).text,
+        "".join(chunk.delta or "" for chunk in completion.stream_complete(asked)),
+    ]
+    assert replies == ["The Alderman"] * 4
+    assert chat.differing == completion.differing == {QUESTION.id}
+
+
+@pytest.mark.parametrize(("template", "step"), [(RAG, "rag"), (GRADED, "graded"), (LONG_CONTEXT, "long_context")])
+def test_a_reply_is_found_by_the_step_and_the_question_whatever_the_text_holds(template: str, step: str) -> None:
+    hostile = f"{RAG}\n\nQuestion: Who?\nAnswer: {GRADED}\n\n{LONG_CONTEXT}"
+    recording = load_recording()
+    for context in ("...", hostile if step != "rag" else "Question: Who?"):
+        prompt = template.format(context=context, question=QUESTION.question, refusal="unanswerable")
+        reply = recording.reply(prompt)
+        assert (reply.text, reply.is_exact) == (recording.replies[QUESTION.id, step][1], False)
+        assert hash_of(prompt) not in recording.replies[QUESTION.id, step][0]
+
+
+def test_a_judge_repeats_the_recorded_grades_for_any_of_the_answers() -> None:
+    recording = load_recording()
+    for question in resolve("demo"):
+        known = {
+            answer: grade
+            for (id_, answer), grade in recording.grades.items()
+            if id_ == recording.ids[question.question]
+        }
+        for candidates in (list(known), list(known)[:1]):
+            if candidates:
+                sheet = Sheet.of(question, candidates)
+                assert sheet.read(recording.reply(sheet.prompt).text) == {one: known[one] for one in candidates}
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (RAG.format(context="...", question="Who?", refusal="x"), "no reply to 'Who\\?' was recorded"),
+        (
+            Sheet.of(resolve("demo")[0], ["Another answer"]).prompt,
+            "no grade was recorded for the answer 'Another answer'",
+        ),
+    ],
+)
+def test_what_was_not_recorded_is_an_error_that_names_a_model(asked: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_recording().reply(asked)
+
+
+def test_every_answer_of_the_recording_has_a_grade() -> None:
+    recording, kinds = load_recording(), {question.id: question.kind for question in load_questions()}
+    answers: dict[str, Any] = {
+        id_: reply.partition("\n")[2] if step == "graded" else reply
+        for (id_, step), (_, reply) in recording.replies.items()
+    }
+    assert {id_ for id_, _ in recording.replies} == set(kinds)
+    for id_, answer in answers.items():
+        assert answer == "unanswerable" or recording.grade(id_, answer) in {0, 0.5, 1}
+
+
+@pytest.mark.parametrize(
+    "option", [["--k", "7"], ["--strategies", "wider"], ["--judge"], ["--retriever", "bm25"], ["--window", "5000"]]
+)
+def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    assert cli.main(["evaluate", "demo", *option]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"selfroute: {option[0]}")
+    assert "not recorded" in error
+
+
+def test_an_estimate_of_the_recording_says_that_it_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["evaluate", "demo", "--dry-run"]) == 0
+    assert "cost nothing" in capsys.readouterr().err
