@@ -12,10 +12,11 @@ from zipfile import ZipFile
 
 _LARGEST = 1_000_000_000  # bytes of a docx without its compression
 _LEFT_OUT = ["head", "script", "style", "noscript", "template", "svg", "math", "select", "button", "iframe", "object"]
-_BLOCKS = (
-    "address article aside blockquote body caption dd details dialog div dl dt fieldset figcaption figure footer form "
-    "h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol p pre search section summary table tbody tfoot thead tr ul"
-).split()
+_SPACED = ["blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"]
+_OTHER_BLOCKS = (
+    "address|article|aside|body|br|caption|dd|dl|dt|details|dialog|div|fieldset|figcaption|figure|footer|form|header|"
+    "hgroup|hr|li|main|nav|search|section|summary|tbody|tfoot|thead|tr"
+)
 
 
 class RefusedError(Exception):
@@ -70,7 +71,7 @@ def _html(data: bytes) -> list[str]:
     for string in soup.find_all(string=True):
         if not string.find_parent("pre"):
             string.replace_with(type(string)(re.sub(r"\s+", " ", string)))
-    for tag in soup.find_all(["br", "td", "th", *_BLOCKS]):
+    for tag in soup.find_all(["td", "th", *_SPACED, *_OTHER_BLOCKS.split("|")]):
         _set_apart(tag)
     lines = (line.strip(" ") for line in soup.get_text().split("\n"))
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -85,7 +86,7 @@ def _set_apart(tag: Any) -> None:
             tag.append(" | ")
     elif tag.parent.name in {"td", "th"} and len(tag.parent.find_all(recursive=False)) == 1:
         return  # the only block in a cell
-    elif tag.name in {"p", "h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "pre", "blockquote"}:
+    elif tag.name in _SPACED:
         tag.insert_before("\n\n")
         tag.insert_after("\n\n")
     else:
