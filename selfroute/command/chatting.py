@@ -155,6 +155,7 @@ class Talk:
             return
         passages = [self._library.passages[name] for name in self._last.retrieved]
         answers.show_reasons(self._out, self._last, models=self._models, names=self._library.names, passages=passages)
+        self._out.print()
 
 
 def _show_nothing(_route: str, _piece: str) -> None:

@@ -51,6 +51,8 @@ class Sources:
         found, err = find(self.files), open_console(sys.stderr)
         if len(found.files) > MOST_FILES:
             self._agree(f"there are {len(found.files):,} files to read, more than {MOST_FILES:,}")
+        if not found.files and found.unreadable:
+            raise ConfigurationError("; ".join(found.unreadable))
         with stage(err, f"Reading {files_of(len(found.files))}", len(found.files)) as advance:
             texts, problems, others = _read_all(found, on_progress=advance)
         if len(problems) == 1 and not texts:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 STANDARD_INPUT = Path("-")
+_HIDDEN = (".", "~$")  # the latter are Office's own, beside a file that is open
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ def _below(folder: Path, found: Found) -> Iterator[Path]:
         found.unreadable.append(f"{error.filename}: it cannot be opened: {error.strerror}")
 
     for where, folders, files in os.walk(folder, onerror=note):
-        found.hidden += sum(name.startswith(".") for name in (*folders, *files))
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths = (Path(where, name) for name in sorted(files) if not name.startswith("."))
+        found.hidden += sum(name.startswith(_HIDDEN) for name in (*folders, *files))
+        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        paths = (Path(where, name) for name in sorted(files) if not name.startswith(_HIDDEN))
         yield from (path for path in paths if path.is_file())  # a pipe would never end

@@ -74,7 +74,7 @@ def _html(data: bytes) -> list[str]:
     for tag in soup.find_all(["td", "th", *_SPACED, *_OTHER_BLOCKS.split("|")]):
         _set_apart(tag)
     lines = (line.strip(" ") for line in soup.get_text().split("\n"))
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    text = re.sub(r"\n{3,}", "\n\n", re.sub(r"\|  +", "| ", "\n".join(lines))).strip()
     title = " ".join(title.split())
     return [f"{title}\n\n{text}" if title and not text.startswith(title) else text]
 
@@ -82,8 +82,9 @@ def _html(data: bytes) -> list[str]:
 def _set_apart(tag: Any) -> None:
     """Put line breaks around a block, and bars between the cells of a table."""
     if tag.name in {"td", "th"}:
+        tag.insert_before(" ")
         if tag.find_next_sibling(["td", "th"]):
-            tag.append(" | ")
+            tag.append(" |")
     elif tag.parent.name in {"td", "th"} and len(tag.parent.find_all(recursive=False)) == 1:
         return  # the only block in a cell
     elif tag.name in _SPACED:

@@ -155,7 +155,10 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
             "document_file 'no.txt': there is no such file",
         ),
         ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "'bad.txt': this is not UTF-8 text"),
-        ('{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}', "document_file 'empty.txt': the file is empty"),
+        (
+            '{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}',
+            "'empty.txt': the file is empty",
+        ),
         ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )
