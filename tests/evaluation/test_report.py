@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.screen import open_console
+from selfroute.evaluation.reporting.browser import QuestionResults
 from selfroute.evaluation.reporting.evidence import find_evidence
 from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
-from selfroute.evaluation.reporting.browser import QuestionResults
 from selfroute.evaluation.reporting.report import html
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.reporting.tables import tables

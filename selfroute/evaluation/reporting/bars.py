@@ -46,10 +46,10 @@ def _tokens(usage: Mapping[str, Any], of_all: Sequence[Mapping[str, Any]]) -> Ba
     if total is None:
         return None
     most = max(max(one.get("total_tokens") or 0, one.get("long_context_only") or 0) for one in of_all) or 1
-    steps = {
+    steps: dict[str, int] = {
         step: counts["input_tokens"] + counts["output_tokens"] for step in STEPS if (counts := usage.get(step))
     }
-    whole = usage.get("long_context_only")
+    whole = usage.get("long_context_only") or max(one.get("long_context_only") or 0 for one in of_all)
     words = [f"{STEP_NAMES[step]} {tokens:,}" for step, tokens in steps.items()]
     label = f"{total:,} tokens: {', '.join(words)}" if len(steps) > 1 else f"{total:,} tokens"
     return Bar(
@@ -65,8 +65,9 @@ def _dollars(usage: Mapping[str, Any], of_all: Sequence[Mapping[str, Any]]) -> B
     cost = usage.get("cost")
     if cost is None:
         return None
-    most = max(max(float(one.get("cost") or 0), float(one.get("cost_long_context_only") or 0)) for one in of_all) or 1
-    only = usage.get("cost_long_context_only")
+    alone = [one.get("cost_long_context_only") for one in of_all]
+    most = max(*(float(one.get("cost") or 0) for one in of_all), *(float(each or 0) for each in alone)) or 1
+    only = usage.get("cost_long_context_only") or next(filter(None, alone), None)
     label = f"{dollars(cost)}; the long context alone {dollars(only)}" if only is not None else dollars(cost)
     return Bar("dollars", dollars(cost), _parts({"cost": float(cost)}, most), _WIDTH * float(only or 0) / most, label)
 

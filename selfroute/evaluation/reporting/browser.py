@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isnan
 from typing import Any, TypeVar
 
 from selfroute.evaluation.questions import Question
@@ -32,6 +33,15 @@ MARKS: Mapping[str, str] = {
 }
 """What a question can be looked for by; `docs/evaluating.md` explains them."""
 ROUTES: Mapping[str, str] = {"rag": "passages", "wider": "more passages", "long_context": "whole document"}
+SIGNALS: Mapping[str, str] = {
+    "sentinel": "declined with the refusal word",
+    "phrase": "declined in its own words",
+    "empty": "declined with an empty reply",
+    "no_passages": "nothing was retrieved",
+    "doubt": "answered in doubt",
+    "start": "began with the documents",
+    "answered": "answered",
+}
 _ROUTED: tuple[Strategy, ...] = ("self_route", "wider", "graded", "graded_wider")
 _MOST_PASSAGES = 10
 _EQUAL = 1e-9  # scores that differ by less are equal but for rounding
@@ -140,7 +150,7 @@ class QuestionResults:
 
     def _scores(self, results: Sequence[Result]) -> list[float]:
         scores = [getattr(each, self.measure) for each in results]
-        return [score for score in scores if score is not None and score == score]  # noqa: PLR0124 - NaN is unknown
+        return [score for score in scores if score is not None and not isnan(score)]
 
     def _of(self, *strategies: str) -> list[Result]:
         return [result for result in self.results if result.strategy in strategies and not result.based_only_on]
@@ -182,6 +192,7 @@ def page_values(questions: Sequence[QuestionResults], *, most: int = MOST) -> di
         "datasets": list(dict.fromkeys(each.question.dataset for each in shown)),
         "names": NAMES,
         "routes": ROUTES,
+        "signals": SIGNALS,
         "reasons": LETTERS,
         "most_passages": _MOST_PASSAGES,
         "path_of": path_of,

@@ -87,9 +87,7 @@ def _excerpts(question: Question, answers: Mapping[str, list[Result]]) -> Iterat
                 found[start] = replace(found[start], strategies=strategies)
             else:
                 before, after = around(document, start, place["end"])
-                found[start] = Excerpt(
-                    *question.key, strategies, start, place["score"], before, place["text"], after
-                )
+                found[start] = Excerpt(*question.key, strategies, start, place["score"], before, place["text"], after)
     yield from found.values()
 
 

@@ -1,14 +1,15 @@
 """Writes an evaluation to files, and reads it back.
 
-`results.json` holds everything but the texts of the documents, of which it has excerpts, and the passages of one k only, as one object:
+`results.json` holds everything but the texts of the documents, of which it has excerpts, and the passages of one k only,
+as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `recommendation`: which strategy to take, in `words` and in `code`, with the figures behind it, from 0 to 1.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
 * `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`, `excerpts`: lists of objects with the fields
-  of `Question`, `Result`, `Failure`, `Reason`, `OtherGrade`, `Look` and `Excerpt`. The `document` of a question is its `document_id`.
-  Money is a decimal string in US dollars.
+  of `Question`, `Result`, `Failure`, `Reason`, `OtherGrade`, `Look` and `Excerpt`. The `document` of a question is its
+  `document_id`. Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
   index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
   files would grow to gigabytes.
@@ -55,7 +56,9 @@ def save(record: Record, folder: str | Path) -> None:
     for part in (folder / "tables", folder / "plots"):
         part.mkdir(parents=True, exist_ok=True)
     # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
-    written = json.dumps(_as_json(replace(record, excerpts=excerpts), shown, advice), ensure_ascii=False, allow_nan=False, indent=1)
+    written = json.dumps(
+        _as_json(replace(record, excerpts=excerpts), shown, advice), ensure_ascii=False, allow_nan=False, indent=1
+    )
     (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
     (folder / "report.html").write_text(
         html(record, advice=advice, tables_=shown, plots_=drawn, questions=questions),

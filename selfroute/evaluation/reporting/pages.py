@@ -7,7 +7,6 @@ is not in the page itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -39,14 +38,18 @@ def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, .
     from markupsafe import Markup  # noqa: PLC0415
 
     style, script = base_style() + "".join(map(part, styles)), "".join(map(part, scripts))
-    return _environment().get_template(template).render(
-        **values,
-        version=__version__,
-        # these two are the package's own; nothing is filled into them
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        style_hash=hash_of(style),
-        script_hash=hash_of(script),
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            version=__version__,
+            # these two are the package's own; nothing is filled into them
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            style_hash=hash_of(style),
+            script_hash=hash_of(script),
+        )
     )
 
 
@@ -82,7 +85,8 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     if len(text) <= longest:
         return text
     kept = longest // 2
-    return f"{text[:kept]} \N{HORIZONTAL ELLIPSIS} [{len(text) - 2 * kept:,} characters left out] \N{HORIZONTAL ELLIPSIS} {text[-kept:]}"
+    left_out = f"\N{HORIZONTAL ELLIPSIS} [{len(text) - 2 * kept:,} characters left out] \N{HORIZONTAL ELLIPSIS}"
+    return f"{text[:kept]} {left_out} {text[-kept:]}"
 
 
 def _cell(value: Cell) -> str:
@@ -104,6 +108,6 @@ def _plain(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping | list | tuple):
-        return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping) else ", ".join(map(_plain, value))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
     return json.dumps(value, ensure_ascii=False, default=str)

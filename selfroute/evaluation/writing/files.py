@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from selfroute import __version__
 from selfroute.errors import InputError
 from selfroute.evaluation.questions import Question, load_questions, rows
 from selfroute.evaluation.reporting.pages import render

@@ -18,8 +18,8 @@ def live_figures(ledger: Ledger) -> dict[str, Any]:
         `hours`: what `Ledger.by_hour` returns for a day. `queries`, `routes`, `declined`, `unanswerable`, `stopped`,
         `left`, `failed`, `errors`: as in `Ledger.to_dict`, since the ledger began or was reset. `declined_share`: the
         share of the queries with a known route that the first step declined, None without any. `cost`, `saved`,
-        `saved_range`, `unpriced` and `token_ratio`: as in `Ledger.to_dict`. `p95`: for each route and `all`, the seconds
-        within which 95 % of the answers ended, and of the first texts were shown (`end`, `first_text`).
+        `saved_range`, `unpriced` and `token_ratio`: as in `Ledger.to_dict`. `p95`: for each route and `all`, the
+        seconds within which 95 % of the answers ended, and of the first texts were shown (`end`, `first_text`).
     """
     hours, figures = ledger.by_hour(), ledger.to_dict()
     money, seconds = figures["money"], figures["seconds"]
@@ -34,7 +34,5 @@ def live_figures(ledger: Ledger) -> dict[str, Any]:
         "saved": money["compared"]["saved"],
         "saved_range": money["compared"]["saved_range"],
         "token_ratio": figures["savings"]["token_ratio"],
-        "p95": {
-            name: {kind: seconds[name][kind]["p95"] for kind in ("end", "first_text")} for name in (*STEPS, "all")
-        },
+        "p95": {name: {kind: seconds[name][kind]["p95"] for kind in ("end", "first_text")} for name in (*STEPS, "all")},
     }
