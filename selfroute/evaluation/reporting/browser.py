@@ -99,7 +99,7 @@ class QuestionResults:
         found = {
             "lost": self.lost,
             "twice": twice,
-            "gained": one is not None and _escalated(one) and one.answerable,
+            "gained": one is not None and _escalated(one) and one.answerable and not self.lost,
             "stopped": any(_is_stopped(each) for each in self.first),
             "worse": self.worse,
             "disagree": self.disagree,
@@ -220,11 +220,9 @@ def draft_of(result: Result) -> Sequence[Piece]:
 
 
 def _escalated(result: Result) -> bool:
-    return (
-        result.strategy in _ROUTED
-        and result.route in {"wider", "long_context"}
-        and (bool(result.decision.get("declined")) or result.decision.get("signal") == "doubt")
-    )
+    """Return whether more was read than the passages, after a draft or for want of passages."""
+    tried = bool(result.usage.get("rag")) or bool(result.decision.get("declined"))
+    return result.strategy in _ROUTED and result.route in {"wider", "long_context"} and tried
 
 
 def _is_stopped(result: Result) -> bool:

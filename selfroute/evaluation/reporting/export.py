@@ -1,7 +1,7 @@
 """Writes an evaluation to files, and reads it back.
 
-`results.json` holds everything but the texts of the documents, of which it has excerpts, and the passages of one k only,
-as one object:
+`results.json` holds everything but the texts of the documents, of which it has excerpts, and the passages of one k
+only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `recommendation`: which strategy to take, in `words` and in `code`, with the figures behind it, from 0 to 1.

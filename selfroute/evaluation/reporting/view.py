@@ -120,7 +120,9 @@ def _tiles(questions: Sequence[QuestionResults], figures: dict[str, Any]) -> Ite
         yield "Score", f"{sum(scores) / len(scores):.1f}", "mean over questions"
     if queries:
         twice = f"{figures['unanswerable']:,} declined in the end" if figures["unanswerable"] else ""
-        yield "Declined share", percent(figures["declined"] / queries), twice
+        known = all(one.main.decision for one in questions if one.main)  # not everybody keeps the decision
+        share = figures["declined"] if known else queries - figures["routes"]["rag"]
+        yield "Declined share" if known else "Escalated", percent(share / queries), twice
     if savings["token_ratio"] is not None:
         yield "Tokens", percent(savings["token_ratio"]), "of the long context's input"
     elif total := figures["tokens"]["total_tokens"]:

@@ -79,7 +79,7 @@ function showFacts(figures) {
     if (figures.routes[route]) facts.push([NAMES[route], count(figures.routes[route])]);
   }
   for (const route of ROUTES) {
-    if (figures.p95[route].end !== null) facts.push([`95 % within, ${NAMES[route]}`, seconds(figures.p95[route].end)]);
+    if (figures.p95[route].end !== null && figures.routes[route] !== figures.queries) facts.push([`95 % within, ${NAMES[route]}`, seconds(figures.p95[route].end)]);
   }
   facts.push(["cost", dollars(figures.cost) + (figures.cost !== null && figures.unpriced ? " and more" : "")]);
   if (figures.token_ratio !== null) facts.push(["tokens, of the long context's", percent(figures.token_ratio)]);
@@ -103,7 +103,7 @@ function show(figures) {
   say("per-hour", count(routed));
   say("per-hour-more", ROUTES.filter((route) => last[route]).map((route) => `${count(last[route])} ${NAMES[route]}`).join(", "));
   say("declined", percent(figures.declined_share));
-  say("declined-more", `${count(figures.declined)} by the first step`);
+  say("declined-more", `${count(figures.declined)} of ${count(figures.queries)} queries, by the first step`);
   say("saved", dollars(figures.saved));
   const { nothing_cached: cold, all_warm: warm } = figures.saved_range;
   const range = cold !== null && cold !== warm ? `${dollars(warm)} to ${dollars(cold)}, by what is cached` : "";
