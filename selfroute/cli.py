@@ -377,6 +377,30 @@ def calibrate(
         command.calibrate(folder, token_share=token_share, price_of_wrong=price_of_wrong, out=out, as_json=as_json)
 
 
+@app.command()
+def view(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="What `selfroute evaluate --out` wrote; or .jsonl files of results, or one such file"
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="The page [default: view.html in the folder]")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="The most questions on the page, those worth a look first")] = 1000,
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser")] = True,
+) -> None:
+    """Look at results in a browser, question by question: passages, draft, document, answer, tokens and dollars.
+
+    The page is one file that needs no network.
+    """
+    with _errors_on_one_line(_EVALUATE):
+        with _starting():
+            from selfroute.command import view as command
+        command.view(folder, out=out, most=most, opens=opens)
+
+
 batch = typer.Typer(
     help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode=None
 )

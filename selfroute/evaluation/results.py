@@ -13,6 +13,7 @@ from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.records import (
     ALL_STRATEGIES,
     STRATEGIES,
+    Excerpt,
     Failure,
     Look,
     OtherGrade,
@@ -34,6 +35,7 @@ __all__ = [
     "ALL_STRATEGIES",
     "STRATEGIES",
     "Evaluation",
+    "Excerpt",
     "Failure",
     "Look",
     "OtherGrade",
@@ -57,6 +59,8 @@ class Evaluation(Record):
         other_grades: Other people's grades of the answers, to compare the judge's with.
         looks: What the model replied in each step, whether or not a strategy showed it; one for each question, step
             and k.
+        excerpts: Where in the documents the answers stand, if it was read from a folder: without the documents, it
+            cannot be found again.
     """
 
     @classmethod

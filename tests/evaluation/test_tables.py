@@ -767,7 +767,9 @@ def test_an_evaluation_prints_as_its_recommendation_its_summary_and_its_main_tab
     assert repr(evaluation) == "Evaluation(3 questions, 9 results, 0 failures)"
     text = str(evaluation)
     assert " ".join(text.split()).startswith(" ".join([*evaluation.recommendation().words, *evaluation.summary()]))
-    assert "(Table 1 of the paper)" in text
+    assert "Scores, answerable questions and input tokens" in text
+    assert "(Table 1 of the paper)" not in text
+    assert "(Table 1 of the paper)" in str(of_the_paper(evaluation))
     assert "Tokens, cost and time" not in text
     assert max(map(len, text.splitlines())) in range(60, 101)
     assert "\x1b" not in text

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from selfroute import __version__
 from selfroute.errors import InputError
 from selfroute.evaluation.questions import Question, load_questions, rows
-from selfroute.evaluation.reporting.report import environment, hash_of, part
+from selfroute.evaluation.reporting.pages import render
 from selfroute.evaluation.writing.written import Written
 
 _AROUND = 240  # characters of an excerpt on either side of a quote
@@ -98,24 +97,16 @@ def review(path: Path) -> str:
         )
         for row, question in zip(given, questions, strict=True)
     ]
-    style, script = part("report.css"), part("review.js")
-    data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given]).replace("<", "\\u003c")
-    return (
-        environment()
-        .from_string(part("review.html.jinja"))
-        .render(
-            name=path.name,
-            download=f"{path.stem}.reviewed.jsonl",
-            questions=shown,
-            kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
-            version=__version__,
-            # these are the package's own, and JSON in which no tag can end
-            style=Markup(style),  # noqa: S704
-            script=Markup(script),  # noqa: S704
-            data=Markup(data),  # noqa: S704
-            style_hash=hash_of(style),
-            script_hash=hash_of(script),
-        )
+    data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given])
+    return render(
+        "review.html.jinja",
+        styles=("browser.css", "review.css"),
+        scripts=("review.js",),
+        name=path.name,
+        download=f"{path.stem}.reviewed.jsonl",
+        questions=shown,
+        kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
+        data=Markup(data.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can end
     )
 
 

@@ -66,9 +66,13 @@ def retrievers(compared: ComparedResults) -> Table | None:
 
 
 def kinds(compared: ComparedResults) -> Table | None:
-    """Make Figures 3 and 4 of Li et al. (2025) as a table: by first word, by kind of question, by kind of source."""
+    """Make Figures 3 and 4 of Li et al. (2025) as a table: by first word, by kind of question, by kind of source.
+
+    Without data of the paper it is made if the questions say of what kind they, or their sources, are.
+    """
     rag, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
-    if not rag or not reader:
+    said = any(question.kind or question.source for question in compared.record.questions)
+    if not rag or not reader or not (said or compared.has_papers):
         return None
     asked = {question.key: question for question in compared.record.questions}
     groups: dict[tuple[str, str], list[Pair]] = {}
