@@ -122,7 +122,7 @@ async def answer_all(
                     failures += 1
                     add_line(failed_beside(out), {**some[number], "error": one_line(result)})
                 else:
-                    answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                    answer = {key: result[key] for key in ("answer", "route", "answerable", "decision", "usage")}
                     add_line(out, {**some[number], **answer})
                 bar.advance(task)
     return failures
