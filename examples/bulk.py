@@ -49,6 +49,8 @@ def read_rows(path: Path | None) -> list[Row]:
     if wrong := [row for row in rows if not isinstance(row, dict) or not isinstance(row.get("question"), str)]:
         msg = f"{path}: there is no question in {json.dumps(wrong[0])[:80]}"
         raise ValueError(msg)
+    for row in rows:
+        row.pop("error", None)  # of an earlier run
     return [*{name_of(row): row for row in rows}.values()]
 
 
