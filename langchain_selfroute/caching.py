@@ -51,12 +51,13 @@ def _passes_on(model: Any, dialect: Dialect) -> bool:
 
 
 def set_by_user(model: Runnable[Any, Any], config: RunnableConfig | None, options: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the options that are set on a model and its fallbacks, or passed in the call."""
+    """Return the names of the options that are set on a model, its fallbacks and their tools, or passed in the call."""
     names: set[str] = set()
     for inside, bound in first_insides_of(model, config):
         own = (getattr(inside, name, None) or {} for name in ("model_kwargs", "extra_body"))
         for given in (bound, options, *own):
-            names.update(given, given.get("extra_body") or ())
+            tools = [tool for tool in given.get("tools") or () if isinstance(tool, Mapping)]
+            names.update(given, given.get("extra_body") or (), *tools)
         if getattr(inside, _MODE, None) is not None:
             names.add(_MODE)
     return frozenset(names)

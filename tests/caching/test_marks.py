@@ -342,10 +342,17 @@ def test_nothing_is_marked_where_it_could_be_refused_or_cannot_help(server: Loop
     assert traces([entry.request.body for entry in server.book]) == []
 
 
+MARKED_TOOL = {
+    "name": "look_up",
+    "description": "Looks up.",
+    "input_schema": {"type": "object", "properties": {}},
+    "cache_control": {"type": "ephemeral"},
+}
 MARKED_BY_THE_USER: dict[str, Callable[[LoopbackServer], Any]] = {
     "options on the model": lambda server: chat(server, prompt_cache_options={"mode": "implicit"}),
     "options in the call": lambda server: chat(server).bind(prompt_cache_options={"mode": "implicit"}),
     "options in the body": lambda server: chat(server, extra_body={"prompt_cache_options": {"mode": "implicit"}}),
+    "a mark on a tool of Anthropic's": lambda server: chat(server, "anthropic").bind_tools([MARKED_TOOL]),
     "Anthropic's own switch": lambda server: chat(server, "anthropic").bind(cache_control={"type": "ephemeral"}),
 }
 
