@@ -49,6 +49,8 @@ def read_rows(path: Path | None) -> list[Row]:
     if wrong := [row for row in rows if not isinstance(row, dict) or not isinstance(row.get("question"), str)]:
         msg = f"{path}: there is no question in {json.dumps(wrong[0])[:80]}"
         raise ValueError(msg)
+    for row in rows:
+        row.pop("error", None)  # of an earlier run
     return [*{name_of(row): row for row in rows}.values()]
 
 
@@ -122,7 +124,7 @@ async def answer_all(
                     failures += 1
                     add_line(failed_beside(out), {**some[number], "error": one_line(result)})
                 else:
-                    answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                    answer = {key: result[key] for key in ("answer", "route", "answerable", "decision", "usage")}
                     add_line(out, {**some[number], **answer})
                 bar.advance(task)
     return failures
