@@ -104,8 +104,19 @@ class Options:
 
     @property
     def retrievers(self) -> list[str]:
-        """The retrievers to compare; the first one is for everything."""
-        return list(dict.fromkeys(part.strip() for part in self.retriever.split(",")))
+        """The retrievers to compare; the first one is for everything.
+
+        Raises:
+            ConfigurationError: There is none, or several and nothing to compare them by.
+        """
+        names = list(dict.fromkeys(part.strip() for part in self.retriever.split(",") if part.strip()))
+        if not names:
+            msg = f"--retriever takes names, separated by commas, such as all-MiniLM-L6-v2,bm25; not {self.retriever!r}"
+            raise ConfigurationError(msg)
+        if len(names) > 1 and "rag" not in self.chosen:
+            msg = "several retrievers are compared by RAG: add rag to --strategies, or name one retriever"
+            raise ConfigurationError(msg)
+        return names
 
     @property
     def ks(self) -> list[int]:
@@ -138,7 +149,7 @@ def evaluate(options: Options) -> bool:
         Whether all questions were asked and none failed.
     """
     out, err = screen.open_console(sys.stdout), screen.open_console(sys.stderr)
-    strategies, _ = options.chosen, options.ks  # wrong options are errors before anything is loaded
+    strategies, names, _ = options.chosen, options.retrievers, options.ks  # errors before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
@@ -152,11 +163,14 @@ def evaluate(options: Options) -> bool:
         return True
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
-        reading = set(strategies) - {"long_context"}
-        retriever = _retriever(options.retrievers[0], options, models, replies, err) if reading else None
-        pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
+        reading = names if set(strategies) - {"long_context"} else []
+        # all of them first: one that cannot be loaded is an error before anything is paid
+        retrievers: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in reading]
         made = judge.asked_through(replies) if judge else None
-        evaluation = _ask(options, pipeline, made, models=models, questions=questions, err=err)
+        pipelines = [
+            _pipeline(options, models, replies=replies, retriever=retriever) for retriever in retrievers or [None]
+        ]
+        evaluation = _ask(options, pipelines, made, models=models, questions=questions, err=err)
     evaluation = replace(evaluation, other_grades=tuple(others))
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
@@ -165,13 +179,14 @@ def evaluate(options: Options) -> bool:
 
 def _ask(  # noqa: PLR0913 - each is another part of the run
     options: Options,
-    pipeline: DocumentsPipeline,
+    pipelines: Sequence[DocumentsPipeline],
     judge: ModelJudge | None,
     *,
     models: run.Models,
     questions: Sequence[Question],
     err: Console,
 ) -> Evaluation:
+    pipeline, *others = pipelines
     chosen = partial(
         tasks_of,
         strategies=options.chosen,
@@ -195,12 +210,9 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
                 on_progress=advance,
                 **chosen.keywords,
             )
-        replies = pipeline.replies
-        for name in options.retrievers[1:]:
-            other = _retriever(name, options, models, replies, err)
-            second = _pipeline(options, models, replies=replies, retriever=other)
+        for name, other in zip(options.retrievers[1:], others, strict=True):
             with screen.stage(err, f"Asking with {name}", len(questions)) as advance:
-                found = ask(second, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
+                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
             record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked
@@ -297,7 +309,8 @@ def _estimate(
     pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
     lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
     priced = pipeline.priced_models
-    return estimates.estimate(
+    names = options.retrievers if set(options.chosen) - {"long_context"} else []
+    table = estimates.estimate(
         questions,
         lengths,
         strategies=options.chosen,
@@ -306,8 +319,11 @@ def _estimate(
         explain_declines=options.explain_declines,
         prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
         judge=judge.price if judge else None,
+        retrievers=len(names),
         kept=count_kept(options.out),
     )
+    notes = estimates.about_retrievers(names, embeddings=options.embeddings, with_model=models.is_language_model)
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def _settings(options: Options, models: run.Models) -> dict[str, Any]:
