@@ -615,6 +615,20 @@ def test_wins_are_counted_as_the_sequel_does() -> None:
     assert wins.rows == (("musique", 3, 2, 2, 1, 1, 1, 1), ("b", 3, 0, 0, 0, 0, 1, 1), ("Overall", 6, 2, 2, 1, 1, 2, 2))
 
 
+def test_retrievers_are_told_apart_only_where_the_scores_show_it() -> None:
+    main = results_of({"rag": (0.0, 0.5) * 8})
+    better, alike = (
+        [replace(each, retriever=name, score=score(each.score)) for each in main]
+        for name, score in (("tree", lambda _: 1.0), ("window", lambda value: value))
+    )
+    found = table(an_evaluation([*main, *better, *alike], settings={"k": [5], "retriever": "bm25"}), "retrievers")
+    assert [(line[0], line[-1]) for line in found.rows] == [
+        ("bm25", ""),
+        ("tree", "better"),
+        ("window", "no difference shown"),
+    ]
+
+
 def test_passkey_stands_beside_table_3() -> None:
     results = results_of({"rag": (1.0, 0.0), "long_context": (1.0, 1.0)}, dataset="passkey-larger")
     found = table(of_the_paper(an_evaluation(results)), "passkey")
