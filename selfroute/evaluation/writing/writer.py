@@ -80,11 +80,11 @@ def counts_of(number: int, unanswerable: float) -> dict[Kind, int]:
     """Divide a number of questions among the kinds.
 
     Args:
-        number: How many there shall be.
+        number: How many questions are wanted.
         unanswerable: The share of those without an answer, from 0 to 1.
 
     Raises:
-        ConfigurationError: The share is none.
+        ConfigurationError: The share is not between 0 and 1.
     """
     if not 0 <= unanswerable <= 1:
         msg = f"the share of unanswerable questions is a number from 0 to 1, such as 0.2; not {unanswerable}"
