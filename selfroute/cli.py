@@ -261,7 +261,8 @@ def evaluate(
     with _errors_on_one_line(_EVALUATE):
         with _starting():
             from selfroute.command import evaluate as command
-        options = command.Options(
+            from selfroute.command.evaluate_options import Options
+        options = Options(
             data=data,
             model=model,
             reader=reader,

@@ -54,7 +54,7 @@ def questions(options: Options) -> bool:
     """Write questions about documents, or the page for those that are there.
 
     Returns:
-        Whether nothing failed, and the cap was not reached.
+        Whether questions were kept, nothing failed, and the cap was not reached.
 
     Raises:
         ConfigurationError: There is no model, a file cannot be read, or an option cannot be followed.

@@ -463,6 +463,15 @@ def test_plots_are_those_of_the_results() -> None:
     assert all(one[name] != other[name] for name in DRAWN)
 
 
+def test_plots_of_quality_show_how_uncertain_it_is() -> None:
+    def drawn(scores: Sequence[float]) -> dict[str, bytes]:
+        by_k = [each for k in (1, 5) for each in results_of({"rag": scores}, k=k)]
+        return plots(an_evaluation([*by_k, *results_of({"long_context": scores})], settings={"k": [5, 1]}))
+
+    calm, scattered = drawn((0.5,) * 12), drawn((0.0, 1.0) * 6)
+    assert all(calm[name] != scattered[name] for name in ("k", "quality_tokens"))
+
+
 @pytest.mark.parametrize(
     ("cell", "text"),
     [

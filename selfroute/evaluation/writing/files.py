@@ -14,6 +14,7 @@ from selfroute.evaluation.questions import Question, load_questions, rows
 from selfroute.evaluation.reporting.pages import render
 from selfroute.evaluation.writing.written import Written
 
+_MADE_HERE = "<title>Questions to review: "
 _AROUND = 240  # characters of an excerpt on either side of a quote
 
 
@@ -114,6 +115,9 @@ def save_review(path: Path) -> Path:
     """Write the page beside the file, and return where."""
     page = path.with_suffix(".html")
     try:
+        if page.exists() and _MADE_HERE not in page.read_text(encoding="utf-8", errors="replace"):
+            msg = f"{page} is there already, and is not a page of --review: move it away, or rename {path.name}"
+            raise InputError(msg)
         page.write_text(review(path), encoding="utf-8")
     except OSError as error:
         msg = f"{page} cannot be written: {error.strerror}"
