@@ -6,7 +6,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from selfroute.command import screen
+from selfroute.command.terminal import open_console
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.reporting.view import view as page_of
 
@@ -34,4 +34,4 @@ def view(path: Path, *, out: Path | None, most: int, opens: bool) -> None:
         msg = f"{page} cannot be written ({error.strerror}): name another file with --out"
         raise ConfigurationError(msg) from error
     opened = opens and webbrowser.open(page.resolve().as_uri())
-    screen.open_console(sys.stdout).print(f"{page}{'' if opened else ': open it in a browser'}", soft_wrap=True)
+    open_console(sys.stdout).print(f"{page}{'' if opened else ': open it in a browser'}", soft_wrap=True)
