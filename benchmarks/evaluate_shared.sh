@@ -3,8 +3,9 @@
 #
 #   benchmarks/evaluate_shared.sh SHARED [WORK]
 #
-# SHARED holds the documents and the recordings, which are not part of this project. WORK keeps questions, vectors and replies, so that a second run is fast and an interrupted one can go on. The
-# tables go to benchmarks/results. Nothing leaves the machine, and no key is needed.
+# SHARED holds the documents and the recordings, which are not part of this project. WORK keeps questions, vectors and
+# replies, so that a second run is fast and an interrupted one can go on. The tables go to benchmarks/results. Nothing
+# leaves the machine, and no key is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shared=${1:?name the folder with the documents and recordings, which are not part of this project}
