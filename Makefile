@@ -34,7 +34,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks docs dist release clean
+.PHONY: help demo test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
+pictures: $(VENV)/.pictures ## Draw the pictures of README and home page anew, and record the demo
+	$(BIN)/python docs/pictures/draw.py
+
 docs: $(VENV)/.docs ## Build the documentation in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -137,6 +140,6 @@ $(VENV)/.ray: $(VENV)/.test
 	$(INSTALL) --editable '.[ray]'
 	@touch $@
 
-$(VENV)/.docs $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[$(@F:.%=%)]'
 	@touch $@
