@@ -115,13 +115,14 @@ def share(theme: Theme) -> str:
             width = 2.4 if total == 100 else 1.2
             yield f'<path d="M{x1} {y1}L{x2} {y2}" stroke="{theme.first}" stroke-width="{width}"/>'
             across, up = plot.at(0.2 * total, 0.8 * total)
-            yield text(across + 6, up + 2, f"{total} %", anchor="start", fill=theme.first, bold=True, size=15)
+            name = f"r + d = {total} %" if total == 100 else f"{total} %"
+            yield text(across + 6, up + 2, name, anchor="start", fill=theme.first, bold=True, size=15)
         across, up = plot.at(58, 76)
         for n, line in enumerate(("Above this line", "reading at once", "takes fewer tokens")):
             yield text(across, up + 20 * n, line, anchor="start", fill=theme.muted, size=15)
         for declines, passages, _ in RUNS.values():
             yield plot.dot(100 * declines, 100 * passages, theme.second)
-        for name, x, y in (("the demo", 49, 19), ("Claude", 29, 15), ("two of 2024", 3, 10)):
+        for name, x, y in (("the demo", 49, 19), ("Claude", 29, 15), ("models of 2024", 2.5, 10)):
             yield text(*plot.at(x, y), name, anchor="start", fill=theme.second, bold=True, size=15)
 
     points = "; ".join(f"{name} {d:.0%}, {r:.0%}, {read:.0%}" for name, (d, r, read) in RUNS.items())

@@ -39,21 +39,22 @@ def draw_recording() -> str:
     height = BAR + SHOWN * ROW + 2 * MARGIN
     dots = "".join(f'<circle cx="{20 + 20 * n}" cy="{BAR / 2}" r="5.5" fill="{EDGE}"/>' for n in range(3))
     return f"""\
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" \
+fill="{PLAIN}" role="img">
 <title>A terminal in which selfroute demo runs: 30 questions, one a line, and a table of four strategies</title>
 <style>
-text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: {PLAIN};
-  white-space: pre; animation: appear 1ms both; }}
+text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; }}
 .b {{ font-weight: bold; }}
+.later {{ animation: appear 1ms both; }}
 #rows {{ transform: translateY({-max(0, len(rows) - SHOWN) * ROW}px);
   animation: roll {_end(len(rows)):.1f}s step-end both; }}
 @keyframes appear {{ from {{ opacity: 0; }} }}
 @keyframes roll {{ {_rolling(len(rows))} }}
-@media (prefers-reduced-motion: reduce) {{ text, #rows {{ animation: none; }} }}
+@media (prefers-reduced-motion: reduce) {{ .later, #rows {{ animation: none; }} }}
 </style>
 <rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="9" fill="{BACK}" stroke="{EDGE}"/>
 {dots}
-<text x="{width / 2}" y="{BAR / 2 + 5}" text-anchor="middle" style="fill:{MUTED};animation:none">selfroute demo</text>
+<text x="{width / 2}" y="{BAR / 2 + 5}" text-anchor="middle" fill="{MUTED}">selfroute demo</text>
 <svg x="{MARGIN}" y="{BAR + MARGIN / 2}" width="{width - 2 * MARGIN}" height="{SHOWN * ROW + MARGIN / 2}">
 <g id="rows"><g transform="translate(0 15)">
 {chr(10).join(lines)}
@@ -125,7 +126,7 @@ def _style(cell: Any) -> str:
 
 def _delay(number: int) -> str:
     after = max(0, number - OPENING) * SECONDS
-    return f' style="animation-delay:{after:.1f}s"' if after else ""
+    return f' class="later" style="animation-delay:{after:.1f}s"' if after else ""
 
 
 def _end(rows: int) -> float:
