@@ -210,6 +210,7 @@ def test_a_model_that_writes_nothing_usable_is_not_asked_again_and_again(run: Ru
         ('[{"question": "Q?", "answer": "A", "quotes": ["The\\nferry sank"]}, {"question": "cut o', ["A"]),
         ('[{"question": "{x} \\ud800", "answer": "{0}", "quotes": ["A {brace}"]}]', ["{0}"]),
         (f'[{{"answer": {"1" * 5_000}}}, {{"question": "Q?", "answer": "A", "quotes": ["The ferry sank."]}}]', ["A"]),
+        ('[{"question": "Q?", "answer": "A", "quotes": ["ferry", "The", ""]}]', []),
         ('{"questions": "none"}', []),
         ('{"a":' * 2_000, []),
         ('[{"question": ["Q?"], "answer": true, "quotes": {"text": "The ferry sank."}}]', []),
