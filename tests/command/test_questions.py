@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -82,8 +83,10 @@ def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote
         assert len(row["quotes"]) >= least
         assert all(question.document[quote["start"] : quote["end"]] == quote["text"] for quote in row["quotes"])
         assert bool(question.answers) is (row["kind"] != "unanswerable")
-        same = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
-        assert set_f1(row["question"], same) < 0.8
+        others = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
+        numbers = re.findall(r"\d+", row["question"])  # with other numbers in it, it is another question
+        same = [each for each in others if set(re.findall(r"\d+", each)) == set(numbers)]
+        assert not same or set_f1(row["question"], same) < 0.8
     assert not {KNOWN, GUESSED, "Who sank the Marigold?"} & {row["question"] for row in rows}
     for reason in (
         "asked before in nearly the same words",
