@@ -16,6 +16,7 @@ from selfroute.command.reading import Sources
 from selfroute.command.terminal import open_console
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
+from selfroute.evaluation.table import printable
 from selfroute.files import STANDARD_INPUT
 
 _PROMPT = "> "
@@ -122,7 +123,7 @@ class Talk:
             self._out.print("(stopped)")
         except Exception as error:  # noqa: BLE001 - whatever the provider's client raises, the chat goes on
             self.failed = True
-            self._err.print(f"selfroute: {one_line(error)}", soft_wrap=True)
+            self._err.print(f"selfroute: {printable(one_line(error))}", soft_wrap=True)
 
     def _answer(self, question: str) -> None:
         turns = self._history.turns if self._models.is_language_model else ()

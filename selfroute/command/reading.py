@@ -17,7 +17,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.evaluation.table import printable
 from selfroute.files import STANDARD_INPUT, Found, NotTextError, UnreadableFileError, find, read_bytes
 
-MOST_FILES, MOST_CHARACTERS = 500, 10_000_000
+MOST_FILES, MOST_CHARACTERS = 500, 3_000_000
 _LISTED = 20
 _PIPED = "standard input"
 

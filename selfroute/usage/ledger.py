@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from selfroute.usage.totals import Totals
 
 L = TypeVar("L", bound="Ledger")
-NOW = -1.0
 _MAX_WAITING = 1_000  # answered queries for which the length of the documents may become known later
 
 
@@ -51,7 +50,7 @@ def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
     for row in rows:
         entry = entry_of(row)
         if entry:
-            ledger.add(entry, at=None)  # rows do not say when their questions were over
+            ledger._enqueue(entry, None)  # noqa: SLF001 - rows do not say when their questions were over
     return ledger
 
 
@@ -92,14 +91,18 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
-    def add(self, entry: Entry, *, at: float | None = NOW) -> None:
+    def add(self, entry: Entry, *, at: float | None = None) -> None:
         """Add a finished question.
 
         Args:
             entry: Its record.
-            at: When it was over, in seconds since 1970; None if that is not known. By default it is over now.
+            at: When it was over, in seconds since 1970; now by default.
         """
-        self._new.append((entry, time() if at == NOW else at))
+        self._enqueue(entry, time() if at is None else at)
+
+    def _enqueue(self, entry: Entry, at: float | None) -> None:
+        """Add a finished question, and count it in the hour of `at`, or in none."""
+        self._new.append((entry, at))
         if self._lock.acquire(blocking=False):  # otherwise the holder of the lock, or the next caller, adds the entry
             try:
                 self._add_new()

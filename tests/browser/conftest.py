@@ -20,14 +20,26 @@ _QUIET = (
 )
 
 
+_NEEDED = "needs Chromium or Chrome: apt-get install chromium, or set CHROMIUM to its path"
+
+
+def _chromium() -> str | None:
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+def pytest_report_header() -> str:
+    """Say once which browser it is, or what to install."""
+    path = _chromium()
+    return f"browser: {path}" if path else f"SKIPPED: tests/browser {_NEEDED}"
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason='needs playwright: pip install "selfroute[test-browser]"'
-    )
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    needed = 'needs playwright: pip install "selfroute[test-browser]"'
+    sync_api = pytest.importorskip("playwright.sync_api", reason=needed)
+    path = _chromium()
     if not path:
-        pytest.skip("needs Chromium or Chrome: apt-get install chromium, or set CHROMIUM to its path")
+        pytest.skip(_NEEDED)
     sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses to run as root with one
     with sync_api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=[*_QUIET, *sandbox])

@@ -6,11 +6,11 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -65,11 +65,8 @@ def test_a_follow_up_is_searched_for_by_itself_and_answered_with_the_history(
         assert (AT_SEVEN in second.prompt, ALONE in second.prompt) == (False, True)
     assert [each.stream for each in (first, second)] == [True, True]
     told = " ".join(result.out.split())
-    for text in (
-        f"Question {QUESTION} Route rag Answer {AT_SEVEN} Where ferry.md, line 3",
-        f"Read as {ALONE} Route rag",
-    ):
-        assert text in told
+    assert f"Question {QUESTION} Route rag Answer {AT_SEVEN} Where ferry.md, line 3" in told
+    assert f"Read as {ALONE} Route rag" in told
     tokens = [int(count) for count in re.findall(r"^Tokens +(\d+)", result.out, re.MULTILINE)]
     assert re.search(rf"^tokens +{sum(tokens)} ", result.out, re.MULTILINE), result.out
     assert re.search(r"Rewording follow-up questions took about \d\d+ tokens more", told)
@@ -77,13 +74,11 @@ def test_a_follow_up_is_searched_for_by_itself_and_answered_with_the_history(
 
 @both
 def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackServer, framework: str) -> None:
-    Path("ferry.md").write_text(FERRY + "The boat has two masts. " * 200)
+    Path("ferry.md").write_text(FERRY + " ".join(f"Plank {number} is of larch." for number in range(400)))
 
     def reply(request: Request) -> str:
-        declines = "Passages from" in request.prompt and FOLLOWED in request.prompt + request.prompt.replace(
-            ALONE, FOLLOWED
-        )
-        return "unanswerable" if declines and not is_rewording(request) else answered(request)
+        declines = "Passages from" in request.prompt and "Sundays?" in request.prompt
+        return "unanswerable" if declines else answered(request)
 
     server.answer = reply
     result = chat([QUESTION, FOLLOWED], "--k", "1", "--widen", "2", *model(server), "--json", "--framework", framework)
@@ -91,7 +86,7 @@ def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackSer
     first, second = map(json.loads, result.out.splitlines())
     assert (first["route"], first["alone"], second["alone"]) == ("rag", QUESTION, ALONE)
     assert (second["route"], second["answer"], len(server.book)) == ("long_context", NOBODY, 5)
-    assert server.book[-1].request.prompt.count("two masts") == 200
+    assert server.book[-1].request.prompt.count("of larch") == 400
     assert second["citations"][0]["text"] == NOBODY
 
 
@@ -119,9 +114,9 @@ def test_an_error_ends_the_question_and_not_the_conversation(
     chat: Chat, server: LoopbackServer, framework: str
 ) -> None:
     def reply(request: Request) -> str | Reply:
-        return (
-            Reply(status=400, error={"message": "No \x1b[31m such."}) if "Why" in request.prompt else answered(request)
-        )
+        if "Why" in request.prompt:
+            return Reply(status=400, error={"message": "No \x1b[31m such."})
+        return answered(request)
 
     server.answer = reply
     result = chat(["Why?", QUESTION], *model(server), "--framework", framework)
@@ -179,14 +174,15 @@ class Terminal:
         self._seen = ""
 
     def write(self, text: str) -> None:
+        time.sleep(0.5)  # readline forgets a Ctrl-C that comes while it shows its prompt
         os.write(self._here, text.encode())
 
     def until(self, text: str) -> str:
         """Return what is shown until a text is."""
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + 60
         while text not in self._seen:
             assert time.monotonic() < ends, self._seen[-2000:]
-            with suppress(OSError):  # the end, where the command has gone
+            if select.select([self._here], [], [], 1)[0]:
                 self._seen += os.read(self._here, 4096).decode(errors="replace")
         shown, _, self._seen = self._seen.partition(text)
         return shown
@@ -207,6 +203,7 @@ def terminal(run: Run) -> Iterator[Callable[..., Terminal]]:
     yield start
     for one in opened:
         one.process.kill()
+        one.close()
 
 
 @pytest.mark.parametrize("framework", ["langchain", pytest.param("llamaindex", marks=pytest.mark.matrix)])
@@ -214,14 +211,14 @@ def test_in_a_terminal_ctrl_c_stops_an_answer_and_ctrl_d_ends_the_chat(
     terminal: Callable[..., Terminal], server: LoopbackServer, framework: str
 ) -> None:
     def reply(request: Request) -> str | Reply:
-        return Reply("one two three four", hold_after=2) if "long story" in request.prompt else answered(request)
+        return Reply("one two three four five", hold_after=4) if "long story" in request.prompt else answered(request)
 
     server.answer = reply
     shown = terminal("chat", "ferry.md", *model(server), "--framework", framework)
     shown.until("/help lists the commands.")
     shown.until("> ")
     shown.write("Tell me a long story\n")
-    shown.until("one two")
+    shown.until("three")
     shown.write("\x03")
     shown.until("(stopped)")
     shown.until("> ")
@@ -233,7 +230,6 @@ def test_in_a_terminal_ctrl_c_stops_an_answer_and_ctrl_d_ends_the_chat(
     shown.until("> ")
     shown.write("\x04")
     assert shown.process.wait(60) == 0
-    shown.close()
     server.settle()
-    assert [(entry.left, entry.sent) for entry in server.book][0] == (True, 2)
-    assert len(server.book) == 2  # what was stopped is not remembered
+    stopped, _ = server.book  # what was stopped is not remembered, so that nothing was reworded
+    assert (stopped.left, stopped.sent) == (True, 4)

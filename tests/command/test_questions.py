@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -82,8 +83,10 @@ def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote
         assert len(row["quotes"]) >= least
         assert all(question.document[quote["start"] : quote["end"]] == quote["text"] for quote in row["quotes"])
         assert bool(question.answers) is (row["kind"] != "unanswerable")
-        same = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
-        assert set_f1(row["question"], same) < 0.8
+        others = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
+        numbers = re.findall(r"\d+", row["question"])  # with other numbers in it, it is another question
+        same = [each for each in others if set(re.findall(r"\d+", each)) == set(numbers)]
+        assert not same or set_f1(row["question"], same) < 0.8
     assert not {KNOWN, GUESSED, "Who sank the Marigold?"} & {row["question"] for row in rows}
     for reason in (
         "asked before in nearly the same words",
@@ -210,6 +213,7 @@ def test_a_model_that_writes_nothing_usable_is_not_asked_again_and_again(run: Ru
         ('[{"question": "Q?", "answer": "A", "quotes": ["The\\nferry sank"]}, {"question": "cut o', ["A"]),
         ('[{"question": "{x} \\ud800", "answer": "{0}", "quotes": ["A {brace}"]}]', ["{0}"]),
         (f'[{{"answer": {"1" * 5_000}}}, {{"question": "Q?", "answer": "A", "quotes": ["The ferry sank."]}}]', ["A"]),
+        ('[{"question": "Q?", "answer": "A", "quotes": ["ferry", "The", ""]}]', []),
         ('{"questions": "none"}', []),
         ('{"a":' * 2_000, []),
         ('[{"question": ["Q?"], "answer": true, "quotes": {"text": "The ferry sank."}}]', []),

@@ -161,6 +161,8 @@ def test_files_of_a_folder_that_hold_no_results_are_named(tmp_path: Path) -> Non
         ("", "has no results: give the folder that `selfroute evaluate --out` wrote"),
         ('{"a": 1}\n', "is no result, which has the key usage, or question and error; its keys are a"),
         ('{"question": "Who?", "usage": {"rag": 7}}\n', "usage must be as a chain or an engine returns it"),
+        ('{"usage": {"rag": null, "long_context_only": "x"}}\n', "rows.jsonl:1: decision and usage must be as a chain"),
+        ('{"usage": {"rag": null, "cost": "0"}, "decision": "no"}\n', "rows.jsonl:1: decision and usage must be"),
         ("nonsense\n", "is not JSON"),
     ],
 )

@@ -93,7 +93,7 @@ def load(folder: str | Path) -> Record:
         stopped=saved["stopped"],
         other_grades=tuple(OtherGrade(**each) for each in saved["other_grades"]),
         looks=tuple(Look(**each) for each in saved["looks"]),
-        excerpts=tuple(Excerpt(**each) for each in saved["excerpts"]),
+        excerpts=tuple(Excerpt(**each) for each in saved.get("excerpts", ())),
     )
 
 

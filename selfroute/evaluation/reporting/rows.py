@@ -19,6 +19,7 @@ _BEGINNING = 300  # characters of a document without citations
 _LONGEST = 4000  # characters of a passage that are kept
 _QUESTION = ("question", "input", "query")
 _NO_QUESTION = "(the row has no question)"
+_NO_RESULT = "decision and usage must be as a chain or an engine returns them"
 _TEXT = ("page_content", "text", "content")
 
 
@@ -82,11 +83,26 @@ def _results_of(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     keys = ", ".join(sorted(row)[:12])
                     msg = f"{where} is no result, which has the key usage, or question and error; its keys are {keys}"
                     raise InputError(msg)
-                if entry_of(row):  # a row whose second step is to come is left out, as in a ledger
+                if _is_over(row, where):
                     yield int(where.rpartition(":")[2]), row
     except OSError as error:
         msg = f"{file} cannot be read: {error.strerror}"
         raise InputError(msg) from error
+
+
+def _is_over(row: Mapping[str, Any], where: str) -> bool:
+    """Return whether a row is a question's last: one whose second step is to come is left out, as in a ledger."""
+    usage = row.get("usage") or {}
+    whole = [usage.get(key) for key in ("total_tokens", "long_context_only")]
+    if any(not isinstance(number, int | None) for number in whole):
+        msg = f"{where}: {_NO_RESULT}"
+        raise InputError(msg)
+    try:
+        entry = entry_of(row)
+    except (AttributeError, InputError, TypeError) as error:
+        msg = f"{where}: {error if isinstance(error, InputError) else _NO_RESULT}"
+        raise InputError(msg) from error
+    return entry is not None
 
 
 def _has_question(row: Mapping[str, Any]) -> bool:
@@ -106,7 +122,7 @@ def _result(row: Mapping[str, Any], question: Question) -> Result:
         strategy="self_route",
         k=None,
         based_only_on=False,
-        answer=str(row.get("answer", row.get("response", ""))),
+        answer=str(row.get("answer") or row.get("response") or ""),
         route=route if route in STEPS else None,
         answerable=row.get("answerable") is not False,
         decision=decision if isinstance(decision, Mapping) else {},
