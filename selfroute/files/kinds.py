@@ -68,8 +68,9 @@ def _html(data: bytes) -> list[str]:
     title = soup.title.get_text() if soup.title else ""
     for tag in soup.find_all(_LEFT_OUT):
         tag.extract()
+    as_it_is = {id(string) for tag in soup.find_all("pre") for string in tag.find_all(string=True)}
     for string in soup.find_all(string=True):
-        if not string.find_parent("pre"):
+        if id(string) not in as_it_is:
             string.replace_with(type(string)(re.sub(r"\s+", " ", string)))
     for tag in soup.find_all(["td", "th", *_SPACED, *_OTHER_BLOCKS.split("|")]):
         _set_apart(tag)
