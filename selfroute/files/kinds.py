@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZipFile
 
+_BREAK = "\0"  # of a line; other white space is shown as one space
 _LARGEST = 1_000_000_000  # bytes of a docx without its compression
 _LEFT_OUT = ["head", "script", "style", "noscript", "template", "svg", "math", "select", "button", "iframe", "object"]
 _SPACED = ["blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "ol", "p", "pre", "table", "ul"]
@@ -68,12 +69,12 @@ def _html(data: bytes) -> list[str]:
     title = soup.title.get_text() if soup.title else ""
     for tag in soup.find_all(_LEFT_OUT):
         tag.extract()
-    for string in soup.find_all(string=True):
-        if not string.find_parent("pre"):
-            string.replace_with(type(string)(re.sub(r"\s+", " ", string)))
+    for tag in soup.find_all("pre"):
+        for string in tag.find_all(string=True):
+            string.replace_with(type(string)(string.replace("\n", _BREAK)))
     for tag in soup.find_all(["td", "th", *_SPACED, *_OTHER_BLOCKS.split("|")]):
         _set_apart(tag)
-    lines = (line.strip(" ") for line in soup.get_text().split("\n"))
+    lines = (line.strip(" ") for line in re.sub(r"\s+", " ", soup.get_text()).split(_BREAK))
     text = re.sub(r"\n{3,}", "\n\n", re.sub(r"\|  +", "| ", "\n".join(lines))).strip()
     title = " ".join(title.split())
     return [f"{title}\n\n{text}" if title and not text.startswith(title) else text]
@@ -82,18 +83,16 @@ def _html(data: bytes) -> list[str]:
 def _set_apart(tag: Any) -> None:
     """Put line breaks around a block, and bars between the cells of a table."""
     if tag.name in {"td", "th"}:
-        tag.insert_before(" ")
+        tag.insert(0, " ")
         if tag.find_next_sibling(["td", "th"]):
             tag.append(" |")
     elif tag.parent.name in {"td", "th"} and len(tag.parent.find_all(recursive=False)) == 1:
         return  # the only block in a cell
-    elif tag.name in _SPACED:
-        tag.insert_before("\n\n")
-        tag.insert_after("\n\n")
     else:
-        tag.insert_after("\n")
+        breaks = _BREAK * (2 if tag.name in _SPACED else 1)
         if tag.name not in {"br", "tr"}:
-            tag.insert_before("\n")
+            tag.insert(0, breaks)
+        tag.append(breaks)
 
 
 def _as_utf8(data: bytes) -> bytes | str:
