@@ -88,7 +88,7 @@ class Plot:
     low: float
     high: float
     bottom: int
-    left: int = 54
+    left: int = 62
     top: int = 34
 
     def at(self, x: float, y: float) -> tuple[float, float]:
