@@ -454,7 +454,7 @@ def batch_export(
         if files and questions and model:
             begun = command.begin(job, files=files, questions=questions, **more)
         elif files or questions or any(value is not None for value in more.values()):
-            msg = "a job begins with FILE..., --questions and --model; it goes on with --job alone"
+            msg = "a job begins with FILE..., --questions and --model; it continues with --job alone"
             raise ConfigurationError(msg)
         else:
             begun = Job.open(job)

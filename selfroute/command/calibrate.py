@@ -46,7 +46,7 @@ def calibrate(folder: Path, *, token_share: float | None, price_of_wrong: float,
 def _load(folder: Path) -> Evaluation:
     path = folder / "results.json"
     if not folder.is_dir():
-        msg = f"{folder} is no folder: name one that `selfroute evaluate --out` or `Evaluation.save` wrote"
+        msg = f"{folder} is not a folder: name one that `selfroute evaluate --out` or `Evaluation.save` wrote"
         raise InputError(msg)
     if not path.exists():
         kept = (
