@@ -14,10 +14,10 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	command/% core/test_flow.py core/test_load.py \
+	browser/% command/% core/test_flow.py core/test_load.py \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py notebooks.py) documents/test_rebuild.py \
 	$(addprefix evaluation/test_,data.py hub.py indexed.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
-	retrieval.py sampling.py tables.py) policies/test_stored_calibration.py \
+	retrieval.py sampling.py tables.py view.py) policies/test_stored_calibration.py \
 	languages/test_answerability.py support/% usage/test_telemetry.py)
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
@@ -34,7 +34,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix test-all test-oldest test-pythons test-ray lint bench notebooks docs dist release clean
+.PHONY: help demo test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,13 +43,16 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 	$(BIN)/selfroute demo
 
 test: $(VENV)/.test ## Install what the tests need and run one case of each law
-	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not browser"
 
 test-matrix: $(VENV)/.test-all ## Run the rest: every mode with every client and store, notebooks, long properties
 	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
 
-test-all: $(VENV)/.test-all ## Run all tests, and measure what they cover
-	$(BIN)/python -m pytest $(PARALLEL) $(WHOLE) --cov
+test-all: $(VENV)/.test-all ## Run all tests but those of test-browser, and measure what they cover
+	$(BIN)/python -m pytest $(PARALLEL) -m "not browser" $(WHOLE) --cov
+
+test-browser: $(VENV)/.test-browser ## Run the tests of the HTML pages in the Chromium or Chrome that is there
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
@@ -84,6 +87,9 @@ bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and
 notebooks: $(VENV)/.test ## Run the notebooks and keep their outputs
 	for path in notebooks/*.ipynb; do $(BIN)/python -c "$$RUN_NOTEBOOK" $$path; done
 
+pictures: $(VENV)/.pictures ## Draw the pictures of README and home page anew, and record the demo
+	$(BIN)/python docs/pictures/draw.py
+
 docs: $(VENV)/.docs ## Build the documentation in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -116,6 +122,10 @@ $(VENV)/.test-all: $(VENV)/.test
 	$(INSTALL) --editable '.[test-all]'
 	@touch $@
 
+$(VENV)/.test-browser: $(VENV)/.test
+	$(INSTALL) --editable '.[test-browser]'
+	@touch $@
+
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[test,lint]'
 	@touch $@ $(VENV)/.test
@@ -130,6 +140,6 @@ $(VENV)/.ray: $(VENV)/.test
 	$(INSTALL) --editable '.[ray]'
 	@touch $@
 
-$(VENV)/.docs $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[$(@F:.%=%)]'
 	@touch $@

@@ -1,21 +1,17 @@
 #!/usr/bin/env bash
 # Evaluate all three strategies on real documents and questions, with recorded replies of real models.
 #
-#   benchmarks/evaluate_shared.sh [SHARED] [WORK]
+#   benchmarks/evaluate_shared.sh SHARED [WORK]
 #
-# SHARED holds the documents and the recordings, which are not part of this project; without them, this says so and
-# ends. WORK keeps questions, vectors and replies, so that a second run is fast and an interrupted one can go on. The
-# tables go to benchmarks/results. Nothing leaves the machine, and no key is needed.
+# SHARED holds the documents and the recordings, which are not part of this project. WORK keeps questions, vectors and
+# replies, so that a second run is fast and an interrupted one can go on. The tables go to benchmarks/results. Nothing
+# leaves the machine, and no key is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-shared=${1:-../shared}
+shared=${1:?name the folder with the documents and recordings, which are not part of this project}
 work=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/selfroute/evaluate}
 bin=${BIN:-.venv/bin}
 results=benchmarks/results
-if [ ! -d "$shared/data" ] || [ ! -d "$shared/recorded" ]; then
-  echo "Skipped: there are no documents and recordings in $shared."
-  exit 0
-fi
 export HF_HUB_OFFLINE=1
 mkdir -p "$work" "$results"
 "$bin/python" benchmarks/shared_questions.py "$shared" "$work/questions"

@@ -1,12 +1,12 @@
 """Measure what prompt caches save: today's prompts and marked ones, orders, and single flight.
 
-    python benchmarks/prompt_cache.py [../shared/recorded] [--questions 300] [--at-once 16]
+    python benchmarks/prompt_cache.py [RECORDED] [--questions 300] [--at-once 16]
 
 The chain, the clients (langchain-openai, langchain-anthropic) and their protocols are real. The provider is
 `cache_emulator.py`, on loopback: it caches as OpenAI and Anthropic say that they do, and answers with the replies that
-gpt-4o-mini and claude-3-5-haiku once gave to questions about company filings. If these recordings, which are no part of
-this project, are missing, it asks the questions that come with selfroute, about its documents written out thirty times,
-and every third draft declines.
+gpt-4o-mini and claude-3-5-haiku once gave to questions about company filings: RECORDED is the folder of these
+recordings, which are not part of this project. Without it, it asks the questions that come with selfroute, about its
+documents written out thirty times, and every third draft declines.
 
 Questions come in a random order, grouped by document, or in lanes: each document's one after another. For each model
 and order it prints dollars at list prices, the share of the second step's tokens that came from the cache, and the 95th
@@ -223,7 +223,7 @@ def bill_of(port: int) -> list[Json]:
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description="Measures what prompt caches save.")
-    parser.add_argument("recorded", type=Path, nargs="?", default=Path("../shared/recorded"))
+    parser.add_argument("recorded", type=Path, nargs="?", help="the folder of the recordings")
     parser.add_argument("--questions", type=int, default=300, help="how many to ask, at most")
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--speed", type=float, default=10, help="how much faster than real the provider is")
@@ -235,8 +235,7 @@ def main() -> None:
         print("Without a model of OpenAI it is not measured whether anybody waits where nothing is cached.")
     print(f"{'model':18}{'order':10}{'prompts':24}{'dollars':>9}{'ideal':>9}{'hit rate':>10}{'p95 s':>8}")
     for name in options.models:
-        known = options.recorded.is_dir()
-        documents, asked = recorded(options.recorded, MODELS[name][1]) if known else own()
+        documents, asked = recorded(options.recorded, MODELS[name][1]) if options.recorded else own()
         asked = random.Random(2).sample(asked, min(options.questions, len(asked)))  # noqa: S311
         with emulator(asked, options.speed) as port:
             for order in ("random", "grouped", "lanes"):

@@ -7,8 +7,9 @@
 Questions are the lines of a text file, or a JSONL with the key `question`; other keys are copied to the answer. Each
 answer is written as soon as it arrives, and is not asked for again. Questions that failed are in answers.failed.jsonl,
 and the next run asks them again. Questions that find the same document follow one another, so that the provider's
-prompt cache still holds it. It shows a progress bar and, at the end, what this run cost. Without `--model` the built-in
-extractive reader answers, which is not an LLM.
+prompt cache still holds it. It shows a progress bar and, at the end, what this run cost. Without `--model`, recorded
+replies of a language model answer the questions that come with selfroute, priced as Claude Sonnet 4.5's, and the
+built-in extractive reader, which is not an LLM, answers those of a file.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.demo.corpus import load_documents, load_questions
-from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
+from selfroute.demo.recorded import PRICED_AS
+from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
 from selfroute.error_text import one_line
 
 Row = dict[str, Any]
@@ -49,6 +51,8 @@ def read_rows(path: Path | None) -> list[Row]:
     if wrong := [row for row in rows if not isinstance(row, dict) or not isinstance(row.get("question"), str)]:
         msg = f"{path}: there is no question in {json.dumps(wrong[0])[:80]}"
         raise ValueError(msg)
+    for row in rows:
+        row.pop("error", None)  # of an earlier run
     return [*{name_of(row): row for row in rows}.values()]
 
 
@@ -122,7 +126,7 @@ async def answer_all(
                     failures += 1
                     add_line(failed_beside(out), {**some[number], "error": one_line(result)})
                 else:
-                    answer = {key: result[key] for key in ("answer", "route", "answerable", "usage")}
+                    answer = {key: result[key] for key in ("answer", "route", "answerable", "decision", "usage")}
                     add_line(out, {**some[number], **answer})
                 bar.advance(task)
     return failures
@@ -155,7 +159,13 @@ def failed_beside(out: Path) -> Path:
 def make_store(embeddings: Embeddings) -> Chroma:
     """Index the documents that come with selfroute. Open your own store here."""
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
-    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=1200,
+        chunk_overlap=200,
+        separators=["\n\n", ". ", "\n", " ", ""],
+        keep_separator="end",
+        add_start_index=True,
+    )
     return Chroma.from_documents(splitter.split_documents(documents), embeddings)
 
 
@@ -175,7 +185,10 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(one_line(error))
     embeddings, ledger = Pooled(load_embeddings()), SelfRouteLedger()
-    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings))
+    is_recorded = options.questions is None and llm is None
+    answering = RecordedModel() if is_recorded else llm or ExtractiveReader(embeddings=embeddings)
+    priced_as = PRICED_AS if is_recorded else None
+    chain = SelfRouteChain.from_vectorstore(make_store(embeddings), answering, k=5, priced_as=priced_as)
     config = RunnableConfig(max_concurrency=options.at_once, callbacks=[ledger])
     try:
         failures = asyncio.run(answer_all(chain, rows, out=options.out, config=config, prepare=embeddings.prepare))

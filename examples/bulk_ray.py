@@ -84,6 +84,7 @@ def numbered(rows: Iterator[Row]) -> Iterator[Row]:
         if not isinstance(row, dict) or not isinstance(row.get("question"), str):
             msg = f"there is no question in {json.dumps(row, default=str)[:80]}"
             raise ValueError(msg)  # noqa: TRY004 - the file is at fault, not the caller
+        row.pop("error", None)  # of an earlier run
         yield {"id": number, "question": json.dumps(row, default=str), "result": ""}
 
 

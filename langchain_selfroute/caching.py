@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage, ChatMessage
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_selfroute.models import insides_of
+from langchain_selfroute.models import first_insides_of
 from selfroute.caching.prefixes import Prefix, prefix_in
 from selfroute.caching.providers import Dialect, ProviderCache
 
@@ -38,7 +38,7 @@ def takes_marks(
         config: The config of the call.
         options: What is passed to the model in the call.
     """
-    insides = [one for one, _ in insides_of(model, config)]
+    insides = [one for one, _ in first_insides_of(model, config)]
     return all(_passes_on(one, dialect) for one in insides) and not _OWN & set_by_user(model, config, options)
 
 
@@ -51,12 +51,13 @@ def _passes_on(model: Any, dialect: Dialect) -> bool:
 
 
 def set_by_user(model: Runnable[Any, Any], config: RunnableConfig | None, options: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the options that are set on a model and its fallbacks, or passed in the call."""
+    """Return the names of the options that are set on a model, its fallbacks and their tools, or passed in the call."""
     names: set[str] = set()
-    for inside, bound in insides_of(model, config):
+    for inside, bound in first_insides_of(model, config):
         own = (getattr(inside, name, None) or {} for name in ("model_kwargs", "extra_body"))
         for given in (bound, options, *own):
-            names.update(given, given.get("extra_body") or ())
+            tools = [tool for tool in given.get("tools") or () if isinstance(tool, Mapping)]
+            names.update(given, given.get("extra_body") or (), *tools)
         if getattr(inside, _MODE, None) is not None:
             names.add(_MODE)
     return frozenset(names)

@@ -130,26 +130,33 @@ def inside_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> tuple
     return next(_inside(model, config, {}))
 
 
-def insides_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield what `inside_of` returns for a model, and for each of its fallbacks."""
-    return _inside(model, config, {})
+def first_insides_of(model: Runnable[Any, Any], config: RunnableConfig | None) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield what is given the prompt, and each of its fallbacks, with what is bound to it.
+
+    That is what `inside_of` returns, but of a sequence the first step, which need not be a model.
+    """
+    return _inside(model, config, {}, first=True)
 
 
 def _inside(
-    model: Runnable[Any, Any], config: RunnableConfig | None, bound: dict[str, Any]
+    model: Runnable[Any, Any], config: RunnableConfig | None, bound: dict[str, Any], *, first: bool = False
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the model and its fallbacks, and what is bound to each."""
     if isinstance(model, RunnableBindingBase):
-        yield from _inside(model.bound, config_within(model, config), {**model.kwargs, **bound})
+        yield from _inside(model.bound, config_within(model, config), {**model.kwargs, **bound}, first=first)
     elif isinstance(model, RunnableWithFallbacks):
         for one in model.runnables:
-            yield from _inside(one, config, bound)
+            yield from _inside(one, config, bound, first=first)
     elif isinstance(model, DynamicRunnable):
-        yield from _inside(*model.prepare(config), bound)
+        yield from _inside(*model.prepare(config), bound, first=first)
     elif (chosen := chosen_model(model, config)) is not None:
-        yield from _inside(chosen, config, bound)
+        yield from _inside(chosen, config, bound, first=first)
+    elif isinstance(model, RunnableSequence) and first:
+        yield from _inside(model.first, config, bound, first=first)
     elif isinstance(model, RunnableSequence):
-        found = [pair for step in model.steps for pair in _inside(step, config, {})]
+        # Options are passed to the first step only.
+        options = [bound, *[dict[str, Any]()] * (len(model.steps) - 1)]
+        found = [pair for step, own in zip(model.steps, options, strict=True) for pair in _inside(step, config, own)]
         yield from [pair for pair in found if isinstance(pair[0], BaseLanguageModel)] or [(model, bound)]
     else:
         yield model, bound

@@ -26,9 +26,11 @@ try:
     from typer.core import TyperCommand
 
     from selfroute.command.options import (
+        FILES,
+        Asking,
         BaseUrl,
         EmbeddingModel,
-        Files,
+        Everything,
         Framework,
         Graded,
         Json,
@@ -39,6 +41,7 @@ try:
         Reader,
         Store,
         Widen,
+        asking,
     )
 except ModuleNotFoundError:
     # The console script imports this module first: anything else would show its user a traceback.
@@ -98,86 +101,50 @@ def demo(
 
 
 @app.command()
+@asking
 def ask(
-    files: Files,
+    asked: Asking,
     question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")],
-    framework: Framework = "langchain",
-    model: Model = None,
-    long_context_model: LongContextModel = None,
-    base_url: BaseUrl = None,
-    k: K = 5,
-    store: Store = None,
     show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True,
-    embeddings: EmbeddingModel = None,
-    as_json: Json = False,
-    priced_as: PricedAs = None,
-    graded: Graded = False,
-    doubt_below: Annotated[
-        int | None,
-        typer.Option(min=0, max=100, help="With --graded: an answer with less confidence reads more [default: 50]"),
-    ] = None,
-    stop_below: Annotated[
-        int | None,
-        typer.Option(min=0, max=100, help="With --graded: a decline with less prospect ends there [default: 20]"),
-    ] = None,
-    widen: Widen = None,
-    budget_tokens: Annotated[
-        int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
-    ] = None,
-    budget_usd: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost, likewise")
-    ] = None,
 ) -> None:
-    """Answer questions from your own text files."""
+    """Answer questions from your own files."""
     with _errors_on_one_line():
         with _starting():
             from selfroute.command import asking as command
-            from selfroute.command import loading
-            from selfroute.command.steering import Steering
 
-            host = loading.load(framework)
-        steering = Steering(
-            graded=graded,
-            doubt_below=doubt_below,
-            stop_below=stop_below,
-            widen=widen,
-            budget_tokens=budget_tokens,
-            budget_usd=budget_usd,
-        )
-        options = command.Options(
-            host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering
-        )
-        command.ask(options, files=files, questions=question, store=store, passages=show_passages)
+            options, sources = asked.load()
+        command.ask(options, sources=sources, questions=question, passages=show_passages)
 
 
 @app.command()
+@asking
+def chat(asked: Asking) -> None:
+    """Talk about your own files: a question may follow up on earlier ones.
+
+    Without a terminal, each line of the standard input is a question.
+    """
+    with _errors_on_one_line():
+        with _starting():
+            from selfroute.command import chatting as command
+
+            options, sources = asked.load()
+        if not command.chat(options, sources=sources):
+            raise typer.Exit(1)
+
+
+@app.command()
+@asking
 def check(
-    files: Files,
+    asked: Asking,
     question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None,
-    framework: Framework = "langchain",
-    model: Model = None,
-    long_context_model: LongContextModel = None,
-    base_url: BaseUrl = None,
-    k: K = 5,
-    store: Store = None,
-    embeddings: EmbeddingModel = None,
-    as_json: Json = False,
-    priced_as: PricedAs = None,
-    graded: Graded = False,
-    widen: Widen = None,
 ) -> None:
     """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed."""
     with _errors_on_one_line():
         with _starting():
             from selfroute.command import checking as command
-            from selfroute.command import loading
-            from selfroute.command.asking import Options
-            from selfroute.command.steering import Steering
 
-            host = loading.load(framework)
-        steering = Steering(graded=graded, widen=widen)
-        options = Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering)
-        if not command.check(options, files=files, question=question, store=store):
+            options, sources = asked.load()
+        if not command.check(options, sources=sources, question=question):
             raise typer.Exit(1)
 
 
@@ -294,7 +261,8 @@ def evaluate(
     with _errors_on_one_line(_EVALUATE):
         with _starting():
             from selfroute.command import evaluate as command
-        options = command.Options(
+            from selfroute.command.evaluate_options import Options
+        options = Options(
             data=data,
             model=model,
             reader=reader,
@@ -333,7 +301,7 @@ def evaluate(
 def questions(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="UTF-8 text files; with --review alone, files of questions"),
+        typer.Argument(metavar="FILE...", help=f"{FILES}; with --review alone, files of questions"),
     ],
     model: Model = None,
     base_url: BaseUrl = None,
@@ -364,8 +332,9 @@ def questions(
     with _errors_on_one_line(_EVALUATE):
         with _starting():
             from selfroute.command import questions as command
+            from selfroute.command.reading import Sources
         options = command.Options(
-            files=files,
+            sources=Sources(files=files, everything=True),
             model=model,
             base_url=base_url,
             priced_as=priced_as,
@@ -409,6 +378,30 @@ def calibrate(
         command.calibrate(folder, token_share=token_share, price_of_wrong=price_of_wrong, out=out, as_json=as_json)
 
 
+@app.command()
+def view(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="What `selfroute evaluate --out` wrote; or .jsonl files of results, or one such file"
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="The page [default: view.html in the folder]")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="The most questions on the page, those worth a look first")] = 1000,
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser")] = True,
+) -> None:
+    """Look at results in a browser, question by question: passages, draft, document, answer, tokens and dollars.
+
+    The page is one file that needs no network.
+    """
+    with _errors_on_one_line(_EVALUATE):
+        with _starting():
+            from selfroute.command import view as command
+        command.view(folder, out=out, most=most, opens=opens)
+
+
 batch = typer.Typer(
     help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode=None
 )
@@ -418,9 +411,7 @@ _JobFolder = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the
 
 @batch.command("export")
 def batch_export(
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="UTF-8 text files; they begin a job")
-    ] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help=f"{FILES}; they begin a job")] = None,
     questions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The questions: the lines of a text, or a JSONL with the key `question`"),
@@ -431,6 +422,7 @@ def batch_export(
     long_context_model: LongContextModel = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to retrieve [default: 5]")] = None,
     store: Store = None,
+    everything: Everything = False,
     embeddings: EmbeddingModel = None,
     graded: Graded = False,
     widen: Widen = None,
@@ -448,12 +440,13 @@ def batch_export(
         with _starting():
             from selfroute.command import batch as command
             from selfroute.command.batch_job import Job
+            from selfroute.command.reading import Sources
         more = {"model": model, "long_context_model": long_context_model, "k": k}
-        more |= {"store": str(store.resolve()) if store else None, "embeddings": embeddings}
-        more |= {"graded": graded or None, "widen": widen}
+        more |= {"embeddings": embeddings, "graded": graded or None, "widen": widen}
         if files and questions and model:
-            begun = command.begin(job, files=files, questions=questions, **more)
-        elif files or questions or any(value is not None for value in more.values()):
+            sources = Sources(files=files, store=store, everything=everything)
+            begun = command.begin(job, sources=sources, questions=questions, **more)
+        elif files or questions or store or any(value is not None for value in more.values()):
             msg = "a job begins with FILE..., --questions and --model; it continues with --job alone"
             raise ConfigurationError(msg)
         else:
@@ -531,7 +524,8 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _say(message: str, code: int) -> int:
-    typer.echo(f"selfroute: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    typer.echo(f"selfroute: {''.join(filter(str.isprintable, line))}", err=True)
     return code
 
 

@@ -177,7 +177,7 @@ def check_json(name: str, value: Any) -> None:
         InputError: It is no JSON.
     """
     try:
-        json.dumps(value)
+        json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         msg = f"first_step returns rows of plain JSON, so all that it is given must be JSON; {name} is not"
         raise InputError(msg) from error

@@ -17,6 +17,8 @@ from threading import Lock, get_ident
 
 _LONGEST = 30.0  # seconds that a question waits for another one
 _MOST = 10_000  # prefixes that are remembered
+_OVER: Future[None] = Future()
+_OVER.set_result(None)
 
 
 class _Flight:
@@ -38,9 +40,9 @@ class _Flight:
         self.warm_until = 0.0
 
     def end(self) -> None:
-        if not self.over.done():
-            with suppress(InvalidStateError):  # another thread was faster
-                self.over.set_result(None)
+        over, self.over = self.over, _OVER  # the old one holds on to those who waited
+        with suppress(InvalidStateError):  # it was over already
+            over.set_result(None)
 
 
 class Flights:

@@ -20,7 +20,7 @@ FLIGHTS = Flights()
 
 
 class CachedPrompts(ABC):
-    """Says for one question which cache its prompts may hit, and waits where that makes it hit.
+    """Knows which cache the prompts of one question may hit, and waits for an earlier question where that helps.
 
     Attributes:
         settings: The options of the chain or engine.

@@ -64,9 +64,14 @@ def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
 @lru_cache(256)
 def _cache_of(model: PricedModel, fallbacks: tuple[PricedModel, ...], wish: PromptCache) -> ProviderCache | None:
     cache = _own_cache(model, wish)
-    if cache and cache.mark and any(_own_cache(one, wish) != cache for one in fallbacks):
+    if cache and cache.mark and any(_mark_of(one, wish) != (cache.mark, cache.ttl) for one in fallbacks):
         return None
     return cache
+
+
+def _mark_of(model: PricedModel, wish: PromptCache) -> tuple[Dialect | None, str | None]:
+    cache = _own_cache(model, wish)
+    return (cache.mark, cache.ttl) if cache else (None, None)
 
 
 def _own_cache(model: PricedModel, wish: PromptCache) -> ProviderCache | None:

@@ -20,6 +20,8 @@ from selfroute.command.texts import IndexedPassage
 from selfroute.evaluation.table import printable
 from selfroute.usage.ledger import Ledger
 
+Stream = Callable[[Show], Output]
+
 COLOURS = {"rag": "green", "wider": "cyan", "long_context": "yellow"}
 _INDENT = 10
 _LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
@@ -74,7 +76,7 @@ def show_question(console: Console, question: str) -> None:
     show_field(console, "Question", question)
 
 
-def show_answer(console: Console, ask: Callable[[Show], Output]) -> Output:
+def show_answer(console: Console, ask: Stream) -> Output:
     """Print the route, and the answer as it comes; return the whole output."""
     column = 0
 
@@ -118,9 +120,8 @@ def show_reasons(
     """Print where the answer stands, why it took that route, its tokens and cost, and the passages if given."""
     _show_citations(console, output, names)
     show_field(console, "Why", reason(output, names))
+    show_tokens(console, output)
     usage = output.usage
-    estimated = ", partly estimated" if usage["estimated"] else ""
-    show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
     if usage["token_ratio"] is not None:
         alone = f"{usage['long_context_only']:,}"
         show_field(
@@ -140,9 +141,33 @@ def show_reasons(
     if passages is not None:
         show_field(console, "Passages", f"{len(passages)} retrieved, nearest first")
         for number, passage in enumerate(passages, 1):
-            place = f"{number:>4}  {names[passage.source]} at character {passage.start:,}"
+            place = f"{number:>4}  {_place(passage, names)}"
             console.print(Styled(printable(place), style="dim"))
             console.print(Styled(f"      {shortened(passage.text, console.width - 6)}"))
+
+
+def show_tokens(console: Console, output: Output) -> None:
+    """Print the tokens of an answer."""
+    usage = output.usage
+    estimated = ", partly estimated" if usage["estimated"] else ""
+    show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
+
+
+def show_sources(
+    console: Console, output: Output, *, names: Mapping[str, str], passages: Mapping[str, IndexedPassage]
+) -> None:
+    """Print where an answer stands, or else what it was given."""
+    if output.citations:
+        _show_citations(console, output, names)
+    elif output.answerable:
+        given = [passages[name] for name in output.retrieved]
+        places = [_how_much(document, names) for document in output.read] or [_place(one, names) for one in given]
+        show_field(console, "Sources", "; ".join(dict.fromkeys(places)))
+
+
+def _place(passage: IndexedPassage, names: Mapping[str, str]) -> str:
+    where = f"at character {passage.start:,}" if passage.page is None else f"on page {passage.page:,}"
+    return f"{names[passage.source]} {where}"
 
 
 def _show_citations(console: Console, output: Output, names: Mapping[str, str]) -> None:
@@ -151,7 +176,8 @@ def _show_citations(console: Console, output: Output, names: Mapping[str, str]) 
     answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
     size = 2 * (console.width - _INDENT)
     for number, citation in enumerate(output.citations):
-        place = f"{names[citation.source]}, line {citation.line:,}, character {citation.start:,}"
+        line = f"line {citation.line:,}, character {citation.start:,}"
+        place = f"{names[citation.source]}, {line if citation.page is None else f'page {citation.page:,}'}"
         show_field(console, "" if number else "Where", place)
         text = " ".join(printable(citation.text).split())
         found = answers.search(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,9 +17,10 @@ from rich.console import Console
 from selfroute.command import answers, run
 from selfroute.command.framework import Framework, Session
 from selfroute.command.library import Library
+from selfroute.command.reading import Sources, files_of
 from selfroute.command.steering import Steering
 from selfroute.command.terminal import open_console, stage
-from selfroute.command.texts import Text, read_text
+from selfroute.command.texts import Text
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 
@@ -55,21 +56,18 @@ class Options:
         return run.load_models(self.framework, self.model, long_context=self.long_context_model, base_url=self.base_url)
 
 
-def ask(
-    options: Options, *, files: Sequence[Path], questions: Sequence[str], store: Path | None, passages: bool
-) -> None:
+def ask(options: Options, *, sources: Sources, questions: Sequence[str], passages: bool) -> None:
     """Route questions over the user's own files."""
-    names = {str(path.resolve()): str(path) for path in files}
     out = open_console(sys.stdout)
-    with open_files(options, files=files, questions=questions, store=store) as (session, library, models):
+    with open_files(options, sources, questions=questions) as (session, library, models):
         for question in questions:
             if options.as_json:
-                print_json(run.answer_as_json(session.ask(question), library.passages, names))
+                print_json(run.answer_as_json(session.ask(question), library.passages, library.names))
                 continue
             answers.show_question(out, question)
             output = answers.show_answer(out, partial(session.stream, question))
             retrieved = [library.passages[name] for name in output.retrieved] if passages else None
-            answers.show_reasons(out, output, models=models, names=names, passages=retrieved)
+            answers.show_reasons(out, output, models=models, names=library.names, passages=retrieved)
             out.print()
     if not options.as_json and len(questions) > 1:
         answers.show_ledger(out, session.ledger, models=models)
@@ -77,18 +75,19 @@ def ask(
 
 @contextmanager
 def open_files(
-    options: Options, *, files: Sequence[Path], questions: Sequence[str], store: Path | None
+    options: Options, sources: Sources, *, questions: Sequence[str] = ()
 ) -> Iterator[tuple[Session, Library, run.Models]]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
     options.steering.check(k=options.k, model=options.model)
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)
-    texts = {text.source: text for text in map(read_text, files)}
+    texts = sources.read()
     models = options.load_models()
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     embeddings = load_embeddings(options, err)
-    library = index([*texts.values()], options, embeddings=embeddings, progress=err, folder=store or default_store())
+    folder = sources.store or default_store()
+    library = index(texts, options, embeddings=embeddings, progress=err, folder=folder, check=sources.check_characters)
     models = models or run.extractive_reader(options.framework, embeddings)
     answers.show_reader(err if options.as_json else out, models)
     with open_session(library, models, options) as session:
@@ -118,15 +117,34 @@ def load_embeddings(options: Options, progress: Console) -> Any:
         return options.framework.load_embeddings(options.embeddings)
 
 
-def index(
-    texts: Sequence[Text], options: Options, *, embeddings: Any, progress: Console, folder: Path | None
+def index(  # noqa: PLR0913 - what an index needs
+    texts: Sequence[Text],
+    options: Options,
+    *,
+    embeddings: Any,
+    progress: Console,
+    folder: Path | None,
+    check: Callable[[int], None] = lambda _characters: None,
 ) -> Library:
-    """Index texts where that is not done yet; without a folder, in memory."""
+    """Index texts where that is not done yet; without a folder, in memory.
+
+    Args:
+        texts: The texts.
+        options: The options.
+        embeddings: The embeddings.
+        progress: The console for the progress.
+        folder: The folder to keep the index in; None for memory.
+        check: Called with the number of characters that are to be indexed; raises if they are too many.
+    """
     name = options.embeddings or DEFAULT_EMBEDDINGS
     library = Library(texts, framework=options.framework, embeddings=embeddings, embeddings_name=name, folder=folder)
     missing = library.missing()
     if missing:
-        title = f"Indexing the passages, kept in {folder}" if folder else "Indexing the passages"
+        files = {passage.source for passage in missing}
+        characters = sum(len(library.texts[name].text) for name in files)
+        check(characters)
+        title = f"Indexing {files_of(len(files))} with {characters:,} characters"
+        title += f", kept in {folder}" if folder else ""
         with stage(progress, title, len(missing)) as advance:
             library.index(missing, on_progress=advance)
     else:

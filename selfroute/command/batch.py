@@ -19,6 +19,7 @@ from selfroute.command.batch_book import Book, FromBook
 from selfroute.command.batch_job import Item, Job, Setup, digest_in, read_questions
 from selfroute.command.batch_requests import RequestFiles
 from selfroute.command.batch_results import read_results
+from selfroute.command.reading import Sources
 from selfroute.command.steering import Steering
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import read_text
@@ -28,17 +29,20 @@ from selfroute.usage.ledger import Ledger
 from selfroute.usage.prices import at_batch_prices
 
 
-def begin(folder: Path, *, files: Sequence[Path], questions: Path, **options: Any) -> Job:
+def begin(folder: Path, *, sources: Sources, questions: Path, **options: Any) -> Job:
     """Begin a job.
 
     Args:
         folder: Its folder.
-        files: The user's documents.
+        sources: The user's documents.
         questions: The file of questions.
         options: Other fields of `Setup`; those that are None have their defaults.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    setup = Setup(files={text.source: text.key for text in map(read_text, files)}, **given)
+    texts = sources.read(again=True)
+    sources.check_characters(sum(len(text.text) for text in texts))
+    store = str(sources.store.resolve()) if sources.store else None
+    setup = Setup(files={text.source: text.key for text in texts}, store=store, **given)
     return Job.begin(folder, setup, read_questions(questions))
 
 
@@ -114,12 +118,13 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     options = Options(
         framework, setup.model, setup.long_context_model, None, setup.k, setup.embeddings, as_json, None, steering
     )
-    files, store = [Path(name) for name in setup.files], Path(setup.store) if setup.store else None
+    files = [Path(name) for name in setup.files]
+    sources = Sources(files=files, store=Path(setup.store) if setup.store else None, everything=True)
     questions = [item.question["question"] for item in items]
     setup.check(map(read_text, files))  # before they are indexed
     err = open_console(sys.stderr)
     with (
-        open_files(options, files=files, questions=questions, store=store) as (_, library, models),
+        open_files(options, sources, questions=questions) as (_, library, models),
         stage(err, title, len(items)) as advance,
         at_batch_prices(),
     ):

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from selfroute.checking import Finding, Findings
 from selfroute.command import answers
 from selfroute.command.asking import Options, open_files, print_json
+from selfroute.command.reading import Sources
 from selfroute.command.terminal import open_console
 from selfroute.command.texts import Text
 from selfroute.prompts import CHECK_QUESTION
 
 
-def check(options: Options, *, files: Sequence[Path], question: str | None, store: Path | None) -> bool:
+def check(options: Options, *, sources: Sources, question: str | None) -> bool:
     """Try what `ask` would use on a question, and print what was found.
 
     Args:
         options: The options.
-        files: The files.
+        sources: The user's own files.
         question: The question to retrieve for; None for one that may find anything.
-        store: The folder for the index; None for the user's cache folder.
 
     Returns:
         Whether nothing has to be changed.
     """
     asked = CHECK_QUESTION if question is None else question
-    with open_files(options, files=files, questions=[asked], store=store) as (session, library, _):
+    with open_files(options, sources, questions=[asked]) as (session, library, _):
         found = session.check(asked)
-    names = {str(path.resolve()): str(path) for path in files}
-    findings = Findings(_named(finding, library.texts.values(), names) for finding in found)
+    findings = Findings(_named(finding, library.texts.values(), library.names) for finding in found)
     if options.as_json:
         print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
     else:

@@ -16,11 +16,12 @@ class FileCitation:
 
     Attributes:
         source: The file.
-        line: The line that it begins in, from 1.
+        line: The line of the file's text that it begins in, from 1.
         start: The offset of its first character in the file's text.
         end: The offset behind the last one.
         text: The file's text there.
         score: How much of the answer stands there, from 0 to 1.
+        page: The page that it begins on, from 1; None if the file has no pages.
     """
 
     source: str
@@ -29,6 +30,7 @@ class FileCitation:
     end: int
     text: str
     score: float
+    page: int | None = None
 
 
 def in_files(
@@ -47,8 +49,8 @@ def in_files(
         text = texts[metadata["source"]]
         if span := text.find(citation["text"], near=_offset(metadata) + citation["start"]):
             start, end = span
-            line, words = text.line_of(start), text.text[start:end]
-            found.append(FileCitation(text.source, line, start, end, words, citation["score"]))
+            page, line, words = text.page_of(start), text.line_of(start), text.text[start:end]
+            found.append(FileCitation(text.source, line, start, end, words, citation["score"], page))
     return found
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.budget import OUTPUT_TOKENS
 from selfroute.evaluation.asking.chunks import chunks
+from selfroute.evaluation.asking.retrieval import INDEXED, SUMMARIZED, WITHOUT_DOWNLOAD, downloads, is_of_provider
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.results import Strategy
@@ -78,6 +79,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
     explain_declines: bool,
     prices: tuple[StepPrice, StepPrice],
     judge: StepPrice | None = None,
+    retrievers: int = 1,
     kept: int,
 ) -> Table:
     """Estimate the tokens and the cost of a run.
@@ -93,6 +95,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         explain_declines: Whether the model is asked why it declined.
         prices: Return the cost of a call of the first step and of the second.
         judge: Returns the cost of a call of the judge; None without one.
+        retrievers: How many retrievers there are; with each but the first, `rag` is asked once more at the first k.
         kept: How many replies are kept from earlier runs.
     """
     chosen = set(strategies)
@@ -106,12 +109,18 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         group_ = list(group)
         some = [each for _, each in group_]
         first = [tokens for each in some for tokens in each.drafts] * drafts
+        again = [each.drafts[0] for each in some] * (retrievers - 1)
         more = [each.wider for each in some if each.wider is not None] * wide
         second = [each.whole for each in some for _ in range(1 + based_only_on)] if whole else []
         second = second or ([each.whole for each in some] if maybe else [])
         bare = [each.bare for each in some] if closed_book else []
-        cost = _total([*first, *more], prices[0]) + _total([*second, *bare], prices[1])
-        counts = [len(some), len(first), sum(first), *((len(more), sum(more)) if wide else ())]
+        cost = _total([*first, *again, *more], prices[0]) + _total([*second, *bare], prices[1])
+        counts = [
+            len(some),
+            len(first) + len(again),
+            sum(first) + sum(again),
+            *((len(more), sum(more)) if wide else ()),
+        ]
         counts += [len(second), sum(second)]
         if judge:
             answers = -(-(len(first) + len(more) + len(second) + len(bare)) // len(some))
@@ -139,6 +148,28 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
             *((_ABOUT_WIDER,) if wide else ()),
         ),
     )
+
+
+def about_retrievers(names: Sequence[str], *, embeddings: str, with_model: bool) -> Iterable[str]:
+    """Yield what retrievers download, and what of them an estimate leaves out.
+
+    Args:
+        names: The retrievers.
+        embeddings: What those that index compare by.
+        with_model: Whether a model writes their summaries.
+
+    Raises:
+        ConfigurationError: There is no retriever of such a name.
+    """
+    missing = [path for name in names for path in downloads(name, embeddings=embeddings)]
+    if missing:
+        models = " and ".join(dict.fromkeys(missing))
+        yield f"The run downloads {models}, which this machine does not have; {WITHOUT_DOWNLOAD}."
+    if summaries := [name for name in names if name in SUMMARIZED and with_model]:
+        yield f"Not counted: the summaries for {' and '.join(summaries)}, which read each document about once."
+    used = dict.fromkeys(embeddings if name in INDEXED else name for name in names)
+    if paid := [name for name in used if is_of_provider(name)]:
+        yield f"Not counted: {' and '.join(paid)}, which embed each document about once."
 
 
 def _judged(question: Question, answers: int) -> int:

@@ -6,21 +6,21 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
 from selfroute.command import estimates, evaluate_recorded, judging, loading, run
+from selfroute.command.evaluate_options import Options
 from selfroute.command.terminal import open_console, stage
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import datasets
-from selfroute.evaluation.asking.found import Order, Retriever
+from selfroute.evaluation.asking.found import Retriever
 from selfroute.evaluation.asking.from_documents import DocumentsPipeline
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies, count_kept
@@ -30,7 +30,6 @@ from selfroute.evaluation.asking.strategies import settings_of
 from selfroute.evaluation.asking.with_langchain import asker_with
 from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, Strategy
 from selfroute.evaluation.reporting.papers.retrievers import beside
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
@@ -38,8 +37,6 @@ from selfroute.evaluation.table import Table
 from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel, cost_of
 
-DEFAULT_RETRIEVER = "contriever"
-_PAPERS = 5
 _ONLY_IN_FILES = frozenset(
     {
         "intervals",
@@ -54,113 +51,6 @@ _ONLY_IN_FILES = frozenset(
 """Tables that are too long for a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of the command; see `selfroute evaluate --help`."""
-
-    data: Sequence[str]
-    model: str | None
-    reader: bool
-    long_context_model: str | None
-    base_url: str | None
-    priced_as: str | None
-    long_context_priced_as: str | None
-    temperature: float | None
-    strategies: str | None
-    k: str
-    sweep: str | None
-    retriever: str
-    embeddings: str
-    order: Order
-    window: int | None
-    limit: int | None
-    data_folder: Path | None
-    out: Path
-    concurrency: int
-    max_cost: float | None
-    dry_run: bool
-    drop_closed_book: bool
-    explain_declines: bool
-    compare_based_only_on: bool
-    judge: str | None
-    judge_base_url: str | None
-    judge_priced_as: str | None
-    grades: Path | None
-    as_json: bool
-
-    @property
-    def chosen(self) -> list[Strategy]:
-        """The strategies to compare.
-
-        Raises:
-            ConfigurationError: One is unknown.
-        """
-        if self.strategies is None:
-            return [*(evaluate_recorded.STRATEGIES if self.is_recorded else STRATEGIES)]
-        asked = [part.strip() for part in self.strategies.split(",")]
-        if asked == ["all"]:
-            return list(ALL_STRATEGIES)
-        unknown = [part for part in asked if part not in ALL_STRATEGIES]
-        if unknown:
-            names = ", ".join(ALL_STRATEGIES)
-            msg = f"--strategies takes all, or {names}, separated by commas; not {', '.join(map(repr, unknown))}"
-            raise ConfigurationError(msg)
-        return [one for one in ALL_STRATEGIES if one in asked]
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether the replies that were recorded for the demo's questions are evaluated."""
-        return list(self.data) == [datasets.DEMO] and self.model is None and not self.reader
-
-    @property
-    def changing_prompts(self) -> list[str]:
-        """The options that were given and need other replies than those of the recording."""
-        needing: dict[str, object] = {
-            "--k": self.k != str(_PAPERS),
-            "--sweep": self.sweep,
-            "--retriever": self.retriever != DEFAULT_RETRIEVER,
-            "--order": self.order != "score",
-            "--window": self.window,
-            "--drop-closed-book": self.drop_closed_book,
-            "--explain-declines": self.explain_declines,
-            "--compare-based-only-on": self.compare_based_only_on,
-            "--judge": self.judge,
-            "--priced-as": self.priced_as,
-            "--temperature": self.temperature,
-            "--base-url": self.base_url,
-            "--long-context-model": self.long_context_model,
-        }
-        return [option for option, given in needing.items() if given is not None and given is not False]
-
-    @property
-    def retrievers(self) -> list[str]:
-        """The retrievers to compare; the first one is for everything."""
-        return list(dict.fromkeys(part.strip() for part in self.retriever.split(",")))
-
-    @property
-    def ks(self) -> list[int]:
-        """The numbers of passages, the paper's first: tables for one k are for the first.
-
-        Raises:
-            ConfigurationError: They are not numbers from 1.
-        """
-        option, given = "--k", self.k
-        if self.sweep is not None:
-            name, _, given = self.sweep.partition("=")
-            option = "--sweep k="
-            if name.strip() != "k" or self.k != str(_PAPERS):
-                msg = f"--sweep takes the place of --k, such as --sweep k=1,3,5,10; not {self.sweep!r}"
-                raise ConfigurationError(msg)
-        try:
-            numbers = sorted({int(part) for part in given.split(",")}, key=lambda k: (k != _PAPERS, k))
-        except ValueError:
-            numbers = []
-        if not numbers or min(numbers) < 1:
-            msg = f"{option} takes numbers from 1, separated by commas, such as 1,5,10; not {given!r}"
-            raise ConfigurationError(msg)
-        return numbers
-
-
 def evaluate(options: Options) -> bool:
     """Run an evaluation and save the results.
 
@@ -168,7 +58,7 @@ def evaluate(options: Options) -> bool:
         Whether all questions were asked and none failed.
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
-    strategies, _ = options.chosen, options.ks  # wrong options are errors before anything is loaded
+    strategies, names, _ = options.chosen, options.retrievers, options.ks  # errors before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
@@ -184,11 +74,14 @@ def evaluate(options: Options) -> bool:
         return True
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
-        reading = set(strategies) - {"long_context"}
-        retriever = _retriever(options.retrievers[0], options, models, replies, err) if reading else None
-        pipeline = _pipeline(options, models, replies=replies, retriever=retriever)
+        reading = names if set(strategies) - {"long_context"} else []
+        # all of them first: one that cannot be loaded is an error before anything is paid
+        retrievers: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in reading]
         made = judge.asked_through(replies) if judge else None
-        evaluation = _ask(options, pipeline, made, models=models, questions=questions, err=err)
+        pipelines = [
+            _pipeline(options, models, replies=replies, retriever=retriever) for retriever in retrievers or [None]
+        ]
+        evaluation = _ask(options, pipelines, made, models=models, questions=questions, err=err)
     evaluation = replace(evaluation, other_grades=tuple(others))
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
@@ -211,13 +104,14 @@ def _evaluate_recorded(options: Options, questions: list[Question], *, out: Cons
 
 def _ask(  # noqa: PLR0913 - each is another part of the run
     options: Options,
-    pipeline: DocumentsPipeline,
+    pipelines: Sequence[DocumentsPipeline],
     judge: ModelJudge | None,
     *,
     models: run.Models,
     questions: Sequence[Question],
     err: Console,
 ) -> Evaluation:
+    pipeline, *others = pipelines
     chosen = partial(
         tasks_of,
         strategies=options.chosen,
@@ -241,12 +135,9 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
                 on_progress=advance,
                 **chosen.keywords,
             )
-        replies = pipeline.replies
-        for name in options.retrievers[1:]:
-            other = _retriever(name, options, models, replies, err)
-            second = _pipeline(options, models, replies=replies, retriever=other)
+        for name, other in zip(options.retrievers[1:], others, strict=True):
             with stage(err, f"Asking with {name}", len(questions)) as advance:
-                found = ask(second, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
+                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
             record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked
@@ -343,7 +234,8 @@ def _estimate(
     pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
     lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
     priced = pipeline.priced_models
-    return estimates.estimate(
+    names = options.retrievers if set(options.chosen) - {"long_context"} else []
+    table = estimates.estimate(
         questions,
         lengths,
         strategies=options.chosen,
@@ -352,8 +244,11 @@ def _estimate(
         explain_declines=options.explain_declines,
         prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
         judge=judge.price if judge else None,
+        retrievers=len(names),
         kept=count_kept(options.out),
     )
+    notes = estimates.about_retrievers(names, embeddings=options.embeddings, with_model=models.is_language_model)
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def _settings(options: Options, models: run.Models) -> dict[str, Any]:

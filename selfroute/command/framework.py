@@ -11,6 +11,7 @@ from chromadb.api import ClientAPI
 
 from selfroute.checking import Findings
 from selfroute.command.citing import FileCitation
+from selfroute.command.history import Turn
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.settings import MeasureSavings
@@ -73,12 +74,21 @@ class Session(Protocol):
     def ask(self, question: str) -> Output:
         """Answer a question."""
 
-    def stream(self, question: str, show: Show) -> Output:
+    def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece.
 
         Args:
             question: The question.
             show: Called with the route and the next piece of the answer, at least once.
+            turns: What was said before; empty if the question begins a conversation.
+            alone: The question as `reword` words it; None for the question itself.
+        """
+
+    def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
+        """Have the model word a question so that it can be understood without what was said before.
+
+        Returns:
+            That question, and about how many tokens it took.
         """
 
     def check(self, question: str) -> Findings:

@@ -29,6 +29,7 @@ class Library:
 
     Attributes:
         texts: The texts by source.
+        names: What the user calls each source.
         passages: All their passages by id.
     """
 
@@ -54,6 +55,7 @@ class Library:
             ConfigurationError: The folder cannot be used.
         """
         self.texts = {text.source: text for text in texts}
+        self.names = {text.source: text.name or text.source for text in texts}
         self.passages = {passage.id: passage for text in texts for passage in split(text)}
         client, name = _open(framework.NAME, embeddings_name, folder)
         self._collection = client.get_or_create_collection(

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="UTF-8 text files")]
+if TYPE_CHECKING:
+    from selfroute.command.asking import Options
+    from selfroute.command.reading import Sources
+
+FILES = "PDF, docx, HTML, Markdown and text files; folders; wildcards in quotes, such as 'reports/**/*.pdf'"
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help=f"{FILES}; - for the standard input", show_default=False)
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Read and index however many files there are, without a question")
+]
 Store = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
 ]
@@ -48,3 +61,84 @@ Reader = Annotated[
     typer.Option("--reader", help="Answer with the sentence nearest to the question, without a language model"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
+DoubtBelow = Annotated[
+    int | None,
+    typer.Option(min=0, max=100, help="With --graded: an answer with less confidence reads more [default: 50]"),
+]
+StopBelow = Annotated[
+    int | None,
+    typer.Option(min=0, max=100, help="With --graded: a decline with less prospect ends there [default: 20]"),
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
+]
+BudgetUsd = Annotated[
+    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost, likewise")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """The options of every command that asks about the user's own files; see `selfroute ask --help`."""
+
+    files: Files
+    framework: Framework = "langchain"
+    model: Model = None
+    long_context_model: LongContextModel = None
+    base_url: BaseUrl = None
+    k: K = 5
+    store: Store = None
+    everything: Everything = False
+    embeddings: EmbeddingModel = None
+    as_json: Json = False
+    priced_as: PricedAs = None
+    graded: Graded = False
+    doubt_below: DoubtBelow = None
+    stop_below: StopBelow = None
+    widen: Widen = None
+    budget_tokens: BudgetTokens = None
+    budget_usd: BudgetUsd = None
+
+    def load(self) -> tuple[Options, Sources]:
+        """Import what they need, which is heavy, and return the options of the command's body and the files."""
+        from selfroute.command.asking import Options  # noqa: PLC0415
+        from selfroute.command.loading import load  # noqa: PLC0415
+        from selfroute.command.reading import Sources  # noqa: PLC0415
+        from selfroute.command.steering import Steering  # noqa: PLC0415
+
+        steering = Steering(
+            graded=self.graded,
+            doubt_below=self.doubt_below,
+            stop_below=self.stop_below,
+            widen=self.widen,
+            budget_tokens=self.budget_tokens,
+            budget_usd=self.budget_usd,
+        )
+        options = Options(
+            framework=load(self.framework),
+            model=self.model,
+            long_context_model=self.long_context_model,
+            base_url=self.base_url,
+            k=self.k,
+            embeddings=self.embeddings,
+            as_json=self.as_json,
+            priced_as=self.priced_as,
+            steering=steering,
+        )
+        return options, Sources(files=self.files, store=self.store, everything=self.everything)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Asking` in place of its first parameter, for typer to read."""
+    shared = inspect.signature(Asking, eval_str=True).parameters
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+
+    def run(**given: Any) -> None:
+        command(Asking(**{name: given.pop(name) for name in shared}), **given)
+
+    parameters = [shared["files"], *own, *(each for name, each in shared.items() if name != "files")]
+    parameters = [each.replace(kind=first.KEYWORD_ONLY) for each in parameters]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

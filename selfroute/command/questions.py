@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from selfroute.command import loading, run
+from selfroute.command.reading import Sources
 from selfroute.command.terminal import open_console, stage
-from selfroute.command.texts import read_text
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.with_langchain import asker_with, room_for
@@ -36,7 +36,7 @@ _QUESTION_TOKENS, _CHECK_TOKENS = 150, 20  # of a written question with its quot
 class Options:
     """The options of the command; see `selfroute questions --help`."""
 
-    files: Sequence[Path]
+    sources: Sources
     model: str | None
     base_url: str | None
     priced_as: str | None
@@ -54,22 +54,22 @@ def questions(options: Options) -> bool:
     """Write questions about documents, or the page for those that are there.
 
     Returns:
-        Whether nothing failed, and the cap was not reached.
+        Whether questions were kept, nothing failed, and the cap was not reached.
 
     Raises:
         ConfigurationError: There is no model, a file cannot be read, or an option cannot be followed.
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     if options.review and not options.model:
-        for path in options.files:
+        for path in options.sources.files:
             if path.suffix != ".jsonl":
                 msg = f"--review {path} shows a list of questions (.jsonl); to write one about documents, add --model"
                 raise ConfigurationError(msg)
             out.print(f"Open {save_review(path)} in a browser.")
         return True
     counts = counts_of(options.number, options.unanswerable)
-    texts = {text.source: text for text in map(read_text, options.files)}
-    sources = [Source(name, text.text) for name, text in texts.items()]
+    texts = options.sources.read(again=True)
+    sources = [Source(text.source, text.text) for text in texts]
     llm = _model(options)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     if options.dry_run:

@@ -232,7 +232,8 @@ def answer_as_json(output: Output, passages: Mapping[str, IndexedPassage], names
     return {
         **output_as_json(output, names),
         "passages": [
-            {"source": names[passage.source], "start": passage.start, "text": passage.text} for passage in retrieved
+            {"source": names[passage.source], "page": passage.page, "start": passage.start, "text": passage.text}
+            for passage in retrieved
         ],
     }
 

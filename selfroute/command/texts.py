@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,16 +12,11 @@ from pathlib import Path
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from selfroute.errors import ConfigurationError
+from selfroute.files import read_file
 
 CHUNK_SIZE = 1200
 CHUNK_OVERLAP = 200
 SEPARATORS = ["\n\n", ". ", "\n", " ", ""]
-_NO_TEXT = "this is not UTF-8 text: save it as UTF-8, or convert it (PDF, Word) to text first"
-
-
-class UnreadableTextError(ConfigurationError):
-    """A file cannot be read as text; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +26,14 @@ class Text:
     Attributes:
         source: The file that it is from; its passages have it in their metadata.
         text: The whole text.
+        name: What the user calls the file; empty for the same as the source.
+        pages: Where in the text each page begins; empty if the file has no pages.
     """
 
     source: str
     text: str
+    name: str = ""
+    pages: tuple[int, ...] = ()
 
     @cached_property
     def key(self) -> str:
@@ -56,6 +56,10 @@ class Text:
         """Return the number of the line, from 1, that an offset is in."""
         return self.text.count("\n", 0, start) + 1
 
+    def page_of(self, start: int) -> int | None:
+        """Return the number of the page, from 1, that an offset is in; None if the file has no pages."""
+        return bisect(self.pages, start) or None
+
 
 @dataclass(frozen=True, slots=True)
 class IndexedPassage:
@@ -67,6 +71,7 @@ class IndexedPassage:
         source: The file that its text is from.
         text_key: The key of its text.
         start: Its offset in its text, in characters.
+        page: The page that it begins on; None if the file has no pages.
     """
 
     id: str
@@ -74,6 +79,7 @@ class IndexedPassage:
     source: str
     text_key: str
     start: int
+    page: int | None = None
 
     @property
     def metadata(self) -> dict[str, str | int]:
@@ -83,30 +89,15 @@ class IndexedPassage:
 
 
 def read_text(path: Path) -> Text:
-    """Read a file as UTF-8 text.
+    """Read a file as text.
 
     Raises:
-        UnreadableTextError: It is missing, a folder, empty, or not text.
+        UnreadableFileError: It cannot be read.
     """
-    text = problem = ""
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        problem = "there is no such file"
-    except UnicodeDecodeError:
-        problem = _NO_TEXT
-    except OSError as error:
-        problem = f"it cannot be read: {error.strerror}"
-        if path.is_dir():
-            problem = f"this is a folder: name the files in it, for example {path / '*.txt'}"
-    if "\0" in text:
-        problem = _NO_TEXT
-    elif not text.strip() and not problem:
-        problem = "the file is empty: there is nothing to ask about"
-    if problem:
-        msg = f"{path}: {problem}"
-        raise UnreadableTextError(msg)
-    return Text(str(path.resolve()), text)
+    content = read_file(path)
+    # A name of other bytes than UTF-8's cannot be kept as it is.
+    source, name = (str(one).encode("utf-8", "backslashreplace").decode() for one in (path.resolve(), path))
+    return Text(source, content.text, name, content.pages)
 
 
 def split(text: Text) -> Iterator[IndexedPassage]:
@@ -120,4 +111,5 @@ def split(text: Text) -> Iterator[IndexedPassage]:
     )
     for number, chunk in enumerate(splitter.create_documents([text.text])):
         start = chunk.metadata["start_index"]
-        yield IndexedPassage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start)
+        page = text.page_of(start)
+        yield IndexedPassage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start, page)

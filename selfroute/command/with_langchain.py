@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from operator import itemgetter
+from typing import Any, cast
 
 from chromadb.api import ClientAPI
 from langchain.chat_models import init_chat_model
@@ -13,17 +14,21 @@ from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableLambda
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.history import REWORD, Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text, split
 from selfroute.demo import corpus, recorded
 from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
+from selfroute.usage.tokens import count_tokens
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]
 
@@ -111,18 +116,23 @@ class LangChainIndex:
     ) -> Iterator[LangChainSession]:
         """Build the chain; a chain of your own needs no more than this."""
         own = {"text_key": {"$in": [text.key for text in texts]}}
-        chain = SelfRouteChain.from_vectorstore(
-            self._store,
-            llm,
-            k=k,
-            filter=own,
-            long_context_llm=long_context_llm,
-            citations=True,
-            measure_savings=MEASURE_SAVINGS,
-            priced_as=priced_as,
+        options: dict[str, Any] = {
+            "long_context_llm": long_context_llm,
+            "citations": True,
+            "measure_savings": MEASURE_SAVINGS,
+            "priced_as": priced_as,
             **steering.options(),
-        )
-        yield LangChainSession(chain, texts)
+        }
+        chain = SelfRouteChain.from_vectorstore(self._store, llm, k=k, filter=own, **options)
+        documents = StoredDocuments(self._store, filter=own)
+        if steering.widen:
+            options["widen"] = self._by_itself(documents, steering.widen)
+        talk = SelfRouteChain(retriever=self._by_itself(documents, k), llm=llm, documents=documents, **options)
+        yield LangChainSession(chain, texts, talk=talk)
+
+    def _by_itself(self, documents: StoredDocuments, k: int) -> Runnable[Any, list[Document]]:
+        """Return a retriever for the chat: it searches for the question as it was reworded from the history."""
+        return RunnableLambda(itemgetter("alone")) | self._store.as_retriever(search_kwargs=documents.search_kwargs(k))
 
     def replay(  # noqa: PLR0913 - what a session needs
         self,
@@ -175,12 +185,14 @@ class LangChainIndex:
 class LangChainSession:
     """Answers questions by a chain."""
 
-    def __init__(self, chain: SelfRouteChain, texts: Sequence[Text]) -> None:
-        """Take the chain, and the texts that it answers from."""
+    def __init__(self, chain: SelfRouteChain, texts: Sequence[Text], *, talk: SelfRouteChain | None = None) -> None:
+        """Take the chain, the texts that it answers from, and the chain for questions with a history."""
         self.ledger = SelfRouteLedger()
         self.check = chain.check
         self.first_step = chain.first_step.invoke
         self._chain, self._second_step = chain.with_config(callbacks=[self.ledger]), chain.second_step
+        self._llm = chain.llm
+        self._talk = talk and talk.with_config(callbacks=[self.ledger])
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
@@ -191,13 +203,31 @@ class LangChainSession:
         """Answer the question of a row that `first_step` returned."""
         return _output(self._second_step.invoke(row), self._texts)
 
-    def stream(self, question: str, show: Show) -> Output:
-        """Answer a question piece by piece."""
+    def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
+        """Answer a question piece by piece; with a history by the chain that has it in its prompts."""
         output: Any = None
-        for chunk in self._chain.stream(question):
-            output = chunk if output is None else output + chunk
-            show(output["route"], chunk.get("answer", ""))
+        if turns and self._talk:
+            chunks = self._talk.stream(
+                {"input": question, "chat_history": _messages(turns), "alone": alone or question}
+            )
+        else:
+            chunks = self._chain.stream(question)
+        with closing(cast("Generator[Any, None, None]", chunks)):  # else the model goes on when one leaves
+            for chunk in chunks:
+                output = chunk if output is None else output + chunk
+                show(output["route"], chunk.get("answer", ""))
         return _output(output, self._texts)
+
+    def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
+        """Have the model word a question so that it can be understood without what was said before."""
+        prompt = [*_messages(turns), HumanMessage(REWORD + question)]
+        alone = StrOutputParser().invoke(self._llm.invoke(prompt)).strip()
+        tokens = sum(count_tokens(message.text) for message in prompt) + count_tokens(alone)
+        return alone or question, tokens
+
+
+def _messages(turns: Sequence[Turn]) -> list[BaseMessage]:
+    return [message for turn in turns for message in (HumanMessage(turn.question), AIMessage(turn.answer))]
 
 
 def _output(output: Mapping[str, Any], texts: Mapping[str, Text]) -> Output:

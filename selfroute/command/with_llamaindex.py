@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NoReturn, cast
 
 from chromadb.api import ClientAPI
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.llms.generic_utils import messages_to_history_str
 from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
+from llama_index.core.chat_engine.condense_question import DEFAULT_PROMPT, DEFAULT_TEMPLATE
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.llms import LLM
+from llama_index.core.llms import LLM, ChatMessage, MessageRole
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
@@ -20,10 +22,12 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.history import Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
 from selfroute.demo.with_llamaindex import ExtractiveReader, RecordedModel, load_embeddings
+from selfroute.usage.tokens import count_tokens
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]
 
@@ -139,7 +143,7 @@ class LlamaIndexIndex:
         ledger, root = SelfRouteLedger(), get_dispatcher()
         root.add_event_handler(ledger)
         try:
-            yield LlamaIndexSession(*engines, ledger=ledger, texts=texts)
+            yield LlamaIndexSession(*engines, llm=llm, ledger=ledger, texts=texts)
         finally:
             root.event_handlers.remove(ledger)
 
@@ -166,12 +170,13 @@ class LlamaIndexSession:
         engine: SelfRouteQueryEngine,
         streaming: SelfRouteQueryEngine,
         *,
+        llm: LLM,
         ledger: SelfRouteLedger,
         texts: Sequence[Text],
     ) -> None:
-        """Take the engine twice, for whole and for streamed answers, the ledger that counts both, and the texts."""
+        """Take the engine twice, for whole and streamed answers, its model, the ledger of both, and the texts."""
         self.ledger, self.check = ledger, engine.check
-        self._engine, self._streaming = engine, streaming
+        self._engine, self._streaming, self._llm = engine, streaming, llm
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
@@ -179,16 +184,32 @@ class LlamaIndexSession:
         response = self._engine.query(question)
         return _output(question, str(response), response, self._texts)
 
-    def stream(self, question: str, show: Show) -> Output:
-        """Answer a question piece by piece."""
-        response = cast("StreamingResponse", self._streaming.query(question))
+    def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
+        """Answer a question piece by piece; with a history as reworded, like `CondenseQuestionChatEngine`."""
+        response = cast("StreamingResponse", self._streaming.query(alone if turns and alone else question))
         route = (response.metadata or {})["route"]
         show(route, "")
         answer = ""
-        for piece in response.response_gen:
-            answer += piece
-            show(route, piece)
+        with closing(response.response_gen) as pieces:  # else the model goes on when one leaves
+            for piece in pieces:
+                answer += piece
+                show(route, piece)
         return _output(question, answer, response, self._texts)
+
+    def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
+        """Have the model word a question so that it can be understood without what was said before.
+
+        This is what `CondenseQuestionChatEngine` does before it asks its engine. Its own stream runs in a thread, and
+        goes on when one leaves it.
+        """
+        said = [
+            ChatMessage(role=role, content=text)
+            for turn in turns
+            for role, text in ((MessageRole.USER, turn.question), (MessageRole.ASSISTANT, turn.answer))
+        ]
+        history = messages_to_history_str(said)
+        alone = self._llm.predict(DEFAULT_PROMPT, question=question, chat_history=history).strip()
+        return alone or question, sum(map(count_tokens, (DEFAULT_TEMPLATE, history, question, alone)))
 
 
 def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[str, Text]) -> Output:

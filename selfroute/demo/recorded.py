@@ -75,7 +75,7 @@ class Recording:
         """Return the reply to a prompt of the demo, or to one that asks for the grades of its answers.
 
         Raises:
-            InputError: None was recorded for this question.
+            InputError: None was recorded for this question, or to such a prompt.
         """
         rows = [json.loads(line) for line in _GRADING.findall(prompt)]
         if answers := [row for row in rows if "answer" in row]:
@@ -91,7 +91,7 @@ class Recording:
         """Return the reply to a prompt, as a model does; note the question if its passages are others.
 
         Raises:
-            InputError: None was recorded for this question.
+            InputError: None was recorded for this question, or to such a prompt.
         """
         reply = self.reply(prompt)
         if not reply.is_exact:
@@ -142,5 +142,17 @@ def _rows(name: str) -> list[dict[str, Any]]:
 
 
 def _step_of(prompt: str) -> str:
-    """Return the step whose instruction stands last in a prompt: the text before it may hold anything."""
-    return max(_INSTRUCTIONS, key=lambda step: prompt.rfind(_INSTRUCTIONS[step]))
+    """Return the step whose instruction stands last in a prompt: the text before it may hold anything.
+
+    Raises:
+        InputError: None does.
+    """
+    places = {step: prompt.rfind(instruction) for step, instruction in _INSTRUCTIONS.items()}
+    last = max(places, key=lambda step: places[step])
+    if places[last] < 0:
+        msg = (
+            "no reply to this prompt was recorded: the recording holds only replies to the default prompts, plain and "
+            "graded, and grades; for others use a model, for example --model openai:gpt-4o-mini"
+        )
+        raise InputError(msg)
+    return last

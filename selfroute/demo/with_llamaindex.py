@@ -106,8 +106,10 @@ class RecordedModel(_StandIn):
     the default prompts; as a judge it repeats the recorded grades. See `selfroute/demo/recording/README.md`.
 
     Example:
+        >>> from selfroute.prompts import RAG
         >>> question = "What price per tonne did the Saltmarket Harbour Trust agree to charge for ice from 1 July 2023?"
-        >>> RecordedModel().complete(f"Passages from a longer text:\n\n...\n\nQuestion: {question}\nAnswer:").text
+        >>> prompt = RAG.format(context="...", question=question, refusal="unanswerable")
+        >>> RecordedModel().complete(prompt).text
         '£104'
 
     Attributes:

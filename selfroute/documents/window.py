@@ -9,6 +9,7 @@ from typing import TypeVar
 Count = Callable[[str], int]
 Document = TypeVar("Document")
 _STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
+_SIZES = 50  # of the room in a window, so that not every question has one of its own
 _WORD = 40  # characters
 
 
@@ -123,14 +124,15 @@ def room_in(window: int, *, around: int = 0) -> int:
 
     A tenth is reserved because token counts are estimates, and 1,000 tokens for the instruction, the question and the
     answer; at least half of the window remains. A long question or history takes its place from that, down to a tenth
-    of the window.
+    of the window; in steps, so that documents which are trimmed for one question are trimmed alike for most others.
 
     Args:
         window: The window.
         around: The tokens of the prompt without documents.
     """
-    room = min(max(window * 9 // 10 - 1_000, window // 2), prompt_limit(window) - around)
-    return max(room, window // 10)
+    room, step = max(window * 9 // 10 - 1_000, window // 2), max(window // _SIZES, 1)
+    missing = max(around + room - prompt_limit(window), 0)
+    return max(room - -(-missing // step) * step, window // 10)
 
 
 def trim(text: str, *, passages: Sequence[str], budget: int, count: Count) -> str:

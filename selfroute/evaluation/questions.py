@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from selfroute.errors import InputError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import LETTERS, PROMPTS
+from selfroute.files import UnreadableFileError, read_file
 
 _PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
 
@@ -65,7 +66,8 @@ def load_questions(path: str | Path) -> list[Question]:
     * `question`: the question.
     * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer. For a
       multiple-choice question, the right option or its letter.
-    * `document`: the document's text. Or `document_file`: the path of a text file, in UTF-8, relative to the JSONL.
+    * `document`: the document's text. Or `document_file`: the path of a file that `selfroute ask` reads, such as a PDF
+      or a text in UTF-8, relative to the JSONL.
       Neither if the pipeline that is evaluated has its own documents.
     * `choices`: the options of a multiple-choice question, four at most.
     * `id`: the question's id; the number of the line by default.
@@ -211,12 +213,10 @@ class _Documents:
             row.fail("document and document_file are both given; write one of them")
         if name and name not in self._files:
             try:
-                self._files[name] = (self._folder / name).read_text("utf-8-sig")
-            except (OSError, UnicodeDecodeError) as error:
-                row.fail(f"document_file {name!r} cannot be read as UTF-8: {getattr(error, 'strerror', error)}")
+                self._files[name] = read_file(self._folder / name).text
+            except UnreadableFileError as error:
+                row.fail(f"document_file {name!r}: {error.problem}")
         text = self._files[name] if name else text
-        if name and not text.strip():
-            row.fail(f"document_file {name!r} is empty")
         return self._texts.setdefault(text, text) if text else None
 
 

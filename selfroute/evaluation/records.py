@@ -226,6 +226,33 @@ class OtherGrade:
     dataset: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A piece of a document that an answer stands in, or that was read for it.
+
+    Attributes:
+        dataset: The question's data set.
+        id: The question's id in the data set.
+        strategies: The strategies with such an answer.
+        start: The offset of `text` in the document.
+        score: How much of the answer stands there, from 0 to 1; None if that is not known.
+        before: Some text before it.
+        text: The sentence in which the answer stands; empty if that is not known.
+        after: Some text behind it.
+        source: The document's name; None if it has none.
+    """
+
+    dataset: str
+    id: str
+    strategies: Sequence[Strategy]
+    start: int
+    score: float | None
+    before: str
+    text: str
+    after: str
+    source: str | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Record:
     """All that an evaluation found out, as plain data; `Evaluation` describes the attributes."""
@@ -238,6 +265,7 @@ class Record:
     stopped: str | None = None
     other_grades: Sequence[OtherGrade] = ()
     looks: Sequence[Look] = ()
+    excerpts: Sequence[Excerpt] = ()
 
     def __repr__(self) -> str:
         """Return how much there is: all of it would fill the screen."""

@@ -13,6 +13,7 @@ from selfroute.evaluation.grades import load_grades
 from selfroute.evaluation.records import (
     ALL_STRATEGIES,
     STRATEGIES,
+    Excerpt,
     Failure,
     Look,
     OtherGrade,
@@ -34,6 +35,7 @@ __all__ = [
     "ALL_STRATEGIES",
     "STRATEGIES",
     "Evaluation",
+    "Excerpt",
     "Failure",
     "Look",
     "OtherGrade",
@@ -56,6 +58,8 @@ class Evaluation(Record):
         stopped: Why it ended before all questions were asked; None if all were asked.
         other_grades: Other people's grades of the answers, to compare with the judge's.
         looks: The model's reply in each step, even if no strategy showed it; one for each question, step and k.
+        excerpts: Where in the documents the answers stand, if the evaluation was read from a folder: without the
+            documents, it cannot be found again.
     """
 
     @classmethod

@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.usage.counts import STEPS
 from selfroute.usage.entry import Entry
+from selfroute.usage.hours import Hours
 from selfroute.usage.ledger_text import table
 
 if TYPE_CHECKING:
@@ -48,15 +50,15 @@ def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
     for row in rows:
         entry = entry_of(row)
         if entry:
-            ledger.add(entry)
+            ledger._enqueue(entry, None)  # noqa: SLF001 - rows do not say when their questions were over
     return ledger
 
 
 class Ledger:
     """A running total of the tokens, costs and times of questions; safe to use from threads and tasks.
 
-    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
-    queries for which the length of the documents is not known yet.
+    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, the number of queries in each
+    minute of a day, and the last 1,000 answered queries for which the length of the documents is not known yet.
 
     A copy, also in another process, has the figures until then and goes on by itself; what a query saved that is not
     known yet stays unknown in it. `read(rows)` adds up the results of questions that were answered elsewhere; called on
@@ -68,9 +70,10 @@ class Ledger:
     def __init__(self) -> None:
         # `add` must never wait for the lock: the garbage collector may close a dropped stream, and so call `add`, at
         # any moment, even while this thread holds the lock. So entries are queued first.
-        self._new: deque[Entry] = deque()
+        self._new: deque[tuple[Entry, float | None]] = deque()
         self._lock = threading.Lock()
         self._totals = _empty()
+        self._hours = Hours()
         self._waiting: deque[Entry] = deque()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -79,6 +82,7 @@ class Ledger:
             return {
                 **vars(self),
                 "_totals": deepcopy(self._totals),
+                "_hours": deepcopy(self._hours),
                 "_lock": None,
                 "_new": deque(),
                 "_waiting": deque(),
@@ -87,9 +91,18 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
-    def add(self, entry: Entry) -> None:
-        """Add a finished question."""
-        self._new.append(entry)
+    def add(self, entry: Entry, *, at: float | None = None) -> None:
+        """Add a finished question.
+
+        Args:
+            entry: Its record.
+            at: When it was over, in seconds since 1970; now by default.
+        """
+        self._enqueue(entry, time() if at is None else at)
+
+    def _enqueue(self, entry: Entry, at: float | None) -> None:
+        """Add a finished question, and count it in the hour of `at`, or in none."""
+        self._new.append((entry, at))
         if self._lock.acquire(blocking=False):  # otherwise the holder of the lock, or the next caller, adds the entry
             try:
                 self._add_new()
@@ -105,6 +118,7 @@ class Ledger:
         with self._lock:
             self._catch_up()
             totals, self._totals = self._totals, _empty()
+            self._hours = Hours()
             self._waiting.clear()
         return _figures({name: total.as_dict() for name, total in totals.items()})
 
@@ -139,10 +153,28 @@ class Ledger:
                 `cost_long_context_only`, and the difference `saved` (negative if more was spent; None under the same
                 conditions as `token_ratio`). `saved_range` is the difference if the provider's prompt cache had held
                 nothing of the documents (`nothing_cached`), and if it had held all of each (`all_warm`).
-            `seconds`: by route, the time to the `first_text`, and to the `end` of answered queries: `median` and `p95`,
-                the 95th percentile, interpolated as in numpy (None if there are none).
+            `seconds`: by route, and of `all`, the time to the `first_text`, and to the `end` of answered queries:
+                `median` and `p95`, the 95th percentile, interpolated as in numpy (None if there are none).
         """
         return _figures(self._snapshot())
+
+    def by_hour(self, hours: int = 24, *, until: float | None = None) -> list[dict[str, int]]:
+        """Return how many queries were over in each of the last hours, the earliest first.
+
+        Hours are counted back from the end of the minute, so that the last one is as long as the others. Queries that
+        were read from rows are in none, since rows do not say when they were.
+
+        Args:
+            hours: How many hours, at most 24.
+            until: The time until which to count, in seconds since 1970; now by default.
+
+        Returns:
+            For each hour the number of `queries` that did not fail, of those that took each route (`rag`, `wider`,
+            `long_context`), of those that the first step `declined`, and of `failed` attempts.
+        """
+        with self._lock:
+            self._catch_up()
+            return self._hours.last(hours, until=time() if until is None else until)
 
     def to_dataframe(self) -> Any:
         """Return the figures as a pandas DataFrame.
@@ -184,7 +216,9 @@ class Ledger:
     def _add_new(self) -> None:
         """Add the queued entries; the caller holds the lock."""
         while self._new:
-            entry = self._new.popleft()
+            entry, at = self._new.popleft()
+            if at is not None:
+                self._hours.add(entry, at)
             for totals in self._totals_of(entry):
                 totals.add(entry)
             if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.complete_later:
@@ -216,7 +250,7 @@ def _figures(snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "queries": snapshot["all"]["queries"],
         "routes": {route: snapshot[route]["queries"] for route in STEPS},
         **snapshot["all"],
-        "seconds": {route: snapshot[route]["seconds"] for route in STEPS},
+        "seconds": {route: snapshot[route]["seconds"] for route in (*STEPS, "all")},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator
@@ -11,6 +12,7 @@ from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -193,6 +195,18 @@ def test_after_the_first_piece_nobody_waits_until_the_provider_forgets() -> None
         assert first is leads
         flights._arrived(flight, SECONDS)
     assert not provider.asked
+
+
+def test_nothing_is_kept_of_those_who_waited() -> None:
+    flights, loops = Flights(), []
+
+    async def ask() -> None:
+        loops.append(ref(asyncio.get_running_loop()))
+        await in_tasks(flights, Provider(), 4)
+
+    asyncio.run(ask())
+    gc.collect()
+    assert [loop() for loop in loops] == [None]
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompt_values import PromptValue
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_openai import ChatOpenAI
@@ -178,6 +180,7 @@ CARRIED: dict[str, Callable[[LoopbackServer], Any]] = {
     "configurable_alternatives": lambda server: chat(server).configurable_alternatives(
         ConfigurableField(id="model"), default_key="one", other=chat(server, model="gpt-5.7")
     ),
+    "a parser behind it": lambda server: chat(server) | StrOutputParser(),
     "a key of the user's": lambda server: chat(server).bind(prompt_cache_key="mine"),
 }
 
@@ -282,6 +285,11 @@ def _fallback(server: LoopbackServer) -> Json:
     return {"llm": chat(server).with_fallbacks([chat(server, model="gpt-4o")])}
 
 
+def _shortened(prompt: PromptValue) -> list[BaseMessage]:
+    """Rewrite a prompt as it has always been: messages of text."""
+    return [message.model_copy(update={"content": message.content.strip()}) for message in prompt.to_messages()]
+
+
 CONVERSATION = {"input": QUESTIONS[0], "chat_history": [HumanMessage("Hello."), AIMessage("Hello!")]}
 UNMARKED = {
     "another address": Unmarked(lambda server: {"llm": chat(server, base_url=server.openai_url)}),
@@ -303,6 +311,13 @@ UNMARKED = {
     ),
     "a model that is a function": Unmarked(
         lambda server: {"llm": RunnableLambda(lambda prompt: chat(server).invoke(prompt))}
+    ),
+    "a function before the model": Unmarked(lambda server: {"llm": RunnableLambda(_shortened) | chat(server)}),
+    "a function before Anthropic's model": Unmarked(
+        lambda server: {"llm": RunnableLambda(_shortened) | chat(server, "anthropic"), "prompt_cache": "5m"}
+    ),
+    "an earlier model, bound around a parser": Unmarked(
+        lambda server: {"llm": (chat(server) | StrOutputParser()).bind(model="gpt-4o")}
     ),
     "Anthropic, not asked for": Unmarked(lambda server: {"llm": chat(server, "anthropic")}),
     "Anthropic elsewhere": Unmarked(
@@ -327,10 +342,17 @@ def test_nothing_is_marked_where_it_could_be_refused_or_cannot_help(server: Loop
     assert traces([entry.request.body for entry in server.book]) == []
 
 
+MARKED_TOOL = {
+    "name": "look_up",
+    "description": "Looks up.",
+    "input_schema": {"type": "object", "properties": {}},
+    "cache_control": {"type": "ephemeral"},
+}
 MARKED_BY_THE_USER: dict[str, Callable[[LoopbackServer], Any]] = {
     "options on the model": lambda server: chat(server, prompt_cache_options={"mode": "implicit"}),
     "options in the call": lambda server: chat(server).bind(prompt_cache_options={"mode": "implicit"}),
     "options in the body": lambda server: chat(server, extra_body={"prompt_cache_options": {"mode": "implicit"}}),
+    "a mark on a tool of Anthropic's": lambda server: chat(server, "anthropic").bind_tools([MARKED_TOOL]),
     "Anthropic's own switch": lambda server: chat(server, "anthropic").bind(cache_control={"type": "ephemeral"}),
 }
 

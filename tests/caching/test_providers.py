@@ -18,6 +18,7 @@ GOOGLE = "https://generativelanguage.googleapis.com/"
 MINUTES = 60.0
 LUNA = PricedModel("gpt-5.6-luna", "openai", url=OPENAI)
 HAIKU = PricedModel("claude-haiku-4-5", "anthropic", url=ANTHROPIC)
+SONNET = replace(HAIKU, name="claude-sonnet-4-5")
 SELF_FOUND = ProviderCache(5 * MINUTES, 1_024)
 MARKED = ProviderCache(30 * MINUTES, 1_024, "openai")
 
@@ -43,7 +44,7 @@ CASES = [
     (HAIKU, "5m", ProviderCache(5 * MINUTES, 4_096, "anthropic", "5m")),
     (HAIKU, "1h", ProviderCache(60 * MINUTES, 4_096, "anthropic", "1h")),
     (replace(HAIKU, name="claude-opus-5"), "5m", ProviderCache(5 * MINUTES, 1_024, "anthropic", "5m")),
-    (replace(HAIKU, name="claude-sonnet-4-5"), "1h", ProviderCache(60 * MINUTES, 1_024, "anthropic", "1h")),
+    (SONNET, "1h", ProviderCache(60 * MINUTES, 1_024, "anthropic", "1h")),
     (replace(HAIKU, url="https://bedrock.example.org"), "5m", None),
     (PricedModel("gemini-2.5-flash", "google_genai", url=GOOGLE), "auto", SELF_FOUND),
     (PricedModel("models/gemini-3-pro-preview", "google", url=GOOGLE), "auto", ProviderCache(5 * MINUTES, 4_096)),
@@ -53,6 +54,8 @@ CASES = [
     (replace(LUNA, fallbacks=(PricedModel("gpt-5.7", "openai", url=OPENAI),)), "auto", MARKED),
     (replace(LUNA, fallbacks=(PricedModel("gpt-4o", "openai", url=OPENAI),)), "auto", None),
     (replace(HAIKU, fallbacks=(LUNA,)), "5m", None),
+    (replace(HAIKU, fallbacks=(SONNET,)), "5m", ProviderCache(5 * MINUTES, 4_096, "anthropic", "5m")),
+    (replace(HAIKU, fallbacks=(replace(SONNET, url="https://example.org"),)), "5m", None),
     (PricedModel("gpt-4o", "openai", url=OPENAI, fallbacks=(HAIKU,)), "auto", SELF_FOUND),
 ]
 

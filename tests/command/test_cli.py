@@ -8,128 +8,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
-from zlib import crc32
 
 import pytest
 from langchain_core.embeddings import Embeddings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from typing_extensions import override
 
+from command_parts import ANSWER, FERRY, QUESTION, Result, Run, Words, both, model
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request
-from selfroute import __version__, cli
+from selfroute import __version__
 from selfroute.command import loading, with_langchain, with_llamaindex
 from selfroute.usage import prices
 from selfroute.usage.ledger import Ledger
 
-FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
-QUESTION = "When does the ferry leave Haldon pier?"
-ANSWER = "The ferry leaves Haldon pier at seven in the morning."
-
-
 LLAMAINDEX = ["--framework", "llamaindex"]
 REAL = {"langchain": with_langchain.load_embeddings, "llamaindex": with_llamaindex.load_embeddings}
-
-both = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
-
-
-class Words:
-    """Texts are near that share long words. The real embeddings take seconds to load: one test does that."""
-
-    def __init__(self) -> None:
-        self.embedded = 0
-
-    def embed(self, text: str) -> list[float]:
-        vector = [0.0] * 512
-        for word in re.findall(r"\w{4,}", text.lower()):
-            vector[crc32(word[:4].encode()) % 512] += 1.0
-        return vector if any(vector) else [1.0] * 512
-
-    def count(self, text: str) -> list[float]:
-        self.embedded += 1
-        return self.embed(text)
-
-
-class LangChainWords(Embeddings):
-    def __init__(self, words: Words) -> None:
-        self.words = words
-
-    @override
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.words.count(text) for text in texts]
-
-    @override
-    def embed_query(self, text: str) -> list[float]:
-        return self.words.embed(text)
-
-
-class LlamaIndexWords(BaseEmbedding):
-    words: Any
-
-    @override
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return list(self.words.count(text))
-
-    @override
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return list(self.words.embed(query))
-
-    @override
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-
-@pytest.fixture
-def words() -> Words:
-    return Words()
-
-
-@dataclass
-class Result:
-    """How a call of the command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords(words))
-    monkeypatch.setattr(with_llamaindex, "load_embeddings", lambda _name: LlamaIndexWords(words=words))
-    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
-    monkeypatch.chdir(tmp_path)
-    Path("ferry.md").write_text(FERRY)
-
-    def call(*args: str) -> Result:
-        code = cli.main(args)
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
-
-    return call
-
-
-@pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with LoopbackServer(lambda _request: "unanswerable") as started:
-        yield started
-
-
-def model(server: LoopbackServer) -> list[str]:
-    return ["--model", "openai:test", "--base-url", server.openai_url]
 
 
 @both
@@ -395,7 +290,7 @@ def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run, fram
     first, second = map(json.loads, result.out.splitlines())
     assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "citations", "passages"]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
-    assert first["passages"] == [{"source": "ferry.md", "start": 0, "text": FERRY.strip()}]
+    assert first["passages"] == [{"source": "ferry.md", "page": None, "start": 0, "text": FERRY.strip()}]
     assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
 
 
@@ -548,9 +443,9 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, f
     [
         (["ask", "none.md", "-q", "?"], 2, "none.md: there is no such file"),
         (["ask", "empty.md", "-q", "?"], 2, "empty.md: the file is empty"),
-        (["ask", "binary.md", "-q", "?"], 2, "binary.md: this is not UTF-8 text"),
+        (["ask", "binary.md", "-q", "?"], 2, "binary.md: this is not text"),
         (["ask", "latin.md", "-q", "?"], 2, "latin.md: this is not UTF-8 text"),
-        (["ask", ".", "-q", "?"], 2, ".: this is a folder"),
+        (["ask", "*.pdf", "-q", "?"], 2, "*.pdf: no file fits this"),
         (["ask", "ferry.md", "-q", " "], 2, "a question is empty"),
         (["ask", "ferry.md"], 2, "Missing option '--question'"),
         (["ask", "ferry.md", "-q", "?", "--store", "ferry.md"], 2, "--store ferry.md: the index cannot be kept there"),

@@ -188,6 +188,40 @@ def test_a_dry_run_estimates_tokens_and_asks_nothing(run: Run, questions: Path) 
     assert second
 
 
+def test_a_dry_run_says_what_a_retriever_downloads_and_what_to_take_instead(run: Run, questions: Path) -> None:
+    dry = run(questions, "--retriever", "contriever", "--dry-run")
+    said = " ".join(dry.out.split())
+    assert dry.code == 0
+    assert "The run downloads facebook/contriever" in said
+    assert "without a download: --retriever all-MiniLM-L6-v2, bm25 or a folder with the weights." in said
+    assert "downloads" not in run(questions, "--retriever", "all-MiniLM-L6-v2,window", "--dry-run").out
+    assert run(questions, "--retriever", "contriver", "--dry-run").code == 2
+
+
+def test_a_dry_run_counts_the_drafts_of_every_retriever(run: Run, questions: Path) -> None:
+    with LoopbackServer(answer) as server:
+        dry = run(questions, "--retriever", "bm25,tree", "--k", "2", "--dry-run", url=server.openai_url)
+    assert dry.out.partition("all ")[2].split()[:2] == ["5", "10"]
+    assert "Not counted: the summaries for tree" in dry.out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--retriever", "bm25,/no/such/folder"], "without a download"),
+        (["--retriever", "bm25,window", "--strategies", "long_context"], "add rag to --strategies"),
+        (["--retriever", ","], "--retriever takes names"),
+    ],
+)
+def test_a_retriever_that_cannot_be_used_costs_nothing(
+    run: Run, questions: Path, args: list[str], message: str
+) -> None:
+    with LoopbackServer(answer) as server:
+        result = run(questions, *args, url=server.openai_url)
+    assert (result.code, server.book) == (2, [])
+    assert message in result.err
+
+
 LONG = " ".join(f"Gull {n} of Haldon sat on the rail." for n in range(3_000))
 
 

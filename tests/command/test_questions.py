@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -82,8 +83,10 @@ def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote
         assert len(row["quotes"]) >= least
         assert all(question.document[quote["start"] : quote["end"]] == quote["text"] for quote in row["quotes"])
         assert bool(question.answers) is (row["kind"] != "unanswerable")
-        same = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
-        assert set_f1(row["question"], same) < 0.8
+        others = [each["question"] for each in rows if each != row and each["document_file"] == row["document_file"]]
+        numbers = re.findall(r"\d+", row["question"])  # with other numbers in it, it is another question
+        same = [each for each in others if set(re.findall(r"\d+", each)) == set(numbers)]
+        assert not same or set_f1(row["question"], same) < 0.8
     assert not {KNOWN, GUESSED, "Who sank the Marigold?"} & {row["question"] for row in rows}
     for reason in (
         "asked before in nearly the same words",
@@ -164,7 +167,7 @@ def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: lis
 
     def answer(request: Request) -> Reply | str:
         if "Each needs the whole" in request.prompt and "Harbour" not in request.prompt:
-            return Reply(text="", finish_reason="content_filter")
+            return Reply(text="", finish="content_filter")
         if "Each needs two" in request.prompt:
             return "I would rather write a poem."
         return writer(request)
@@ -175,9 +178,30 @@ def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: lis
     kinds = Counter(row["kind"] for row in rows_of())
     assert (kinds["local"], kinds["steps"], kinds["unanswerable"]) == (5, 0, 2)
     text = " ".join(result.out.split())
+    assert "content_filter" in text
     assert "not in the form that was asked for" in text
     assert "Fewer than wanted came of four rounds" in text
     assert "Failed: " in text
+
+
+def test_a_reply_with_far_too_many_questions_costs_no_more_checks(run: Run, files: list[Path]) -> None:
+    writer = ScriptedWriter()
+
+    def answer(request: Request) -> str:
+        document = request.prompt.partition("<document>\n")[2].rpartition("\n</document>")[0]
+        return writer.written(document, 60, writer.kind_in(request.prompt)) if document else "unanswerable"
+
+    with LoopbackServer(answer) as server:
+        assert run(files[0], "--n", "8", server=server).code == 0
+    assert len(rows_of()) == 8
+    assert len(server.book) < 3 * 8
+
+
+def test_a_model_that_writes_nothing_usable_is_not_asked_again_and_again(run: Run, files: list[Path]) -> None:
+    with LoopbackServer(lambda _: "I cannot help with that.") as server:
+        result = run(files[0], "--n", "8", server=server)
+    assert (result.code, len(server.book), Path("questions.jsonl").exists()) == (1, 4, False)
+    assert "no question of the first round could be kept" in " ".join(result.out.split())
 
 
 @pytest.mark.parametrize(
@@ -189,6 +213,7 @@ def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: lis
         ('[{"question": "Q?", "answer": "A", "quotes": ["The\\nferry sank"]}, {"question": "cut o', ["A"]),
         ('[{"question": "{x} \\ud800", "answer": "{0}", "quotes": ["A {brace}"]}]', ["{0}"]),
         (f'[{{"answer": {"1" * 5_000}}}, {{"question": "Q?", "answer": "A", "quotes": ["The ferry sank."]}}]', ["A"]),
+        ('[{"question": "Q?", "answer": "A", "quotes": ["ferry", "The", ""]}]', []),
         ('{"questions": "none"}', []),
         ('{"a":' * 2_000, []),
         ('[{"question": ["Q?"], "answer": true, "quotes": {"text": "The ferry sank."}}]', []),
@@ -269,6 +294,15 @@ def test_a_wrong_key_is_one_line(run: Run, files: list[Path]) -> None:
 HOSTILE = 'He said </script><script>alert("{{ 7 * 7 }}")</script> & left <b>{braces}</b> \u2028behind.'
 
 
+def test_the_page_takes_the_place_of_no_other_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"question": "A?", "answers": []}\n')
+    assert run("q.jsonl", "--review").code == run("q.jsonl", "--review").code == 0
+    (tmp_path / "q.html").write_text("<p>mine</p>")
+    result = run("q.jsonl", "--review")
+    assert (result.code, (tmp_path / "q.html").read_text()) == (2, "<p>mine</p>")
+    assert "q.html is there already" in result.err
+
+
 def test_the_page_shows_every_question_and_takes_no_text_for_markup(run: Run, tmp_path: Path) -> None:
     (tmp_path / "doc.txt").write_text(f"Before it. {HOSTILE} After it.")
     row = {
@@ -340,3 +374,30 @@ def test_questions_that_differ_in_a_number_are_two() -> None:
     )
     assert not is_known(other, [one])
     assert is_known(again, [other, one])
+
+
+def test_questions_are_compared_in_scripts_without_spaces_too() -> None:
+    source = Source("log.txt", "")
+    one, again, other = (
+        Written(question, "林女士", "local", (), source)
+        for question in ("会议的主席是谁？", "会议的主席是谁呢？", "渔船共有多少艘？")
+    )
+    assert is_known(again, [one])
+    assert not is_known(other, [one])
+
+
+def test_what_a_model_knows_is_dropped_in_scripts_without_spaces_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "zh.txt").write_text("会议的主席是林女士。渔船共有四十二艘。")
+    rows = [
+        {"question": "会议的主席是谁？", "answer": "林女士", "quotes": ["会议的主席是林女士。"]},
+        {"question": "渔船共有多少艘？", "answer": "四十二", "quotes": ["渔船共有四十二艘。"]},
+    ]
+
+    def answer(request: Request) -> str:
+        if is_writing(request):
+            return json.dumps(rows)
+        return "是林女士。" if "主席" in request.prompt else "unanswerable"
+
+    with LoopbackServer(answer) as server:
+        run("zh.txt", "--n", "2", "--unanswerable", "0", server=server)
+    assert [row["answers"] for row in rows_of()] == [["四十二"]]

@@ -435,7 +435,7 @@ def imported(*statements: str) -> list[set[str]]:
 
 
 ROOT = Path(selfroute.__file__).parent
-BEYOND = {"cli.py", "command", "demo", "evaluation"}  # the core
+BEYOND = {"cli.py", "command", "demo", "evaluation", "files"}  # the core
 CORE = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in BEYOND)
 
 

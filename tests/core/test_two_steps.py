@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import subprocess
 import sys
@@ -150,7 +151,9 @@ def test_an_engine_keeps_what_its_query_is_embedded_as_and_a_synthesizer_its_var
     assert len(synthesizer.llm.calls) == 2
 
 
-@pytest.mark.parametrize("odd", [object(), {1, 2}, b"bytes"], ids=["an object", "a set", "bytes"])
+@pytest.mark.parametrize(
+    "odd", [object(), {1, 2}, b"bytes", math.nan], ids=["an object", "a set", "bytes", "no number"]
+)
 def test_what_no_row_can_keep_is_refused_before_it_is_paid_for(odd: Any) -> None:
     chain = a_chain()
     with pytest.raises(InputError, match="tier is not"):

@@ -185,6 +185,8 @@ def test_what_is_wrong_with_a_chain_is_said_before_ray_starts(
 @pytest.mark.parametrize("name", ["questions.txt", "questions.jsonl", "questions.parquet"])
 def test_questions_are_lines_or_rows(tmp_path: Path, name: str) -> None:
     bulk, rows = load("bulk_ray"), [{"question": "A?"}, {"question": "{B}?"}]
+    failed = [{**row, "error": "No."} for row in rows]
+    assert [json.loads(row["question"]) for row in bulk.numbered(iter(failed))] == rows
     (tmp_path / "questions.txt").write_text("A?\n\n {B}? \n", "utf-8-sig")
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
     pads.write_dataset(pa.Table.from_pylist(rows), tmp_path / "parts", format="parquet")
@@ -260,7 +262,36 @@ def test_a_driver_that_is_killed_goes_on_and_what_failed_is_asked_again(
     assert SelfRouteLedger.read(answers_in(tmp_path)).to_dict()["queries"] == count
 
 
+@pytest.mark.matrix
+def test_a_driver_that_is_killed_in_the_second_step_asks_no_draft_again(
+    server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, escalated = 400, set(range(0, 400, 3))
+    write_questions(tmp_path, count)
+    monkeypatch.setattr(loopback, "A_MINUTE", 600.0)
+    held = {number for number in escalated if number % 5 in {2, 3} and number > 100}  # of two documents
+    server.answer = lambda request: (
+        Reply("Later.", hold_after=0) if not is_draft(request) and number_in(request) in held else answer(request)
+    )
+    with start(server, tmp_path) as bulk:
+        kept = tmp_path / "out" / "round-001" / "answers.checkpoint"
+        wait_for(lambda: len(committed(kept)) == 3, lambda: bulk.text)
+        processes = psutil.Process(bulk.process.pid).children(recursive=True)
+        bulk.process.kill()
+        assert end(bulk) == -signal.SIGKILL
+        psutil.wait_procs(processes, timeout=60)
+    server.settle(30)
+    answered = {number % 5 for number in committed(kept)}  # of the first question on each document
+    server.answer = answer
+    server.book.clear()
+    with start(server, tmp_path) as bulk:
+        assert end(bulk) == 0, bulk.text
+    assert calls(server, drafts=True) == Counter()
+    assert calls(server, drafts=False) == Counter(number for number in escalated if number % 5 not in answered)
+    assert [(row["key"], row["answer"]) for row in answers_in(tmp_path)] == [(n, f"It is {n}.") for n in range(count)]
+
+
 def committed(folder: Path) -> set[int]:
-    """Return the ids of the questions whose drafts are kept."""
+    """Return the ids of the questions, or of the pieces, that are kept."""
     files = [str(path) for path in folder.glob("*.parquet") if not path.name.endswith(".pending.parquet")]
     return set(pads.dataset(files).to_table()["id"].to_pylist()) if files else set()

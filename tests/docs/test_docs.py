@@ -193,10 +193,16 @@ def test_an_evaluation_leaves_its_report_its_results_and_its_replies(ran: Ran) -
     assert {"report.html", "results.json", "replies.jsonl"} <= {path.name for path in Path("evaluation").iterdir()}
 
 
-def test_the_readme_shows_a_newcomer_both_frameworks_by_line_40() -> None:
-    lines = text_of(ROOT / "README.md").splitlines()
-    assert lines.index('result = chain.invoke("Who chaired the meeting in April?")') < 25
-    assert lines.index('response = engine.query("Who chaired the meeting in April?")') < 40
+def test_the_readme_begins_with_the_demo_and_the_tests_and_shows_both_frameworks_by_line_70() -> None:
+    readme = ROOT / "README.md"
+    first = next(block for block in blocks_of(readme) if block.language == "console")
+    assert [shlex.split(line, comments=True) for line in first.text.splitlines()] == [
+        ["make", "demo"],
+        ["make", "test"],
+    ]
+    lines = text_of(readme).splitlines()
+    assert lines.index('result = chain.invoke("Who chaired the meeting in April?")') < 55
+    assert lines.index('response = engine.query("Who chaired the meeting in April?")') < 70
 
 
 def answer_of(adapter: Any, question: str) -> Any:
@@ -428,10 +434,10 @@ def test_json_is_json_and_questions_load(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
 def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(text_of(path))):
+    for link in re.findall(r"(?:\]\(|\bsrc(?:set)?=\")([^)\"\s]+)[)\"]", prose_of(text_of(path))):
         if re.match(r"https?:", link):
             continue
-        file, _, anchor = link.partition("#")
+        file, _, anchor = link.removesuffix("#only-light").removesuffix("#only-dark").partition("#")
         target = (path.parent / file).resolve() if file else path
         assert target.exists(), link
         assert target.is_relative_to(DOCS) or not path.is_relative_to(DOCS), f"{link}: not among the built pages"

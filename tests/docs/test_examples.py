@@ -22,7 +22,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 
 from examples_parts import EXAMPLES, LangChainWords, Started, free_port, load, start, wait_for
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from loopback import LoopbackServer, Reply, Request
 
 pytestmark = pytest.mark.timeout(300)  # some start many processes
@@ -95,7 +95,8 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
             assert example.end() == 0, example.text
     assert "custom retriever, filter given: " in tenants.text
     assert "30/30" in bulk.text
-    assert len(rows_in(tmp_path / "answers.jsonl")) == 30
+    routes = Counter(row["route"] for row in rows_in(tmp_path / "answers.jsonl"))
+    assert routes == {"rag": 14, "long_context": 16}, "the recording answers these questions"
 
 
 # service.py
@@ -202,6 +203,18 @@ def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: Loopback
     assert service.post("/ledger/close").json()["queries"] == 2
     assert service.get("/ledger").json()["queries"] == 0
     assert service.post("/ask", json={"question": ""}).status_code == 422
+
+
+def test_the_service_has_a_live_page_with_the_figures_of_its_ledger(
+    server: LoopbackServer, service: httpx.Client
+) -> None:
+    service.post("/ask", json={"question": "Who brought the bell up?"})
+    page = service.get("/live")
+    assert page.headers["content-type"].startswith("text/html")
+    assert 'data-figures="live.json"' in page.text
+    figures = service.get("/live.json").json()
+    assert (figures["queries"], figures["declined_share"], figures["hours"][-1]["long_context"]) == (1, 1.0, 1)
+    assert figures["p95"]["all"]["end"] > 0
 
 
 async def test_the_service_answers_two_at_once_from_documents_without_a_name_and_takes_braces_for_text(
@@ -393,6 +406,8 @@ def test_questions_of_a_file_are_told_by_their_words_and_id_and_one_without_word
     assert [row["question"] for row in bulk.read_rows(text)] == ["A?", "B?"]
     rows.write_text('{"question": "A?", "id": [1]}\n{"question": "A?", "id": [2]}\n', "utf-8")
     assert len(bulk.read_rows(rows)) == 2
+    rows.write_text('{"question": "A?", "error": "No."}\n', "utf-8")  # what failed in another run
+    assert bulk.read_rows(rows) == [{"question": "A?"}]
     rows.write_text('{"query": "A?"}\n', "utf-8")
     with pytest.raises(ValueError, match="there is no question in"):
         bulk.read_rows(rows)
@@ -412,9 +427,13 @@ async def test_questions_that_find_the_same_document_are_asked_after_one_another
     chain = SelfRouteChain(
         retriever=RunnableLambda(find), llm=RunnableLambda(lambda _: ANSWER), documents=[Document("x")]
     )
-    out = tmp_path / "answers.jsonl"
-    assert await bulk.answer_all(chain, rows, out=out, config=RunnableConfig(max_concurrency=2)) == 1
+    out, ledger = tmp_path / "answers.jsonl", SelfRouteLedger()
+    config = RunnableConfig(max_concurrency=2, callbacks=[ledger])
+    assert await bulk.answer_all(chain, rows, out=out, config=config) == 1
     assert sorted(row["question"] for row in rows_in(out)) == sorted(set(questions) - {"fails?"})
+    read, heard = SelfRouteLedger.read(rows_in(out)).to_dict(), ledger.to_dict()
+    assert read["declined"] == 1  # where nothing was found
+    assert all(read[key] == heard[key] for key in ("queries", "routes", "declined", "unanswerable", "tokens"))
 
 
 async def test_the_questions_of_a_slice_are_embedded_in_one_call(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from nbclient import NotebookClient
 from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer
+from selfroute.demo.corpus import load_questions
+from selfroute.demo.recorded import load_recording
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -72,6 +75,78 @@ def test_the_outputs_of_a_notebook_name_no_file_of_the_machine_that_ran_it(path:
         data = output.get("data", {})
         for text in (output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))):
             assert not PATH.search(text)
+
+
+@cache
+def shown(name: str) -> str:
+    """Everything that the outputs of a notebook say in plain text."""
+    made = outputs(nbformat.read(FOLDER / name, as_version=4))
+    return "\n".join(output.get("text", output.get("data", {}).get("text/plain", "")) for output in made)
+
+
+def said(name: str) -> str:
+    """Everything that the text of a notebook says, without line breaks."""
+    cells = nbformat.read(FOLDER / name, as_version=4).cells
+    return " ".join(" ".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
+
+
+def recorded(step: str) -> dict[str, str]:
+    return {id_: reply for (id_, each), (_, reply) in load_recording().replies.items() if each == step}
+
+
+DECLINED = {id_ for id_, reply in recorded("rag").items() if reply == "unanswerable"}
+NOT_ANSWERABLE = {question.id for question in load_questions() if question.kind == "unanswerable"}
+
+
+@named
+def test_a_notebook_says_first_that_the_replies_are_recorded_and_that_one_line_puts_in_a_model(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    assert "recorded replies of a language model" in cells[0].source
+    assert "selfroute/demo/recording/README.md" in cells[0].source
+    [line] = [line for cell in cells[:3] for line in cell.source.split("\n") if "RecordedModel()," in line]
+    assert "# your model instead: " in line
+
+
+@named
+def test_every_prompt_of_a_notebook_was_recorded(path: Path) -> None:
+    *_, last = [line for line in shown(path.name).splitlines() if line]
+    assert last in {"[]", "questions with other passages than the recording's: none"}
+
+
+@pytest.mark.parametrize("name", ["01_langchain.ipynb", "02_llamaindex.ipynb"])
+def test_the_framework_notebooks_show_a_citation_and_the_routes_of_the_recording(name: str) -> None:
+    text = shown(name)
+    assert "('Osric Pellan, a diver, for £180', 'long_context')" in text
+    assert "Osric Pellan, diver, brought it up on 2 October for £180." in text
+    rows = re.findall(r"^│ (?:local|steps|whole|unanswerable) .* │ (rag|long_context) +│", text, re.MULTILINE)
+    declined = [question.id in DECLINED for question in load_questions()]
+    assert rows == ["long_context" if one else "rag" for one in declined]
+    assert re.search(rf"^ +queries +{len(rows) - sum(declined)} +{sum(declined)} +{len(rows)}$", text, re.MULTILINE)
+    assert re.search(rf"^ +unanswerable +0 +{len(NOT_ANSWERABLE)} +{len(NOT_ANSWERABLE)}$", text, re.MULTILINE)
+
+
+def test_both_framework_notebooks_read_and_cost_the_same() -> None:
+    lines = [
+        re.findall(r"^(?:tokens read|cost|saved): .*$", shown(name), re.MULTILINE)
+        for name in ("01_langchain.ipynb", "02_llamaindex.ipynb")
+    ]
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 3
+
+
+def test_the_frontier_notebook_counts_what_was_recorded() -> None:
+    text, prose = shown("04_when_to_route.ipynb"), said("04_when_to_route.ipynb")
+    graded = recorded("graded")
+    ended = [id_ for id_ in NOT_ANSWERABLE if int(graded[id_].split()[0]) < 20]
+    lost = DECLINED - NOT_ANSWERABLE
+    right = {"rag": 30 - len(lost), "self_route": 30, "graded": 30, "long_context": 30}
+    for strategy, count in right.items():
+        declined = len(DECLINED) if strategy == "rag" else len(NOT_ANSWERABLE)
+        assert re.search(rf"^{strategy} +{count}\.0 +{declined} ", text, re.MULTILINE)
+    assert f"RAG declines {len(DECLINED)} questions. {len(lost)} of these have an answer in the document" in prose
+    assert f"The graded chain ends {len(ended)} of these {len(NOT_ANSWERABLE)} after the draft" in prose
+    [(predicted, points)] = re.findall(r"r \+ d is right about (\d+) of (\d+) points", text)
+    assert predicted == points
 
 
 @pytest.fixture

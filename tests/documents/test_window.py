@@ -113,6 +113,11 @@ def test_a_longer_question_or_history_leaves_less_room_but_some(window: int, aro
     assert rooms[1] + around <= prompt_limit(window) <= window or rooms[1] == window // 10
 
 
+def test_most_long_questions_leave_the_same_room_so_that_documents_are_trimmed_alike() -> None:
+    assert len({room_in(128_000, around=around) for around in range(200)}) == 1
+    assert len({room_in(128_000, around=around) for around in range(10_000)}) <= 5
+
+
 def test_counting_a_long_text_is_not_repeated_without_need() -> None:
     calls = 0
 

@@ -152,10 +152,13 @@ def test_an_option_and_its_letter_name_that_option_whatever_its_text(options: li
         ('{"question": "Q", "answers": ["x"], "document": "t", "document_file": "t"}', "are both given"),
         (
             '{"question": "Q", "answers": ["x"], "document_file": "no.txt"}',
-            "'no.txt' cannot be read as UTF-8: No such",
+            "document_file 'no.txt': there is no such file",
         ),
-        ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "cannot be read as UTF-8: 'utf-8' codec"),
-        ('{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}', "document_file 'empty.txt' is empty"),
+        ('{"question": "Q", "answers": ["x"], "document_file": "bad.txt"}', "'bad.txt': this is not UTF-8 text"),
+        (
+            '{"question": "Q", "answers": ["x"], "document_file": "empty.txt"}',
+            "'empty.txt': the file is empty",
+        ),
         ('{"question": "Q", "answers": ["x"], "id": "1"}', "the id '1' was used before"),
     ],
 )

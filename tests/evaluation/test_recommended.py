@@ -57,7 +57,7 @@ def test_page_terminal_and_files_say_the_same_in_words_and_in_code(tmp_path: Pat
     assert " ".join(str(done).split()).startswith(advice.words[0])
     done.save(tmp_path)
     page = unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert f"<pre><code>{advice.code}</code></pre>" in page
+    assert f"<code>{advice.code}</code></pre>" in page
     assert page.index(advice.words[0]) < page.index(done.summary()[0])
     saved = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["recommendation"]
     assert (saved["code"], saved["words"], saved["strategy"]) == (advice.code, list(advice.words), "graded_wider")

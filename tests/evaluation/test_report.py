@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.terminal import open_console
+from selfroute.evaluation.reporting.browser import QuestionResults
 from selfroute.evaluation.reporting.evidence import find_evidence
 from selfroute.evaluation.reporting.export import save
 from selfroute.evaluation.reporting.plots import CAPTIONS, plots
-from selfroute.evaluation.reporting.report import QuestionResults, html
+from selfroute.evaluation.reporting.report import html
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.results import Evaluation, Failure, Passage, Reason, Result
@@ -113,9 +114,8 @@ class Page(HTMLParser):
         self.texts[self._open] = self.texts.get(self._open, "") + data
 
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The elements with the names of their attributes, without the plain marks: some texts have no sentences."""
-        found = [(tag, tuple(attributes)) for tag, attributes in self.tags]
-        return [each for each in found if each != ("mark", ())]
+        """The elements with the names of their attributes, without the marks: some texts have no sentences."""
+        return [(tag, tuple(attributes)) for tag, attributes in self.tags if tag != "mark"]
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +232,7 @@ def test_of_a_document_only_what_is_around_an_answer_is_on_the_page(tmp_path: Pa
     evaluation = an_evaluation([a_result("long_context", answer="40 crowns")])
     save(replace(evaluation, questions=[a_question(document=document)]), tmp_path)
     files = {path.name: path.read_text("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file()}
-    assert [name for name, text in files.items() if PAID in text] == ["report.html"]
+    assert {name for name, text in files.items() if PAID in text} == {"report.html", "results.json"}
     page = files["report.html"]
     assert f"They spoke of tea. <mark>{PAID}</mark> They spoke of rain." in page
     assert max(page.count("of tea"), page.count("of rain")) < 10
@@ -461,6 +461,15 @@ def test_plots_are_those_of_the_results() -> None:
     one, same, other = (plots(of_the_paper(full("musique", questions=count))) for count in (12, 12, 17))
     assert one == same
     assert all(one[name] != other[name] for name in DRAWN)
+
+
+def test_plots_of_quality_show_how_uncertain_it_is() -> None:
+    def drawn(scores: Sequence[float]) -> dict[str, bytes]:
+        by_k = [each for k in (1, 5) for each in results_of({"rag": scores}, k=k)]
+        return plots(an_evaluation([*by_k, *results_of({"long_context": scores})], settings={"k": [5, 1]}))
+
+    calm, scattered = drawn((0.5,) * 12), drawn((0.0, 1.0) * 6)
+    assert all(calm[name] != scattered[name] for name in ("k", "quality_tokens"))
 
 
 @pytest.mark.parametrize(

@@ -425,7 +425,7 @@ def test_own_data_with_the_names_of_the_papers_are_not_compared_with_them(data: 
     tables = an_evaluation(results, settings=about).tables()
     names = {each.name for each in tables}
     assert {"k", "based_only_on", "closed_book"} <= names
-    assert not {"paper", "passkey", "differences", "agreement", "wins", "decisions"} & names
+    assert not {"paper", "passkey", "differences", "agreement", "decisions"} & names
     assert not [head for each in tables for head in each.columns if "paper" in head or "Gemini" in head]
     assert not [note for each in tables for note in each.notes if "aper" in note or "35.32" in note]
 
@@ -610,9 +610,23 @@ def test_wins_are_counted_as_the_sequel_does() -> None:
         *pair(5, (0, 0.3), (0, 0.2), "b"),
         *pair(6, (0, 0.2), (0, 0.2), "b"),
     ]
-    wins = table(of_the_paper(an_evaluation(results)), "wins")
+    wins = table(an_evaluation(results), "wins")
     assert wins.columns[2:] == ("LC correct", "RAG correct", "LC only", "RAG only", "LC better", "RAG better")
     assert wins.rows == (("musique", 3, 2, 2, 1, 1, 1, 1), ("b", 3, 0, 0, 0, 0, 1, 1), ("Overall", 6, 2, 2, 1, 1, 2, 2))
+
+
+def test_retrievers_are_told_apart_only_where_the_scores_show_it() -> None:
+    main = results_of({"rag": (0.0, 0.5) * 8})
+    better, alike = (
+        [replace(each, retriever=name, score=score(each.score)) for each in main]
+        for name, score in (("tree", lambda _: 1.0), ("window", lambda value: value))
+    )
+    found = table(an_evaluation([*main, *better, *alike], settings={"k": [5], "retriever": "bm25"}), "retrievers")
+    assert [(line[0], line[-1]) for line in found.rows] == [
+        ("bm25", ""),
+        ("tree", "better"),
+        ("window", "no difference shown"),
+    ]
 
 
 def test_passkey_stands_beside_table_3() -> None:
@@ -767,7 +781,9 @@ def test_an_evaluation_prints_as_its_recommendation_its_summary_and_its_main_tab
     assert repr(evaluation) == "Evaluation(3 questions, 9 results, 0 failures)"
     text = str(evaluation)
     assert " ".join(text.split()).startswith(" ".join([*evaluation.recommendation().words, *evaluation.summary()]))
-    assert "(Table 1 of the paper)" in text
+    assert "Scores, answerable questions and input tokens" in text
+    assert "(Table 1 of the paper)" not in text
+    assert "(Table 1 of the paper)" in str(of_the_paper(evaluation))
     assert "Tokens, cost and time" not in text
     assert max(map(len, text.splitlines())) in range(60, 101)
     assert "\x1b" not in text

@@ -33,6 +33,7 @@ LIGHT = {
     "openai": "[openai]",
     "google_genai": "[google-genai]",
     "faiss": "[faiss]",
+    "files": "[files]",
     "postgres": "[postgres]",
     "qdrant": "[qdrant]",
 }

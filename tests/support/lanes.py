@@ -62,7 +62,8 @@ def mark_matrices(items: Iterable[pytest.Item]) -> None:
     """Mark as `matrix` the cases of each test that lie off its diagonal."""
     tests = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("matrix"):
+        marked = item.get_closest_marker("matrix") or item.get_closest_marker("browser")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not marked:
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         places = _places(cases)

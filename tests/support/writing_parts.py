@@ -52,7 +52,7 @@ class ScriptedWriter:
             quotes = {"local": [one], "unanswerable": []}.get(kind, [one, other])
             rows.append({"question": f"Why is it said, of {words}?", "answer": f"Answer {number}", "quotes": quotes})
         if self.mistakes:
-            rows += self.wrong(rows[0], kind)
+            rows = [*self.wrong(rows[0], kind), *rows]
         return f"Here they are:\n```json\n{json.dumps(rows, indent=1)}\n```\nGood luck!"
 
     def wrong(self, right: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -25,8 +25,10 @@ from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.hub import is_online
 
 _MISSPELT = ("contriever", "dragon", "bm25")
-INDEXED = ("window", "tree", "raptor")
+SUMMARIZED = ("tree", "raptor")
+INDEXED = ("window", *SUMMARIZED)
 RETRIEVERS = ("contriever", "dragon", "all-MiniLM-L6-v2", "bm25", *INDEXED)
+WITHOUT_DOWNLOAD = "without a download: --retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
 _SHORT = 100  # characters of a line that is no paragraph
 _PROVIDER = re.compile(r"[a-z_]{2,}:[^\\/]")
 _MINILM = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
@@ -143,10 +145,7 @@ def load_retriever(
     Raises:
         ConfigurationError: It cannot be loaded; the message names others.
     """
-    meant = get_close_matches(name, _MISSPELT, n=1) if name not in RETRIEVERS and not Path(name).exists() else None
-    if meant:
-        msg = f"there is no retriever {name!r}: is it {meant[0]}?"
-        raise ConfigurationError(msg)
+    _check_name(name)
     if name == "bm25":
         _need("bm25s", name)
         return _BM25()
@@ -168,18 +167,55 @@ def load_retriever(
     return made(*encoders, summarize)
 
 
+def downloads(name: str, *, embeddings: str = _MINILM[0]) -> list[str]:
+    """Return the models that a retriever downloads, since they are not on this machine; nothing is asked for that.
+
+    Args:
+        name: As in `load_retriever`.
+        embeddings: As there.
+
+    Raises:
+        ConfigurationError: There is no such retriever.
+    """
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - heavy
+    from huggingface_hub.errors import HFValidationError  # noqa: PLC0415
+
+    _check_name(name)
+    used = embeddings if name in INDEXED else name
+    if used == "bm25" or is_of_provider(used) or Path(used).exists():
+        return []
+    if used in _MINILM:
+        with weights(None) as path:
+            wanted: Sequence[str] = () if Path(path).exists() else (path,)
+    else:
+        wanted = _DRAGON if used == "dragon" else (_CONTRIEVER if used == "contriever" else used,)
+    try:
+        return [path for path in wanted if not try_to_load_from_cache(path, "config.json")]
+    except HFValidationError as error:
+        msg = f"there is no retriever {used!r}: {WITHOUT_DOWNLOAD}"
+        raise ConfigurationError(msg) from error
+
+
 def first_sentences(prompt: str) -> str:
     """Return the first sentence of each paragraph of a prompt: what stands for a summary where there is no model."""
     return " ".join(line.partition(". ")[0].strip() for line in prompt.splitlines() if len(line) > _SHORT)
 
 
-def _is_of_provider(name: str) -> bool:
+def _check_name(name: str) -> None:
+    meant = get_close_matches(name, _MISSPELT, n=1) if name not in RETRIEVERS and not Path(name).exists() else None
+    if meant:
+        msg = f"there is no retriever {name!r}: is it {meant[0]}?"
+        raise ConfigurationError(msg)
+
+
+def is_of_provider(name: str) -> bool:
+    """Return whether a name stands for embeddings of a provider."""
     return bool(_PROVIDER.match(name)) and not Path(name).exists()
 
 
 def _encoders(name: str, *, folder: Path | None, replies: Replies | None) -> tuple[Any, Any]:
     """Return what embeds questions and what embeds passages."""
-    if _is_of_provider(name):
+    if is_of_provider(name):
         from selfroute.evaluation.asking.embedding import ProviderEncoder  # noqa: PLC0415 - with LangChain
 
         encoder = ProviderEncoder(name, replies or Replies())
@@ -213,8 +249,7 @@ def _load(name: str | None, *, first_token: bool = False) -> Any:
             is_here = Path(path).exists() or not is_online(path, "model")
             model: Any = SentenceTransformer(path, local_files_only=is_here)
     except ConfigurationError as error:
-        others = "--retriever all-MiniLM-L6-v2, bm25 or a folder with the weights"
-        msg = f"{str(error).rstrip('.')}; without a download: {others}"
+        msg = f"{str(error).rstrip('.')}; {WITHOUT_DOWNLOAD}"
         raise ConfigurationError(msg) from error
     if first_token:
         model[1] = type(model[1])(model[0].auto_model.config.hidden_size, "cls")  # sentence-transformers' Pooling

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from selfroute.citations import cite, locate
 from selfroute.evaluation.prompts import LETTERS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Passage, Result
+from selfroute.evaluation.records import Excerpt, Passage, Result
 
 _AROUND = 125  # characters shown on either side of a sentence
 _FROM_PASSAGES = ("rag", "wider")
@@ -19,32 +19,11 @@ Piece = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A sentence of the document in which an answer stands.
-
-    Attributes:
-        results: The results with such an answer.
-        start: The sentence's offset in the document.
-        score: How much of the answer stands there, from 0 to 1.
-        before: Some text before it.
-        text: The sentence.
-        after: Some text behind it.
-    """
-
-    results: list[Result]
-    start: int
-    score: float
-    before: str
-    text: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
     """Where the answers to a question stand.
 
     Attributes:
-        excerpts: The sentences of its document, none if that is not known.
+        excerpts: The sentences of its documents, none if these are not known.
         passages: The pieces of each passage.
     """
 
@@ -53,24 +32,33 @@ class Evidence:
 
 
 def find_evidence(
-    asked: Iterable[tuple[Question, Sequence[Result], Sequence[Passage]]],
+    asked: Iterable[tuple[Question, Sequence[Result], Sequence[Passage]]], known: Iterable[Excerpt] = ()
 ) -> Mapping[tuple[str, str], Evidence]:
     """Return for each question, by its key, where its answers stand; a declined one stands nowhere.
 
     Args:
         asked: The questions, each with the results to look at and the passages to show.
+        known: What was found before, and need not be looked for.
     """
+    found: dict[tuple[str, str], list[Excerpt]] = {}
+    for excerpt in known:
+        found.setdefault((excerpt.dataset, excerpt.id), []).append(excerpt)
     # Questions on one document follow one another, so that it is taken apart once, however many documents there are.
     grouped = sorted(asked, key=lambda each: hash(each[0].document))
-    return {question.key: _evidence(question, results, passages) for question, results, passages in grouped}
+    return {
+        question.key: _evidence(question, results, passages, found.get(question.key))
+        for question, results, passages in grouped
+    }
 
 
-def _evidence(question: Question, results: Sequence[Result], passages: Sequence[Passage]) -> Evidence:
+def _evidence(
+    question: Question, results: Sequence[Result], passages: Sequence[Passage], known: Sequence[Excerpt] | None
+) -> Evidence:
     answers: dict[str, list[Result]] = {}
     for result in results:
         if result.answerable and result.route:
             answers.setdefault(_in_words(result.answer, question), []).append(result)
-    excerpts = list(_excerpts(question, answers)) if question.document else []
+    excerpts = known or (list(_excerpts(question, answers)) if question.document else [])
     texts = [passage.text for passage in passages]
     spans: list[list[tuple[int, int]]] = [[] for _ in texts]
     for answer, given in answers.items():
@@ -78,10 +66,12 @@ def _evidence(question: Question, results: Sequence[Result], passages: Sequence[
             for one in cite(question.question, answer, list(enumerate(texts)), n=1).citations:
                 spans[one["document"]].append((one["start"], one["end"]))
     for excerpt in excerpts:
+        if not excerpt.text:
+            continue
         sentence = re.compile(rf"(?<!\w){re.escape(excerpt.text)}(?!\w)")
         for text, of_text in zip(texts, spans, strict=True):
             of_text.extend(found.span() for found in sentence.finditer(text))
-    return Evidence(excerpts, [list(_pieces(text, of_text)) for text, of_text in zip(texts, spans, strict=True)])
+    return Evidence(excerpts, [list(pieces(text, of_text)) for text, of_text in zip(texts, spans, strict=True)])
 
 
 def _excerpts(question: Question, answers: Mapping[str, list[Result]]) -> Iterator[Excerpt]:
@@ -89,18 +79,26 @@ def _excerpts(question: Question, answers: Mapping[str, list[Result]]) -> Iterat
     document = question.document or ""
     found: dict[int, Excerpt] = {}
     for answer, results in answers.items():
+        strategies = [result.strategy for result in results]
         for place in locate(question.question, answer, document, n=1):
-            start, end = place["start"], place["end"]
+            start = place["start"]
             if start in found:
-                found[start].results.extend(results)
-                continue
-            before, after = document[max(start - _AROUND, 0) : start], document[end : end + _AROUND]
-            if start > _AROUND:
-                before = f"…{before.partition(' ')[2] or before}"
-            if end + _AROUND < len(document):
-                after = f"{after.rpartition(' ')[0] or after}…"
-            found[start] = Excerpt(list(results), start, place["score"], before, place["text"], after)
+                strategies = [*found[start].strategies, *strategies]
+                found[start] = replace(found[start], strategies=strategies)
+            else:
+                before, after = around(document, start, place["end"])
+                found[start] = Excerpt(*question.key, strategies, start, place["score"], before, place["text"], after)
     yield from found.values()
+
+
+def around(document: str, start: int, end: int) -> tuple[str, str]:
+    """Return some text before and behind a piece of a document, with an ellipsis where it goes on."""
+    before, after = document[max(start - _AROUND, 0) : start], document[end : end + _AROUND]
+    if start > _AROUND:
+        before = f"…{before.partition(' ')[2] or before}"
+    if end + _AROUND < len(document):
+        after = f"{after.rpartition(' ')[0] or after}…"
+    return before, after
 
 
 def _in_words(answer: str, question: Question) -> str:
@@ -110,7 +108,13 @@ def _in_words(answer: str, question: Question) -> str:
     return options.get(letter, answer)
 
 
-def _pieces(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Piece]:
+def refusal_pieces(text: str, words: str) -> list[Piece]:
+    """Return a draft in pieces, with the words that decline apart; in one piece if they are not in it."""
+    found = re.search(re.escape(words), text, re.IGNORECASE) if words else None
+    return list(pieces(text, [found.span()] if found else []))
+
+
+def pieces(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Piece]:
     """Yield a text in pieces, cut where a span begins or ends; spans may overlap."""
     at = 0
     for start, end in sorted(spans):

@@ -1,14 +1,15 @@
 """Writes an evaluation to files, and reads it back.
 
-`results.json` holds everything but the texts of the documents, and the passages of one k only, as one object:
+`results.json` holds everything but the texts of the documents, of which it has excerpts, and the passages of one k
+only, as one object:
 
 * `selfroute`: the version that wrote it. `settings`, `stopped`: as `Evaluation` has them.
 * `recommendation`: which strategy to take, in `words` and in `code`, with the figures behind it, from 0 to 1.
 * `summary`: the results in a few sentences.
 * `tables`: each with `name`, `title`, `columns`, `rows` and `notes`; floats are not rounded.
-* `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`: lists of objects with the fields of
-  `Question`, `Result`, `Failure`, `Reason`, `OtherGrade` and `Look`. The `document` of a question is its `document_id`.
-  Money is a decimal string in US dollars.
+* `questions`, `results`, `failures`, `reasons`, `other_grades`, `looks`, `excerpts`: lists of objects with the fields
+  of `Question`, `Result`, `Failure`, `Reason`, `OtherGrade`, `Look` and `Excerpt`. The `document` of a question is its
+  `document_id`. Money is a decimal string in US dollars.
 * `passages`: the text of every passage, once. The `passages` of a result have the `score` and, for the `text`, the
   index into these. Results of other k than the first that was asked for have none, here and in the report: with them,
   files would grow to gigabytes.
@@ -19,15 +20,16 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from selfroute import __version__
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Failure, Look, OtherGrade, Passage, Reason, Record, Result
+from selfroute.evaluation.records import Excerpt, Failure, Look, OtherGrade, Passage, Reason, Record, Result
 from selfroute.evaluation.reporting.advice import Advice, advise
+from selfroute.evaluation.reporting.browser import browsed
 from selfroute.evaluation.reporting.compared import ComparedResults
 from selfroute.evaluation.reporting.plots import plots
 from selfroute.evaluation.reporting.report import html
@@ -49,14 +51,20 @@ def save(record: Record, folder: str | Path) -> None:
     """
     folder = Path(folder)
     advice = advise(record)
-    shown, drawn = tables(record, advice), plots(record, advice)
+    shown, drawn, questions = tables(record, advice), plots(record, advice), browsed(record)
+    excerpts = tuple(excerpt for one in questions for excerpt in one.evidence.excerpts)
     for part in (folder / "tables", folder / "plots"):
         part.mkdir(parents=True, exist_ok=True)
     # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
-    written = json.dumps(_as_json(record, shown, advice), ensure_ascii=False, allow_nan=False, indent=1)
+    written = json.dumps(
+        _as_json(replace(record, excerpts=excerpts), shown, advice), ensure_ascii=False, allow_nan=False, indent=1
+    )
     (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
     (folder / "report.html").write_text(
-        html(record, advice=advice, tables_=shown, plots_=drawn), encoding="utf-8", errors="replace", newline="\n"
+        html(record, advice=advice, tables_=shown, plots_=drawn, questions=questions),
+        encoding="utf-8",
+        errors="replace",
+        newline="\n",
     )
     for name, image in drawn.items():
         (folder / "plots" / f"{name}.png").write_bytes(image)
@@ -85,6 +93,7 @@ def load(folder: str | Path) -> Record:
         stopped=saved["stopped"],
         other_grades=tuple(OtherGrade(**each) for each in saved["other_grades"]),
         looks=tuple(Look(**each) for each in saved["looks"]),
+        excerpts=tuple(Excerpt(**each) for each in saved.get("excerpts", ())),
     )
 
 
@@ -118,13 +127,14 @@ def _as_json(record: Record, shown: Sequence[Table], advice: Advice) -> dict[str
             "reasons": [asdict(reason) for reason in record.reasons],
             "other_grades": [asdict(grade) for grade in record.other_grades],
             "looks": [_fields(look) for look in record.looks],
+            "excerpts": [_fields(excerpt) for excerpt in record.excerpts],
             "passages": list(texts),
         }
     )
     return document
 
 
-def _fields(data: Question | Result | Failure | Look) -> dict[str, Any]:
+def _fields(data: Question | Result | Failure | Look | Excerpt) -> dict[str, Any]:
     return {field.name: getattr(data, field.name) for field in fields(data)}
 
 

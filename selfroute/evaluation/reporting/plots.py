@@ -27,7 +27,7 @@ NAMES: Mapping[str, str] = {
 CAPTIONS = {
     "frontier": "Quality against cost, with 95 % intervals: faint points are other bounds, on the very questions.",
     "quality_tokens": "Quality against input tokens, with 95 % intervals: up and to the left is better.",
-    "k": "Quality and tokens by the number of retrieved passages, as in Figure 3 of the paper.",
+    "k": "Quality, with 95 % intervals, and tokens by the number of retrieved passages (Figure 3 of the paper).",
     "differences": "The difference of the scores of RAG and the long context, as in Figure 2 of the paper.",
     "reasons": "Why the passages were not enough, according to the model, as in Figure 4 of the paper.",
 }
@@ -137,7 +137,10 @@ def _by_k(compared: ComparedResults) -> Figure | None:
     ):
         for strategy in compared.reading_passages:
             levels = {k: level for k in ks if (level := _point(compared, strategy, k)[index]) is not None}
-            axes.plot(list(levels), list(levels.values()), label=NAMES[strategy], **_style(strategy))
+            bars = [_bar(compared, strategy, k, level) for k, level in levels.items() if index == 1]
+            look: dict[str, Any] = {**_style(strategy), "elinewidth": 1, "capsize": 2}
+            yerr = list(zip(*bars, strict=True)) or None  # tokens have no intervals
+            axes.errorbar(list(levels), list(levels.values()), yerr=yerr, label=NAMES[strategy], **look)
         if compared.get("long_context"):
             level = _point(compared, "long_context", ks[0])[index]
             axes.axhline(level, color=_COLOURS["long_context"], linestyle="--", label=NAMES["long_context"])

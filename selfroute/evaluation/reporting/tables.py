@@ -96,7 +96,9 @@ def main(compared: ComparedResults) -> Table | None:
             rows.append((*head, *(figures[row] for figures in by_dataset.values())))
     columns = ("", "k", "Avg", "low", "high", *compared.datasets)
     score = "Scores" if compared.measure == "score" else "Judged correctness"
-    title = f"{score}, answerable questions and input tokens (Table 1 of the paper)"
+    title = f"{score}, answerable questions and input tokens"
+    if compared.has_papers:
+        title += " (Table 1 of the paper)"
     return Table("main", title, columns, tuple(rows), tuple(about_main(compared)))
 
 

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from selfroute import __version__
 from selfroute.errors import InputError
 from selfroute.evaluation.questions import Question, load_questions, rows
-from selfroute.evaluation.reporting.report import environment, hash_of, part
+from selfroute.evaluation.reporting.pages import render
 from selfroute.evaluation.writing.written import Written
 
+_MADE_HERE = "<title>Questions to review: "
 _AROUND = 240  # characters of an excerpt on either side of a quote
 
 
@@ -98,24 +98,16 @@ def review(path: Path) -> str:
         )
         for row, question in zip(given, questions, strict=True)
     ]
-    style, script = part("report.css"), part("review.js")
-    data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given]).replace("<", "\\u003c")
-    return (
-        environment()
-        .from_string(part("review.html.jinja"))
-        .render(
-            name=path.name,
-            download=f"{path.stem}.reviewed.jsonl",
-            questions=shown,
-            kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
-            version=__version__,
-            # these are the package's own, and JSON in which no tag can end
-            style=Markup(style),  # noqa: S704
-            script=Markup(script),  # noqa: S704
-            data=Markup(data),  # noqa: S704
-            style_hash=hash_of(style),
-            script_hash=hash_of(script),
-        )
+    data = json.dumps([json.dumps(row, ensure_ascii=False) for row in given])
+    return render(
+        "review.html.jinja",
+        styles=("browser.css", "review.css"),
+        scripts=("review.js",),
+        name=path.name,
+        download=f"{path.stem}.reviewed.jsonl",
+        questions=shown,
+        kinds=[kind for kind in dict.fromkeys(one.kind for one in shown) if kind],
+        data=Markup(data.replace("<", "\\u003c")),  # noqa: S704 - JSON in which no tag can end
     )
 
 
@@ -123,6 +115,9 @@ def save_review(path: Path) -> Path:
     """Write the page beside the file, and return where."""
     page = path.with_suffix(".html")
     try:
+        if page.exists() and _MADE_HERE not in page.read_text(encoding="utf-8", errors="replace"):
+            msg = f"{page} is there already, and is not a page of --review: move it away, or rename {path.name}"
+            raise InputError(msg)
         page.write_text(review(path), encoding="utf-8")
     except OSError as error:
         msg = f"{page} cannot be written: {error.strerror}"

@@ -17,12 +17,13 @@ from selfroute.evaluation.asking.chunks import cut_in_the_middle
 from selfroute.evaluation.metrics import exact_loose
 from selfroute.evaluation.prompts import CLOSED_BOOK, PROMPTS
 from selfroute.evaluation.writing.prompts import KINDS, SHARES, Kind, write_prompt
-from selfroute.evaluation.writing.written import TWICE, Dropped, Source, Written, is_known, read, windows
+from selfroute.evaluation.writing.written import TWICE, Dropped, Source, Written, is_known, read, spaced, windows
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 
 KNOWN = "the model answers it without the document"
 ANSWERED = "the model answers it from the document"
+NOTHING = "no question of the first round could be kept, and another would hardly be better"
 _REFUSAL = "unanswerable"
 _ROUNDS = 4
 _AT_A_TIME = 5  # questions of one reply
@@ -79,11 +80,11 @@ def counts_of(number: int, unanswerable: float) -> dict[Kind, int]:
     """Divide a number of questions among the kinds.
 
     Args:
-        number: How many there shall be.
+        number: How many questions are wanted.
         unanswerable: The share of those without an answer, from 0 to 1.
 
     Raises:
-        ConfigurationError: The share is none.
+        ConfigurationError: The share is not between 0 and 1.
     """
     if not 0 <= unanswerable <= 1:
         msg = f"the share of unanswerable questions is a number from 0 to 1, such as 0.2; not {unanswerable}"
@@ -126,6 +127,9 @@ class Writer:
                         break
                     candidates = self._write(requests, number, outcome, threads)
                     on_progress(self._keep(candidates, outcome, counts, threads))
+                    if not outcome.kept:
+                        outcome.stopped = NOTHING
+                        break
             except CostCapError as error:
                 outcome.stopped = one_line(error)
             except BaseException:
@@ -191,13 +195,15 @@ class Writer:
             raise errors[0]
         outcome.failed += [Failed(one_line(error)) for error in errors]
         for request, reply in zip(requests, replies, strict=True):
+            room = request.count  # a reply may have many more, and each check is paid for
             for each in () if isinstance(reply, Exception) else read(reply, kind=request.kind, source=request.source):
                 if isinstance(each, Dropped):
                     outcome.dropped.append(each)
                 elif is_known(each, [*outcome.kept, *candidates]):
                     outcome.dropped.append(Dropped(each.question, TWICE))
-                else:
+                elif room:
                     candidates.append(each)
+                    room -= 1
         return candidates
 
     def _keep(
@@ -240,7 +246,7 @@ class Writer:
                     continue
                 if written.kind == "unanswerable":
                     return ANSWERED
-                if exact_loose(text, [written.answer]):
+                if exact_loose(spaced(text), [spaced(written.answer)]):
                     return KNOWN
         except (CostCapError, ConfigurationError):
             raise

@@ -12,6 +12,7 @@ from typing import Any
 from selfroute.citations.quotes import places_of
 from selfroute.evaluation.metrics import set_f1
 from selfroute.evaluation.writing.prompts import QUOTES, Kind
+from selfroute.languages.words import UNSPACED, words_of
 
 _MOST_QUOTES, _LONGEST = 10, 2_000
 _ALIKE = 0.8
@@ -116,8 +117,13 @@ def read(reply: str, *, kind: Kind, source: Source) -> Iterator[Written | Droppe
 def is_known(written: Written, others: Iterable[Written]) -> bool:
     """Return whether nearly the same was asked about the same document, with the same numbers in it."""
     numbers = _numbers(written)
-    same = [each.question for each in others if each.source == written.source and _numbers(each) == numbers]
-    return bool(same) and set_f1(written.question, same) >= _ALIKE
+    same = [spaced(each.question) for each in others if each.source == written.source and _numbers(each) == numbers]
+    return bool(same) and set_f1(spaced(written.question), same) >= _ALIKE
+
+
+def spaced(text: str) -> str:
+    """Return a text in which the characters of scripts without spaces stand apart, so that they count as words."""
+    return re.sub(f"([{UNSPACED}])", r" \1 ", text)
 
 
 def _numbers(written: Written) -> set[str]:
@@ -139,7 +145,7 @@ def _text_or_number(value: Any) -> str:
 def _places(quotes: Any, text: str) -> list[Quote]:
     """Return where quotes stand, in order, without those that overlap an earlier one."""
     listed = quotes if isinstance(quotes, list) else [quotes]
-    asked = [each for each in map(_text, listed[:_MOST_QUOTES]) if each]
+    asked = [each for each in map(_text, listed[:_MOST_QUOTES]) if len(words_of(each)) > 1]  # one word stands anywhere
     found = sorted({(place[1], place[2]) for place in places_of(asked, [text], first=()) if place})
     kept: list[Quote] = []
     for start, end in found:

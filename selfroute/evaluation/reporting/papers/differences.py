@@ -59,7 +59,7 @@ def agreement(compared: ComparedResults) -> Table | None:
 
 def wins(compared: ComparedResults) -> Table | None:
     """Make Table 4 of Li et al. (2025): which one answers what the other does not."""
-    pairs = papers_pairs(compared)
+    pairs = all_pairs(compared)
     if not pairs:
         return None
     parts = {name: [pair for pair in pairs if pair[0].dataset == name] for name in compared.datasets}
@@ -101,9 +101,12 @@ def decisions(compared: ComparedResults) -> Table | None:
 
 
 def papers_pairs(compared: ComparedResults) -> list[Pair]:
-    """Return the results of RAG and the long context on the same questions; none without a data set of the paper."""
-    if not compared.has_papers:
-        return []
+    """Return what `all_pairs` does; none without a data set of the paper."""
+    return all_pairs(compared) if compared.has_papers else []
+
+
+def all_pairs(compared: ComparedResults) -> list[Pair]:
+    """Return the results of RAG and the long context on the same questions."""
     rag, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
     return [(each, reader[key]) for key, each in rag.items() if key in reader]
 

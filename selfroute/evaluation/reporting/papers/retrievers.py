@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Record, Result
-from selfroute.evaluation.reporting.compared import ComparedResults, token_share
+from selfroute.evaluation.reporting.compared import ComparedResults, Results, token_share
+from selfroute.evaluation.reporting.notes import metric_names
 from selfroute.evaluation.reporting.papers.differences import Pair, count_wins
-from selfroute.evaluation.reporting.statistics import Key
+from selfroute.evaluation.reporting.statistics import Key, compare
 from selfroute.evaluation.table import Cell, Table
 
 _TYPES: Mapping[str, str] = {"window": "index", "tree": "index", "raptor": "summarization"}
@@ -43,7 +44,8 @@ def retrievers(compared: ComparedResults) -> Table | None:
     main = compared.get("rag", compared.ks[0])
     if not by_name or not main:
         return None
-    found = {str(compared.record.settings.get("retriever") or "the first"): dict(main), **by_name}
+    first = str(compared.record.settings.get("retriever") or "the first")
+    found = {first: dict(main), **by_name}
     reader = compared.get("long_context")
     keys = [key for key in main if all(key in results for results in found.values())]
     rows: list[tuple[Cell, ...]] = []
@@ -55,20 +57,34 @@ def retrievers(compared: ComparedResults) -> Table | None:
         tokens = token_share(some, [reader[key] for key in keys] if reader else None)
         wins = count_wins([(results[key], reader[key]) for key in keys]) if reader else {}
         beaten: tuple[Cell, ...] = (wins.get("RAG only", 0), wins.get("RAG better", 0)) if reader else ()
-        rows.append((*head, 100 * right / len(keys) if keys else None, *beaten, tokens))
+        verdict = _verdict(results, main, keys, compared) if results is not found[first] else ""
+        rows.append((*head, 100 * right / len(keys) if keys else None, *beaten, tokens, verdict))
     columns: tuple[str, ...] = ("retriever", "type", "questions", "rag", "RAG correct", "RAG correct %")
     columns += ("RAG only", "RAG better") if reader else ()
-    notes = [*_CORRECT]
+    notes = [*_CORRECT, f"verdict compares RAG's scores with those with {first}, question by question."]
+    if compared.measure == "judged":
+        metrics = " and ".join(metric_names(compared.record))
+        notes.append(f"rag is by {metrics}: the judge grades the answers with {first} only.")
     if left_out := len(main) - len(keys):
         notes.append(f"Questions left out because not every retriever finished them: {left_out:,}.")
     title = "RAG with each retriever (Table 5 of Li et al., 2025)"
-    return Table("retrievers", title, (*columns, "rag token %"), tuple(rows), (*notes, *compared.about_k))
+    return Table("retrievers", title, (*columns, "rag token %", "verdict"), tuple(rows), (*notes, *compared.about_k))
+
+
+def _verdict(results: Results, main: Results, keys: Sequence[Key], compared: ComparedResults) -> str | None:
+    """Return what is said of a retriever against the first one; None if there is nothing to compare."""
+    ours, theirs = ({key: of[key].score for key in keys} for of in (results, main))
+    return compare(ours, theirs, documents=compared.documents).verdict if keys else None
 
 
 def kinds(compared: ComparedResults) -> Table | None:
-    """Make Figures 3 and 4 of Li et al. (2025) as a table: by first word, by kind of question, by kind of source."""
+    """Make Figures 3 and 4 of Li et al. (2025) as a table: by first word, by kind of question, by kind of source.
+
+    Without data of the paper it is made if the questions say of what kind they, or their sources, are.
+    """
     rag, reader = compared.get("rag", compared.ks[0]), compared.get("long_context")
-    if not rag or not reader:
+    said = any(question.kind or question.source for question in compared.record.questions)
+    if not rag or not reader or not (said or compared.has_papers):
         return None
     asked = {question.key: question for question in compared.record.questions}
     groups: dict[tuple[str, str], list[Pair]] = {}

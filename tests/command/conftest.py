@@ -1,0 +1,45 @@
+"""What the tests of the command share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from command_parts import FERRY, LangChainWords, LlamaIndexWords, Result, Run, Words
+from loopback import LoopbackServer
+from selfroute import cli
+from selfroute.command import with_langchain, with_llamaindex
+
+
+@pytest.fixture
+def words() -> Words:
+    return Words()
+
+
+@pytest.fixture
+def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
+    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords(words))
+    monkeypatch.setattr(with_llamaindex, "load_embeddings", lambda _name: LlamaIndexWords(words=words))
+    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("ferry.md").write_text(FERRY)
+
+    def call(*args: str) -> Result:
+        code = cli.main(args)
+        printed = capsys.readouterr()
+        return Result(code, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _request: "unanswerable") as started:
+        yield started

@@ -1,0 +1,176 @@
+"""What `ask` and its like read: every kind of file that people have, alone, in folders, by wildcards, from a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from command_parts import ANSWER, FERRY, QUESTION, Run, both, model
+from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
+from loopback import LoopbackServer
+from selfroute.command import reading
+from selfroute.evaluation import load_questions
+from selfroute.files import NotTextError, UnreadableFileError, read_bytes, read_file
+
+WHO, ORLA = "Who is the captain that sails the ferry?", "Captain Orla Venn sails it."
+LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}\n{ORLA}", "Nobody paid. " * 80]
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_file_is_read_as_its_text(name: str) -> None:
+    read = read_bytes(READABLE[name], name)
+    places = [read.text.index(sentence) for sentence in SENTENCES]
+    assert places == sorted(places)
+    assert [text for text in ("<", "unseen", "color", "\r", "\0", "\ufeff") if text in read.text] == []
+    assert [read.text[start:].splitlines()[0] for start in read.pages] == (list(SENTENCES) if "pdf" in name else [])
+    if "htm" in name:
+        assert read.text.startswith("The timetable\n\n")
+
+
+def test_of_a_page_and_a_docx_file_tables_and_lines_stay() -> None:
+    page = html(
+        [
+            "a <b>b</b>old\n word<br>next",
+            "<table><tr><th>fare</th>\n<td><p>nine</p></td></tr><tr><td>tax<td>one</table>",
+        ]
+    )
+    assert "a bold word\nnext\n\nfare | nine\ntax one" in read_bytes(page, "a.html").text
+    assert "fare | nine\ntax | one" in read_bytes(docx([], table=[["fare", "nine"], ["tax", "one"]]), "a.docx").text
+
+
+@pytest.mark.parametrize("name", [*UNREADABLE, *UNKNOWN])
+def test_what_cannot_be_read_says_why_and_what_to_do(name: str) -> None:
+    data, said = UNREADABLE[name] if name in UNREADABLE else (UNKNOWN[name], "this is n")
+    with pytest.raises(UnreadableFileError) as caught:
+        read_bytes(data, name)
+    assert str(caught.value).startswith(f"{name}: {said}")
+    assert isinstance(caught.value, NotTextError) == (name in UNKNOWN)
+
+
+@both
+@pytest.mark.parametrize("route", ["rag", "long_context"])
+def test_an_answer_from_a_pdf_is_cited_by_its_page(
+    run: Run, server: LoopbackServer, framework: str, route: str
+) -> None:
+    Path("report.pdf").write_bytes(pdf(LONG_PAGES))
+    server.answer = lambda request: (
+        "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "Orla Venn."
+    )
+    asked = ("ask", "report.pdf", "-q", WHO, *model(server), "--framework", framework)
+    found = json.loads(run(*asked, "--json").out)
+    first = found["citations"][0]
+    assert (found["route"], first["source"], first["page"], first["text"]) == (route, "report.pdf", 2, ORLA)
+    assert {passage["page"] for passage in found["passages"]} <= {1, 2, 3}
+    shown = run(*asked).out
+    assert "Where     report.pdf, page 2\n" in shown
+    assert "report.pdf on page" in shown
+
+
+@both
+def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run, framework: str) -> None:
+    for name in ("below/.git", "below/deep"):
+        Path("texts", name).mkdir(parents=True)
+    for name, data in READABLE.items():
+        Path("texts/below/deep", name).write_bytes(data)
+    for name, data in UNKNOWN.items():
+        Path("texts", name).write_bytes(data)
+    for name in (".hidden.md", "~$a.docx", "below/.git/config"):
+        Path("texts", name).write_text("The hidden ferry leaves Haldon pier at nine.")
+    for name, (data, _) in UNREADABLE.items():
+        Path("texts", name).write_bytes(data)
+    result = run("ask", "texts", "-q", QUESTION, "--json", "--framework", framework)
+    assert result.code == 0, result.err
+    report, told = json.loads(result.out), " ".join(result.err.split())
+    assert report["answer"] == SENTENCES[0]
+    assert report["citations"][0]["source"].startswith("texts/below/deep/")
+    assert "Passed over in folders: 3 hidden, 3 not text" in told
+    assert f"Indexing {len(READABLE)} files with " in told
+    for name, (_, said) in UNREADABLE.items():
+        assert f"Left out: texts/{name}: {said}" in told
+
+
+def test_files_are_named_by_wildcards_by_folders_and_through_a_pipe_but_read_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("a/b").mkdir(parents=True)
+    for name in ("a/one.md", "a/b/two.md", "a/b/three.txt"):
+        Path(name).write_text(f"{FERRY} {name}")
+    for given, sources in {
+        ("a/**/*.md",): {"a/one.md", "a/b/two.md"},
+        ("a", "a/*.md", "./a/one.md"): {"a/one.md", "a/b/two.md", "a/b/three.txt"},
+        ("-", "a/one.md"): {"standard input", "a/one.md"},
+    }.items():
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(READABLE["a.pdf"])))
+        report = json.loads(run("ask", *given, "-q", QUESTION, "--json").out)
+        assert {passage["source"] for passage in report["passages"]} == sources
+        assert len(report["passages"]) == len(sources)
+
+
+def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> None:
+    for name, (data, _) in UNREADABLE.items():
+        Path(name).write_bytes(data)
+    result = run("ask", "ferry.md", *UNREADABLE, "none.md", "-q", QUESTION)
+    assert (result.code, ANSWER in result.out) == (0, True)
+    left = [line for line in result.err.splitlines() if line.startswith("Left out: ")]
+    assert len(left) == len(UNREADABLE) + 1
+    none = run("ask", *UNREADABLE, "none.md", "-q", QUESTION)
+    assert (none.code, none.out) == (2, "")
+    assert none.err.splitlines()[-1].startswith("selfroute: there is nothing to read: name PDF, docx, ")
+    Path("nothing").mkdir()
+    assert run("ask", "nothing", "-q", QUESTION).code == 2
+
+
+@pytest.mark.parametrize(("bound", "said"), [("MOST_FILES", "5 files to read"), ("MOST_CHARACTERS", "to index")])
+def test_more_than_a_bound_is_indexed_only_on_demand(
+    run: Run, monkeypatch: pytest.MonkeyPatch, bound: str, said: str
+) -> None:
+    monkeypatch.setattr(reading, bound, 4)
+    Path("texts").mkdir()
+    for number in range(5):
+        Path("texts", f"{number}.md").write_text(FERRY)
+    asked = ("ask", "texts", "-q", QUESTION)
+    refused = run(*asked)
+    assert (refused.code, refused.out) == (2, "")
+    assert said in refused.err.splitlines()[-1]
+    assert refused.err.splitlines()[-1].endswith("more than 4: name fewer, or add --all")
+    assert run(*asked, "--all").code == 0
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.pdf", "pypdf"), ("a.docx", "mammoth"), ("a.html", "bs4")])
+def test_a_package_that_is_missing_is_one_line_that_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    Path(name).write_bytes(READABLE[name])
+    result = run("ask", name, "-q", QUESTION)
+    assert result.code == 2
+    assert result.err.splitlines()[-1].endswith(f'install {package}: pip install "selfroute[files]"')
+
+
+def test_neither_a_name_nor_a_text_changes_the_terminal(run: Run) -> None:
+    names = ["\x1b[31mred.md", "\x1b]0;odd\x07.pdf"]
+    Path(names[0]).write_text(f"{FERRY}\x1b[2J")
+    Path(names[1]).write_bytes(b"no PDF \x1b[2J")
+    for call in (("ask", *names, "-q", QUESTION), ("ask", names[1], "-q", QUESTION), ("check", *names)):
+        result = run(*call)
+        assert [text for text in (result.out, result.err) if {"\x1b", "\x07"} & set(text)] == []
+
+
+def test_a_document_of_a_question_may_be_any_file_that_can_be_read(tmp_path: Path) -> None:
+    row = {"question": "Who?", "answers": ["Orla"], "document_file": "a.pdf"}
+    (tmp_path / "a.pdf").write_bytes(READABLE["a.pdf"])
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
+    [question] = load_questions(tmp_path / "questions.jsonl")
+    assert question.document == read_file(tmp_path / "a.pdf").text == WHOLE
+
+
+@pytest.mark.parametrize("call", [["batch", "export", "--questions", "q.txt", "--model", "openai:x"], ["questions"]])
+def test_what_reads_its_files_again_takes_no_standard_input(run: Run, call: list[str]) -> None:
+    Path("q.txt").write_text(QUESTION)
+    result = run(*call, "-")
+    assert result.code == 2
+    assert "save the standard input in a file" in result.err

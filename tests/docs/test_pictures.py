@@ -1,0 +1,49 @@
+"""The pictures of README and home page are those that their scripts draw, and need nothing from elsewhere."""
+
+import re
+import runpy
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+FILES = sorted(PICTURES.glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def words_of(path: Path) -> str:
+    """The text of a picture, a line for each of its texts."""
+    texts = ET.fromstring(path.read_text("utf-8")).iter(f"{SVG}text")  # noqa: S314 - our own file
+    return "\n".join(" ".join(" ".join(text.itertext()).split()) for text in texts)
+
+
+def test_each_picture_is_the_one_that_is_drawn_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(PICTURES)
+    drawn = runpy.run_path(str(PICTURES / "draw.py"))["draw"]()
+    assert {*drawn, "demo.svg"} == {path.name for path in FILES}
+    different = [name for name, picture in drawn.items() if (PICTURES / name).read_text("utf-8") != picture]
+    assert not different, "run: python docs/pictures/draw.py --but-the-demo"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_picture_says_what_it_shows_is_small_and_asks_for_nothing(path: Path) -> None:
+    content = path.read_text("utf-8")
+    assert len(content) < 150_000
+    title = ET.fromstring(content).find(f"{SVG}title")  # noqa: S314 - our own file
+    assert title is not None
+    assert len(title.text or "") > 50
+    assert re.findall(r"https?://[^\"]+", content) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"<script|<image|@import|@font-face|href|url\((?!#)", content)
+    assert ("@keyframes" in content) == ("prefers-reduced-motion" in content)
+
+
+def test_the_readme_prints_the_totals_of_the_recorded_demo() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    recorded = words_of(PICTURES / "demo.svg")
+    rows = re.findall(r"^\| (.+?) \| (\d+ of 30) \| ([\d,]+) \| (\d+) % \| (\S+) \|$", readme, re.MULTILINE)
+    assert len(rows) == 4
+    for name, right, tokens, share, cost in rows:
+        assert f"{name.strip('*')} {right} {tokens} {share}% {cost}" in recorded
+    assert recorded.count(" → ") - recorded.count("question → answer") == 30

@@ -1,0 +1,99 @@
+"""Results to look at: rows as chains write them, and an evaluation, with something of everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evaluation_parts import a_result, an_evaluation, usage
+from selfroute.evaluation.results import Evaluation, Failure, Passage, Result
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\u2028{{ 7*7 }} \" onmouseover='alert(1)'"
+MINUTES = f"It began at nine. {'They spoke of tea. ' * 400}Ms Okafor chaired it. {'They spoke of rain. ' * 400}"
+STOP = {"go": False, "by": "Budget", "reason": "it would take 4,100 of 4,000 tokens"}
+
+
+def a_row(question: str = "Who chaired the meeting?", **fields: Any) -> dict[str, Any]:
+    """A row of a question that was escalated and answered, as a chain returns it."""
+    start = MINUTES.index("Ms Okafor")
+    sentence = "Ms Okafor chaired it."
+    usual = {
+        "input": question,
+        "retrieved": [{"page_content": "It began at nine.", "metadata": {"source": "minutes"}}],
+        "context": [{"page_content": MINUTES, "metadata": {"source": "minutes"}}],
+        "answer": "Ms Okafor",
+        "route": "long_context",
+        "answerable": True,
+        "decision": {"declined": True, "signal": "phrase", "evidence": "does not say who chaired", "ruling": None},
+        "citations": [
+            {
+                "document": 0,
+                "source": "minutes",
+                "start": start,
+                "end": start + len(sentence),
+                "text": sentence,
+                "score": 0.9,
+            }
+        ],
+        "usage": usage(100, 9000, long_context_only=9000, cost="0.02", cost_long_context_only="0.018"),
+    }
+    return {**usual, **fields}
+
+
+def from_passages(question: str = "When did it begin?", **fields: Any) -> dict[str, Any]:
+    """A row of a question that the passages answered."""
+    usual = {
+        "answer": "At nine.",
+        "route": "rag",
+        "decision": {"declined": False, "signal": "answered", "evidence": "", "ruling": None},
+        "citations": [],
+        "context": [{"page_content": "It began at nine.", "metadata": {"source": "minutes"}}],
+        "usage": usage(100, long_context_only=9000, cost="0.001", cost_long_context_only="0.018"),
+    }
+    return a_row(question, **{**usual, **fields})
+
+
+def some_rows() -> list[dict[str, Any]]:
+    """One row for each way in which a question may end."""
+    declined = {"answer": "unanswerable", "answerable": False, "citations": []}
+    ruled = {**a_row()["decision"], "ruling": STOP}
+    return [
+        a_row(),
+        from_passages(),
+        a_row("Why did they speak of tea?", **declined, usage=usage(100, 9500, long_context_only=9500, cost="0.05")),
+        from_passages("Who stopped it?", **declined, decision=ruled),
+        a_row(HOSTILE, answer=HOSTILE, retrieved=[{"page_content": HOSTILE}], context=[], citations=[]),
+        {"question": "What failed?", "error": f"RateLimitError: {HOSTILE}"},
+    ]
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def an_evaluation_to_view() -> Evaluation:
+    """An evaluation of four questions: answered by the passages, escalated and lost, escalated for good, failed."""
+    declining = {"signal": "sentinel", "draft": "The text is unanswerable."}
+    refused = {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
+    kept = [Passage("It began at nine.", 0.5), Passage(f"{HOSTILE} It ended at noon.", 0.4)]
+    results: list[Result] = []
+    for name, drafts, scores in (
+        ("begin", {}, (1.0, 1.0, 1.0)),
+        ("lost", {**declining, "decision": refused}, (0.0, 0.0, 1.0)),
+        ("gained", {**declining, "decision": refused}, (0.0, 1.0, 1.0)),
+    ):
+        rag, routed, whole = scores
+        results += [
+            a_result("rag", rag, id=name, dataset="minutes", passages=kept, **drafts),
+            a_result("self_route", routed, id=name, dataset="minutes", passages=kept, **drafts),
+            a_result("long_context", whole, id=name, dataset="minutes", answer="noon"),
+        ]
+    failures = [Failure("minutes", "failed", "rag", 5, False, HOSTILE)]
+    evaluation = an_evaluation(results, failures, settings={"k": [5], "model": "m", "temperature": None})
+    document = f"It began at nine. {HOSTILE} It ended at noon."
+    asked = [replace(each, document=document) for each in evaluation.questions]
+    return replace(evaluation, questions=asked)
