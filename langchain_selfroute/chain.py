@@ -61,8 +61,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
-    the model answers from the passages, or writes the refusal word if they do not hold the answer. Only if it declines
-    is it given the whole documents, in a second step. `SelfRouteOutput` describes what a call returns.
+    the model answers from the passages, or writes the refusal word if they do not hold the answer. If it declines, it
+    gets the whole documents in a second step. `SelfRouteOutput` describes what a call returns.
 
     Example:
         ```python
@@ -84,10 +84,10 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         ```
 
     Attributes:
-        retriever: A retriever, or any runnable that returns documents. It is given the question if its `InputType` is
+        retriever: A retriever, or any runnable that returns documents. It gets the question if its `InputType` is
             `str`, and all inputs otherwise.
         llm: A chat model, or a runnable around one that returns a message or a string. Pass the model itself rather
-            than `model | parser`: only then does closing a sync stream stop it.
+            than `model | parser`; otherwise closing a sync stream does not stop it.
         documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from
             the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
             `{**inputs, "retrieved": [...]}` and returns a list of Documents.
@@ -103,42 +103,43 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
             `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
             With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
-            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence). A
-            `rag_prompt` of your own has to ask for them, as `selfroute.prompts.GRADED` does.
-        doubt_below: An answer with a lower confidence is in doubt, so the documents are read as if it had declined;
-            None for 50. With `"structured"`, a bound adds both numbers to what the model fills in.
-        stop_below: A decline with a lower prospect ends the question, and no document is paid for; None for 20.
-        widen: The number of passages of a wider look: after a decline or a doubt the model is first asked again, over
-            so many passages, and reads whole documents only if that does not settle the question. The retriever then
-            has to take a number (`search_kwargs["k"]`); or pass a retriever of its own. There is no wider look where it
+            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence).
+            Your own `rag_prompt` must ask for them, as `selfroute.prompts.GRADED` does.
+        doubt_below: An answer with a lower confidence is in doubt: the documents are read as after a decline. None
+            means 50. With `"structured"`, setting a bound adds both numbers to the fields.
+        stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
+        widen: The number of passages for a wider look. After a decline or a doubt, the model is first asked again with
+            this many passages. Whole documents are read only if that does not settle the question. The retriever must
+            take a number (`search_kwargs["k"]`); otherwise pass a second retriever. The wider look is skipped if it
             would take more than a quarter of the documents' tokens.
-        escalation: The policy that is asked before anything is paid for after the first step; None to pay for each
-            decline. A callable, sync or async, that takes a `selfroute.policies.Case` and returns a bool or a `Ruling`,
-            or one of `selfroute.policies`. After a "no" the answer is the refusal, or the answer that was in doubt.
-        start: The first step: `"rag"`, `"long_context"` (no draft is made), or a callable or runnable that takes the
-            inputs and returns one of them.
-        max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it follows
-            from the window in the model's `profile`, or Ollama's `num_ctx`, with room for the prompt and the answer;
-            without either there is no limit.
-        token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
+        escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
+            one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
+            returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
+        start: The first step: `"rag"`, `"long_context"` (no draft), or a callable or runnable that takes the inputs and
+            returns one of them.
+        max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
+            window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
+            is known, there is no limit.
+        token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
             provider counts.
         citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
-            by a model. With `answerability="structured"` the model is asked for quotes, and each is looked up there.
-        prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache, for
-            less. With `"auto"`, the default, questions on one document that come at once wait until the first one's
-            reply begins to arrive, and OpenAI's models from GPT-5.6 on are told where the documents end; `"5m"` and
-            `"1h"` also tell Anthropic's, for which the first reading costs 1.25 or 2 times the price. `"off"` does
-            nothing.
+            by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
+        prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
+            With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
+            and prompts to OpenAI's models from GPT-5.6 on mark where the documents end. `"5m"` and `"1h"` also mark
+            prompts to Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does
+            neither.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-            their length is known: because they were given as a list, or were read before. `"background"` also has
-            stored documents counted in a background thread, each once. `False` measures nothing.
-        priced_as: The model to look up in the price lists, as `provider:name`, if `llm` does not report its name.
-        long_context_priced_as: Likewise for `long_context_llm`.
+            their length is known, because they are a list or were read before. `"background"` also counts stored
+            documents in a background thread, each once. `False` measures nothing.
+        priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
+            list.
+        long_context_priced_as: The same for `long_context_llm`.
 
     Raises:
         ConfigurationError: The parts cannot work together (raised by the constructor; a `ValueError`).
         ValidationError: A field is unknown or of the wrong type (raised by the constructor; pydantic's own).
-        InputError: The input of a call is not a question, or is blank (nothing is retrieved, no model is asked).
+        InputError: The input of a call is not a question, or is blank. Nothing is retrieved, and no model is asked.
         ReplyError: The retriever, the documents or the model returned something of the wrong type.
         NoReplyError: A step ended without a reply: it was filtered, refused, cut off, or a tool call.
     """
@@ -323,9 +324,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     ) -> BaseTool:
         """Return a tool that gives an agent `answer`, `route`, `answerable` and `sources`, the names of what was read.
 
-        With `citations=True` it also gives these.
-
-        The artifact of its message has all keys of the result, but not the text of whole documents.
+        With `citations=True` it also gives the citations. The artifact of its message has all keys of the result, but
+        not the text of whole documents.
         """
         from langchain_core.tools import convert_runnable_to_tool  # noqa: PLC0415 - it takes long
 
@@ -340,7 +340,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     @override
     def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Yield events as any runnable does, but the text of whole documents only once: as the model's run starts."""
+        """Yield events as any runnable does, but the text of whole documents only once: when the model's run starts."""
         events: Any = super().astream_events(input, config, **kwargs)
         return light_events(events) if hasattr(events, "__aiter__") else events
 
@@ -370,7 +370,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return ModelNames(name_of)
 
     def wordings(self) -> dict[str, str | None]:
-        """Return the text of the prompts by which the chain can be evaluated; None for what is no template."""
+        """Return the text of the prompts, for an evaluation; None for a prompt that is not a template."""
         graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
         prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
         return {name: prompting.wording_of(prompt) for name, prompt in prompts.items()}
@@ -393,7 +393,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return _GRADED_PROMPT if graded and self.has_default_rag_prompt else self.rag_prompt
 
     def parts(self) -> Parts:
-        """Return what a call of this chain works with, as it is configured now."""
+        """Return the parts that a call works with, as the chain is configured now."""
         settings = self._settings()
         first = self._first_prompt(settings)
         return Parts(
@@ -409,25 +409,25 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     @property
     def first_step(self) -> FirstStep:
-        """The first step as a runnable of its own, to make many drafts in any order, and go on with some later.
+        """The first step as a separate runnable: make many drafts in any order, and continue some of them later.
 
         It takes what the chain takes, and returns a row of plain JSON, which may be kept in a file. `done` says whether
-        the draft answered; then the row has the output of the chain. If not, `usage` is that of the draft, and
-        `sources` are the names of the documents behind the passages, best first, by which to group the questions.
+        the draft answered. If so, the row has the output of the chain. If not, `usage` is that of the draft, and
+        `sources` are the names of the documents behind the passages, best first. Group the questions by these.
         """
         return FirstStep(self)
 
     @property
     def second_step(self) -> SecondStep:
-        """The second step as a runnable of its own: it takes a row of `first_step`, and goes on from there.
+        """The second step as a separate runnable: it takes a row of `first_step`, and continues from there.
 
-        In the same process or another, with a chain of the same configuration, it returns what the chain would have
-        returned for the question; from a row that is done, without asking any model.
+        It returns what the chain would have returned for the question, in the same process or another, with a chain of
+        the same configuration. For a row that is done, it asks no model.
         """
         return SecondStep(self)
 
     def steps_for(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
-        """Return what makes the steps of one call, with this chain as it is configured then."""
+        """Return a function that makes the steps of one call, with the chain's configuration at that time."""
 
         def make(kind: type[Any], **call: Any) -> Any:
             return kind(self.parts(), given, kwargs=kwargs, **call)
@@ -469,18 +469,18 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
-        """Try the parts of this chain on one question, before any model is paid: neither model is asked.
+        """Try the parts of this chain on one question, without asking a model.
 
-        The question is retrieved for, and the document behind the best passage is read, as a call with this config
-        would do it. So it costs what retrieving costs: an embedding, and what a retriever of your own may ask a model.
+        This retrieves for the question, and reads the document behind the best passage, as a call with this config
+        would. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
 
         Args:
             question: The question, or all inputs; by default one that may find anything.
             config: The config, as for `invoke`.
 
         Returns:
-            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do;
-            `print` shows them. What fails on the way is a finding, too.
+            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do.
+            Print them. Anything that fails on the way is a finding, too.
 
         Raises:
             InputError: The question is blank.

@@ -15,7 +15,7 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
     """A callback handler that adds up the tokens, costs and times of questions, and what Self-Route saved.
 
     Pass it in the `callbacks` of a chain, or of anything that the chain is part of: bound with `with_config`, with each
-    call, or both. Each question is counted once, when it is over. The ledger ignores all other events.
+    call, or both. Each question is counted once, when it ends. The ledger ignores all other events.
 
     Example:
         ```python

@@ -19,7 +19,7 @@ class SelfRouteLedger(Ledger, BaseEventHandler):
     """An event handler that adds up the tokens, costs and times of queries, and what Self-Route saved.
 
     Add it to LlamaIndex's root dispatcher to count the queries of all engines and synthesizers. Each query is counted
-    once, when it is over. The ledger ignores all other events.
+    once, when it ends. The ledger ignores all other events.
 
     Example:
         ```python

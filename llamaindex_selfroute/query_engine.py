@@ -50,9 +50,9 @@ class Fields(SynthesizerFields, total=False):
 class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
-    It is a `RetrieverQueryEngine` with a `SelfRouteSynthesizer`: the model answers from the retrieved nodes, or writes
-    the refusal word if they do not hold the answer. Only if it declines is it given the whole documents, in a second
-    step. `SelfRouteSynthesizer` describes the response and the fields.
+    A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. The model answers from the retrieved nodes, or writes the
+    refusal word if they do not hold the answer. If it declines, it gets the whole documents in a second step.
+    `SelfRouteSynthesizer` describes the response and the fields.
 
     Example:
         ```python
@@ -85,8 +85,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
         Args:
             retriever: Retrieves the nodes of the first step.
-            response_synthesizer: A synthesizer that holds the documents, the models and all other fields, instead of
-                those below. It is not copied: what is set on it later counts here, too.
+            response_synthesizer: A synthesizer that holds the documents, the models and all other fields. Pass either
+                this or the arguments below. It is not copied, so attributes that you set on it later apply here, too.
             node_postprocessors: Applied to the retrieved nodes.
             callback_manager: The callback manager of the engine. Unless a synthesizer is passed, both models get it.
             documents: Where the whole documents come from, as in `SelfRouteSynthesizer`.
@@ -147,8 +147,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             **fields: Other fields, as in the constructor.
 
         Raises:
-            ConfigurationError: The index keeps its nodes in a vector store that cannot list them, so `documents` must
-                be passed; or there are filters, and the index's retriever ignores filters.
+            ConfigurationError: The index's vector store cannot list its nodes, so you must pass `documents`. Or you
+                passed filters, and the index's retriever ignores filters.
         """
         check_index(index)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
@@ -169,17 +169,17 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         return engine
 
     def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
-        """Try the parts of this engine on one question, before any model is paid: neither model is asked.
+        """Try the parts of this engine on one question, without asking a model.
 
-        The question is retrieved for, and the document behind the best node is read, as `query` would do it. So it
-        costs what retrieving costs: an embedding, and what a retriever or a postprocessor of yours may ask a model.
+        This retrieves for the question, and reads the document behind the best node, as `query` would. So it costs what
+        retrieving costs: an embedding, and whatever your own retriever or postprocessor asks a model.
 
         Args:
             question: The question; by default one that may find anything.
 
         Returns:
-            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do;
-            `print` shows them. What fails on the way is a finding, too.
+            A finding for each of `source`, `wall`, `document`, `window`, `prices` and `prompt`, which says what to do.
+            Print them. Anything that fails on the way is a finding, too.
 
         Raises:
             InputError: The question is blank.
@@ -233,7 +233,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             host.parts_of(self)[0].check_wider()
 
     def _scoped(self) -> AbstractContextManager[None]:
-        """Tell the synthesizer on whose behalf it answers; a subclass that selects nodes itself may hide some."""
+        """Tell the synthesizer which retriever it answers for; a subclass that selects nodes itself may hide some."""
         synthesizer, postprocessors = host.parts_of(self)
         own = host.selects_nodes_as(type(self), SelfRouteQueryEngine)
         return cast("SelfRouteSynthesizer", synthesizer).behind(self.retriever if own else None, postprocessors)
@@ -244,7 +244,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     @override
     def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        """Update prompts; of the two names of each that `get_prompts` lists, the one that was changed counts."""
+        """Update prompts. `get_prompts` lists each under two names; the one that was changed counts."""
         known = self.get_prompts()
         super().update_prompts(
             {name: one for name, one in prompts_dict.items() if name not in known or one != known[name]}
@@ -256,7 +256,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
-    """Check the type of a synthesizer, and that no field that it holds is passed beside it."""
+    """Check the type of a synthesizer, and that its fields are not also passed separately."""
     if not isinstance(synthesizer, SelfRouteSynthesizer):
         refuse_synthesizer(synthesizer)
     if fields["llm"] is synthesizer.llm:

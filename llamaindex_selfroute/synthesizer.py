@@ -87,24 +87,31 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
-    nodes, or writes the refusal word if they do not hold the answer. Only if it declines is it given the whole
-    documents, all in one call, in a second step.
+    nodes, or writes the refusal word if they do not hold the answer. If it declines, it gets the whole documents, all
+    in one call, in a second step.
 
-    The `metadata` of a response has `route` (`"rag"`, `"wider"` or `"long_context"`), `answerable` (False if every step
-    declined), `finish_reason` (how the reply that is shown ended, in the provider's word; None if it says nothing),
-    `decision` (`declined`, `signal`, `evidence`, `ruling`, and `prospect` and `confidence` where the draft was graded),
-    `usage` (tokens, costs and savings) and `retrieved` (the ids of the retrieved nodes); with `citations=True` also
-    `citations`. Its `source_nodes` are what the model answered from: the nodes, or the whole documents. In a sync
-    stream, route and sources are known when the response is returned; in an async stream, with its first text.
-    `usage`, `finish_reason`, `citations` and, after whole documents were read, `answerable` are settled at the end of a
-    stream.
+    The `metadata` of a response has these keys:
+
+    * `route`: `"rag"`, `"wider"` or `"long_context"`.
+    * `answerable`: False if every step declined.
+    * `finish_reason`: the provider's word for how the shown reply ended, or None.
+    * `decision`: `declined`, `signal`, `evidence` and `ruling`; after a graded draft also `prospect` and `confidence`.
+    * `usage`: tokens, costs and savings.
+    * `retrieved`: the ids of the retrieved nodes.
+    * `citations`, with `citations=True`.
+
+    Its `source_nodes` are what the model answered from: the nodes, or the whole documents.
+
+    In a sync stream, route and sources are known when the response is returned; in an async stream, with its first
+    text. At the end of a stream, `usage`, `finish_reason` and `citations` are known, and also `answerable` if whole
+    documents were read.
 
     Closing a stream (`response.response_gen`, or `async_response_gen()`) stops the model. A first reply is also stopped
     as soon as it declines. Both work for OpenAI-like models and Gemini, sync and async.
 
     A blank query raises `InputError`, and no model is asked.
 
-    The arguments of the constructor are also attributes; one that is set later counts from the next query on.
+    The arguments of the constructor are also attributes. If you change one, the next query uses the new value.
 
     Example:
         ```python
@@ -164,41 +171,42 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             refusal: The word by which the model declines.
             answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the
                 refusal, as in the paper. With `"structured"`, it fills in `answerable` and `answer`, through its
-                response format or a function call; a model that has neither is given the schema as an instruction.
+                response format or a function call; a model with neither gets the schema as an instruction.
                 Each step's reply then comes in one piece, even in a stream. With `"graded"`, the first reply begins
                 with two numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
-                prospect), and how likely the answer would stay the same (the confidence). A `rag_prompt` of your own
-                has to ask for them, as `selfroute.prompts.GRADED` does.
-            doubt_below: An answer with a lower confidence is in doubt, so the documents are read as if it had declined;
-                None for 50. With `"structured"`, a bound adds both numbers to what the model fills in.
-            stop_below: A decline with a lower prospect ends the question, and no document is paid for; None for 20.
-            widen: The number of nodes of a wider look: after a decline or a doubt the model is first asked again, over
-                so many nodes, and reads whole documents only if that does not settle the question. The engine's
-                retriever then has to take a number (`similarity_top_k`); or pass a retriever of its own. There is no
-                wider look where it would take more than a quarter of the documents' tokens.
-            escalation: The policy that is asked before anything is paid for after the first step; None to pay for each
-                decline. A callable, sync or async, that takes a `selfroute.policies.Case` and returns a bool or a
-                `Ruling`, or one of `selfroute.policies`. After a "no" the answer is the refusal, or the answer that
-                was in doubt.
-            start: The first step: `"rag"`, `"long_context"` (no draft is made), or a callable, sync or async, that
-                takes the QueryBundle and returns one of them.
-            max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it
-                follows from the model's `metadata.context_window`, with some room for the prompt and the answer; if
-                that is LlamaIndex's default, there is no limit.
-            token_counter: Returns the number of tokens of a text. If None, it is estimated, and learned from what the
+                prospect), and how likely the answer would stay the same (the confidence). Your own `rag_prompt` must
+                ask for them, as `selfroute.prompts.GRADED` does.
+            doubt_below: An answer with a lower confidence is in doubt: the documents are read as after a decline. None
+                means 50. With `"structured"`, setting a bound adds both numbers to the fields.
+            stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
+            widen: The number of nodes for a wider look. After a decline or a doubt, the model is first asked again with
+                this many nodes. Whole documents are read only if that does not settle the question. The engine's
+                retriever must take a number (`similarity_top_k`); otherwise pass a second retriever. The wider look is
+                skipped if it would take more than a quarter of the documents' tokens.
+            escalation: The policy that is asked before each step after the first; None reads more after each decline.
+                Pass one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case`
+                and returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in
+                doubt.
+            start: The first step: `"rag"`, `"long_context"` (no draft), or a callable, sync or async, that takes the
+                QueryBundle and returns one of them.
+            max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
+                the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
+                default, there is no limit.
+            token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
                 provider counts.
             citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
-                words and not by a model; `citation_nodes(response)` returns them as nodes. With
-                `answerability="structured"` the model is asked for quotes, and each is looked up there.
-            prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache, for
-                less. With `"auto"`, the default, questions on one document that come at once wait until the first one's
-                reply begins to arrive; `"5m"` and `"1h"` also tell Anthropic's models where the documents
-                end, for which the first reading costs 1.25 or 2 times the price. `"off"` does nothing.
-            measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so
-                if their length is known: because they were given as a list, or were read before. `"background"` also
-                has stored documents counted in a background thread, each once. `False` measures nothing.
-            priced_as: The model to look up in the price lists, as `provider:name`, if `llm` does not report its name.
-            long_context_priced_as: Likewise for `long_context_llm`.
+                words and not by a model. `citation_nodes(response)` returns them as nodes. With
+                `answerability="structured"` the model is also asked for quotes, and each is looked up.
+            prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs
+                less. With `"auto"`, the default, questions on one document that come at once wait until the first reply
+                begins. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's models, where the
+                first reading costs 1.25 or 2 times the price. `"off"` does neither.
+            measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
+                their length is known, because they are a list or were read before. `"background"` also counts stored
+                documents in a background thread, each once. `False` measures nothing.
+            priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
+                list.
+            long_context_priced_as: The same for `long_context_llm`.
             streaming: Whether to answer in pieces.
             callback_manager: The callback manager; both models get it, too.
 
@@ -250,7 +258,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             _BEHIND.set(before)
 
     def parts(self) -> Parts:
-        """Return what a query works with, as this synthesizer is configured now."""
+        """Return the parts that a query works with, as this synthesizer is configured now."""
         settings = self._settings()
         prompt = self._first_prompt(settings)
         return Parts(
@@ -288,13 +296,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         return prompt
 
     def wordings(self) -> dict[str, str | None]:
-        """Return the text of the prompts by which the engine can be evaluated; None for what is not known before."""
+        """Return the text of the prompts, for an evaluation; None for a prompt that is not known before the query."""
         graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
         prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
         return {name: wording_of(prompt) for name, prompt in prompts.items()}
 
     def check_wider(self) -> None:
-        """Check that a wider look is possible where this is called: behind an engine.
+        """Check that a wider look is possible, within an engine's query.
 
         Raises:
             ConfigurationError: The engine's retriever takes no number of nodes.

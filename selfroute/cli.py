@@ -447,7 +447,7 @@ def batch_export(
             sources = Sources(files=files, store=store, everything=everything)
             begun = command.begin(job, sources=sources, questions=questions, **more)
         elif files or questions or store or any(value is not None for value in more.values()):
-            msg = "a job begins with FILE..., --questions and --model; it goes on with --job alone"
+            msg = "a job begins with FILE..., --questions and --model; it continues with --job alone"
             raise ConfigurationError(msg)
         else:
             begun = Job.open(job)

@@ -15,7 +15,7 @@ class ConfigurationError(SelfRouteError, ValueError):
 
 
 class InputError(SelfRouteError, ValueError):
-    """The input holds no usable question."""
+    """The input contains no usable question."""
 
 
 class ReplyError(SelfRouteError, TypeError):
@@ -33,8 +33,8 @@ class NoReplyError(ReplyError):
 
     Attributes:
         step: The step, `"rag"`, `"wider"` or `"long_context"`.
-        finish_reason: How it ended, in the provider's own word; None if it says nothing.
-        refusal: The text by which the provider or the model refused; empty if there was none.
+        finish_reason: The provider's own word for how it ended; None if the provider does not say.
+        refusal: The text of the refusal by the provider or the model; empty if there was no text.
     """
 
     def __init__(self, *message: str, step: str = "", finish_reason: str | None = None, refusal: str = "") -> None:
@@ -49,4 +49,4 @@ class NoReplyError(ReplyError):
 
 
 class CopyError(SelfRouteError, TypeError):
-    """A part cannot be copied or pickled, so neither can what it belongs to; the message names it."""
+    """A part cannot be copied or pickled, so its chain or engine cannot either; the message names the part."""

@@ -20,10 +20,10 @@ class Finding:
     """A finding about one part of a pipeline.
 
     Attributes:
-        subject: What it is about: `"source"` (do the passages name their documents), `"wall"` (may the second step read
-            them), `"document"` (was one assembled as a whole), `"window"` (does it fit the model), `"prices"` or
-            `"prompt"` (does it show the question and ask for the refusal).
-        ok: False if something has to be changed; None if it could not be tried, or is not known.
+        subject: One of `"source"` (do the passages name their documents?), `"wall"` (may the second step read them?),
+            `"document"` (was one rebuilt completely?), `"window"` (does it fit the model?), `"prices"` (what does a
+            question cost?) and `"prompt"` (does it show the question and ask for the refusal?).
+        ok: False if something must be changed; None if it could not be tried, or is not known.
         message: What was found.
         advice: What to do about it; empty if there is nothing to do.
     """
@@ -49,7 +49,7 @@ class Findings(tuple[Finding, ...]):
         ```python
         from selfroute.checking import Finding, Findings
 
-        findings = Findings([Finding("window", None, "the model does not say it", "set max_context_tokens")])
+        findings = Findings([Finding("window", None, "the model does not report it", "set max_context_tokens")])
         assert findings.ok
         print(findings)
         ```
@@ -59,7 +59,7 @@ class Findings(tuple[Finding, ...]):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing has to be changed; what could not be tried does not count."""
+        """Whether nothing must be changed; findings that could not be tried do not count."""
         return not any(finding.ok is False for finding in self)
 
     def __str__(self) -> str:

@@ -23,14 +23,14 @@ class OnDocuments(Trial[Document]):
         if error := self.errors.get("retrieve"):
             return False, f"the retriever failed: {told(error)}", "call the retriever by itself until it finds passages"
         if not self.found:
-            advice = "see whether the index is empty or a filter hides all of it; or pass check() another question"
+            advice = "check whether the index is empty or a filter hides everything; or pass check() another question"
             return False, f"the retriever found no passage for {quoted(self.question)}", advice
         found = f"{plural(len(self.found), 'passage')} found"
         if self.stored is not None:
             return self._look_at_names(self.stored, found)
         if self.source is None:
             return None, f"{found}, but the documents were refused", ""
-        return True, f"{found}; they need no names, since documents= is {self._own}", ""
+        return True, f"{found}; they need no names, because documents= is {self._own}", ""
 
     @property
     def _own(self) -> str:
@@ -48,9 +48,9 @@ class OnDocuments(Trial[Document]):
             likely = likely_key(others) if key else None
             return False, told(error), f"source_key={likely!r} is the likeliest" if likely else ""
         if not known:
-            return True, f"{found}; each is a document itself", ""
-        advice = "index the others with it, too; until then each of them is read as a document of its own"
-        with_key = f"{found}, but only {len(known)} with the name of its document{by}"
+            return True, f"{found}; each counts as a document", ""
+        advice = "index the others with this key, too; until then each of them counts as a separate document"
+        with_key = f"{found}, but only {len(known)} of them {'names' if len(known) == 1 else 'name'} a document{by}"
         return False, f"{with_key}; the keys of the others are {keys_of(others)}", advice
 
     def look_at_wall(self) -> Found:
@@ -58,22 +58,21 @@ class OnDocuments(Trial[Document]):
         if error := self.errors.get("source"):
             return False, told(error), ""
         if not self.found:
-            return None, "not tried, since there was no passage", ""
+            return None, "not tried, because no passage was found", ""
         if self.stored is not None and not self.stored.is_overridden:
             return self._look_at_access(self.stored)
-        whatever = "is read, whatever the retriever's filter hides"
-        return None, f"not tried: documents= is {self._own}, and what it has {whatever}", ""
+        return None, f"not tried: documents= is {self._own}, so the retriever's filter does not apply to it", ""
 
     def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Found:
         if refusal := self._refusal:
             return False, *refusal
         access = stored.access()
         if access.verified and "read" in self.errors:
-            return None, "not tried, since the document could not be read", ""
+            return None, "not tried, because the document could not be read", ""
         if access.verified and not access.declared:
-            found = "it is not known what the retriever hides, but all chunks of this document are like its passages"
-            return True, found, f"where they are not, a question is refused: {stored.advice}"
-        limited = "only chunks that the filter lets through are read"
+            found = "we cannot see what the retriever hides, but all chunks of this document match its passages"
+            return True, found, f"if the chunks of a document do not match, the question is refused: {stored.advice}"
+        limited = "only chunks that the filter admits are read"
         return True, limited if access.limits else "no filter hides any chunk", ""
 
     @property
@@ -88,7 +87,7 @@ class OnDocuments(Trial[Document]):
     def look_at_document(self) -> Found:
         """Return how a document was assembled."""
         if reason := self._why_untried:
-            return None, f"not tried, since {reason}", ""
+            return None, f"not tried, because {reason}", ""
         if error := self.errors.get("read"):
             return False, f"it could not be read: {told(error)}", ""
         texts = [self._text_of(document) for document in self.read]
@@ -101,13 +100,13 @@ class OnDocuments(Trial[Document]):
 
     @property
     def _why_untried(self) -> str | None:
-        """Why no document was assembled, if another finding says it."""
+        """Why no document was assembled, if another finding gives the reason."""
         if self._refusal or "source" in self.errors:
             return "it may not be read"
         if not self.found and not self.read:
-            return "there was no passage"
+            return "no passage was found"
         if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
-            return "no passage names one"
+            return "no passage names a document"
         return None
 
     def _look_at_label(self, stored: ScopedDocuments[Document, Any], text: str, size: str) -> Found:
@@ -119,7 +118,7 @@ class OnDocuments(Trial[Document]):
         if gaps:
             lengths = [end - start for start, end in gaps]
             missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
-            advice = "index it again: the store lacks some of its chunks, or has those of two versions"
+            advice = "index it again: the store lacks some of its chunks, or has chunks of two versions"
             return False, f"{what} has {plural(len(gaps), 'gap')} that no chunk fills, {missing}", advice
         if label.get("method") == "original":
             return True, f"{what} is the original from the document store", ""

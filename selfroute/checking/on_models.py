@@ -21,8 +21,8 @@ Document = TypeVar("Document")
 _PROMPTS: Mapping[Route, str] = {"rag": "rag_prompt", "long_context": "long_context_prompt"}
 _STEPS: Mapping[Route, str] = {"rag": "a draft", "long_context": "reading the document"}
 _REPLIES = {
-    "text": ", and ask for {refusal!r} where it has no answer",
-    "graded": ", and ask for {refusal!r} where it has no answer; the first one also asks for two numbers",
+    "text": ", and ask for {refusal!r} if there is no answer",
+    "graded": ", and ask for {refusal!r} if there is no answer; the first one also asks for two numbers",
     "structured": "; the model fills in whether it can answer",
 }
 
@@ -38,10 +38,10 @@ class OnModels(Trial[Document]):
         budget, tokens = self._budget(self._count("long_context")), self.tokens_of(self.read)
         if budget is None:
             sent = f", so all {plural(tokens, 'token')} of the document would be sent" if tokens else ""
-            advice = "set max_context_tokens to what it takes, less some room for the prompt and the answer"
-            return None, f"the model does not say how long its window is{sent}", advice
+            advice = "set max_context_tokens to the model's window, minus some room for the prompt and the answer"
+            return None, f"the model does not report its window{sent}", advice
         if not self.read:
-            return None, f"there is room for {plural(budget, 'token')} of documents; none was read to compare", ""
+            return None, f"there is room for {plural(budget, 'token')} of documents, but no document was read", ""
         if tokens <= budget:
             return True, f"the document fits: {plural(tokens, 'token')}, and there is room for {budget:,}", ""
         kept = self.tokens_of(self.to_read)
@@ -68,7 +68,7 @@ class OnModels(Trial[Document]):
                     parts.append(f"{_STEPS[step]} takes about {part}")
                     unknown |= dict.fromkeys(filter(None, [reason]))
         if not parts:
-            return None, "not tried, since there was no prompt to send", ""
+            return None, "not tried, because there was no prompt to send", ""
         if unknown:
             return None, f"{'; '.join(parts)}; the cost is not known: {'; '.join(unknown)}", ""
         return True, "; ".join(parts), ""
@@ -89,7 +89,11 @@ class OnModels(Trial[Document]):
             try:
                 wording = self._wording(step)
             except Exception as error:  # noqa: BLE001 - templates raise whatever they like
-                return False, f"{name} cannot be filled in: {told(error)}", "pass check() the inputs that it needs"
+                return (
+                    False,
+                    f"{name} cannot be filled in: {told(error)}",
+                    "pass check() the inputs that the prompt needs",
+                )
             if wording is None:
                 unread.append(name)
             elif wrong := self._wrong_in(step, wording):

@@ -46,7 +46,7 @@ def calibrate(folder: Path, *, token_share: float | None, price_of_wrong: float,
 def _load(folder: Path) -> Evaluation:
     path = folder / "results.json"
     if not folder.is_dir():
-        msg = f"{folder} is no folder: name one that `selfroute evaluate --out` or `Evaluation.save` wrote"
+        msg = f"{folder} is not a folder: name one that `selfroute evaluate --out` or `Evaluation.save` wrote"
         raise InputError(msg)
     if not path.exists():
         kept = (
@@ -59,7 +59,7 @@ def _load(folder: Path) -> Evaluation:
     try:
         return Evaluation.load(folder)
     except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
-        msg = f"{path} is not as this version writes it ({type(error).__name__}): evaluate again into that folder"
+        msg = f"{path} was not written by this version ({type(error).__name__}): evaluate again into that folder"
         raise InputError(msg) from error
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
@@ -78,7 +78,7 @@ def _sentences(calibration: Calibration) -> Iterator[str]:
     yield rule_in_words(calibration)
     one = calibration.counts.documents == 1
     tested = "questions" if one else "documents"
-    yield f"Quality on {tested} that it was not chosen by: {in_words(calibration.figures)}."
+    yield f"Quality on {tested} that did not take part in the choice: {in_words(calibration.figures)}."
     if calibration.price_of_wrong != 1:
         yield f"Quality counts wrong answers at a price of {calibration.price_of_wrong:g}."
 

@@ -20,8 +20,8 @@ from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 
 _ABOUT_WIDER = (
-    f"Wider looks are counted for every question whose document is at least four times as long as {WIDTH} passages; "
-    "where a draft is sure, there is none."
+    f"Wider looks are counted for every question whose document is at least four times as long as {WIDTH} passages. "
+    "If a draft is sure, no wider look is taken."
 )
 StepPrice = Callable[[StepUsage], Cost]
 

@@ -16,12 +16,12 @@ _LOWEST, _HIGHEST = 0.3, 0.7  # the cosines that it calls 0 and 100
 
 @dataclass(frozen=True, slots=True)
 class StandInReply:
-    """A reply of what stands in for a model where there is no key.
+    """A reply of the stand-in for a model.
 
     Attributes:
         text: The reply.
-        input_tokens: Those of the prompt; None if nobody counted.
-        output_tokens: Those of the reply.
+        input_tokens: The tokens of the prompt; None if they were not counted.
+        output_tokens: The tokens of the reply.
     """
 
     text: str

@@ -39,13 +39,13 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
 ) -> Evaluation:
     """Ask a pipeline questions with known answers, by each strategy, and score the answers.
 
-    `rag` is the pipeline's first step alone, where a decline is the final answer; `long_context` reads the documents at
-    once; `self_route` is both, where every decline goes on to the documents. Strategies share replies, so that all
-    three together take one draft and one reading of the documents per question.
+    `rag` is the pipeline's first step alone: a decline is the final answer. `long_context` reads the documents at once.
+    `self_route` is both: after every decline it reads the documents. Strategies share replies, so all three together
+    take one draft and one reading of the documents per question.
 
-    Three more steer what goes on, each by the pipeline's own bounds and width or else the default ones: `wider` looks
-    at more passages before it reads documents, `graded` goes by two numbers in front of the draft, and `graded_wider`
-    does both. A policy of the pipeline and its `start` are left out.
+    Three more are available. `wider` looks at more passages before it reads documents, `graded` uses two numbers before
+    the draft, and `graded_wider` does both. They use the pipeline's own bounds and width, or else the defaults. The
+    pipeline's policy and its `start` are ignored.
 
     Example:
         ```python
@@ -67,32 +67,34 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
-        strategies: The strategies to compare, of `ALL_STRATEGIES`. The paper's three are the default, since the others
-            cost more: `graded` a draft of its own per question, `wider` a wider look at each decline, and
-            `graded_wider` both, with a look at each draft that may be in doubt, so that other bounds can be tried
+        strategies: The strategies to compare, from `ALL_STRATEGIES`. The paper's three are the default, because the
+            others cost more. `graded` adds a draft per question, and `wider` a wider look at each decline.
+            `graded_wider` adds both, with a look at each draft that may be in doubt, so you can try other bounds
             afterwards (`Evaluation.looks`).
         sweep: Numbers of passages to try, as `{"k": [1, 3, 5, 10]}`, the main one first; None for the retriever's own.
             Documents are read only once for all of them.
-        drop_closed_book: Whether to ask each question without any text, too, so that those that the model knows by
-            heart can be left out (Li et al., 2024, Table 5).
-        explain_declines: Whether to ask the model, for each draft that it declined, why (Table 8).
-        judge: A model that is asked whether each answer says what the references say (`Result.judged`): a chat model of
-            LangChain or an LLM of LlamaIndex, whatever the pipeline is of. `True` for the pipeline's model
-            for whole documents; None to measure with the questions' own metrics only. One call for each question.
-        judge_priced_as: The model that the judge is priced as, as `provider:name`, if its own name is in no price list.
+        drop_closed_book: Whether to also ask each question without any text, to leave out those that the model knows by
+            heart (Li et al., 2024, Table 5).
+        explain_declines: Whether to ask the model why it declined each draft (Table 8).
+        judge: A model that says whether each answer says what the references say (`Result.judged`): a LangChain chat
+            model or a LlamaIndex LLM, with any pipeline. True means the pipeline's model for whole documents, None
+            means no judge: answers are scored by the questions' own metrics. One call for each question.
+        judge_priced_as: The model whose price counts for the judge, as `provider:name`, if the judge's own name is in
+            no price list.
         grades: A `grades.jsonl` with other people's grades to compare the judge with (see `load_grades`).
-        folder: A folder to keep replies in as they come, so that an interrupted run can go on; None to keep none.
-        name: A name for the pipeline in `folder`: kept replies are used again under the same name, whatever its models
-            are. By default they are used again for models of the same class and settings. Functions need a name.
+        folder: A folder to keep replies in, so that you can continue an interrupted run; None to keep none.
+        name: A name for the pipeline in `folder`. With a name, kept replies are used again under that name, even if the
+            models have changed. Without one, they are used again for models of the same class and settings. Functions
+            need a name.
         concurrency: How many questions are asked at a time.
         max_cost: The most that the replies, with those kept in `folder`, may cost in US dollars; None for no limit.
         on_progress: Called with the number of tasks that have just been done.
 
     Raises:
-        ConfigurationError: The pipeline is neither, a strategy is unknown or not possible (its retriever takes no
-            number of passages, or its own prompt asks for no numbers), `sweep` is not as described, there is a `folder`
-            but a model that cannot be described and no `name`, or there is a `max_cost` but no known price (in the
-            extra `prices`). Or the judge is no model, or `judge_priced_as` or `grades` is given without a judge.
+        ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or not possible: the
+            retriever takes no number of passages, or your own prompt asks for no numbers. `sweep` is not as described.
+            There is a `folder`, but a model cannot be described and has no `name`. There is a `max_cost`, but no known
+            price (extra `prices`). The judge is not a model, or `judge_priced_as` or `grades` is given without one.
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
@@ -145,7 +147,7 @@ def _ks_of(sweep: Mapping[str, Sequence[int]] | None) -> list[int | None]:
 
 
 def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
-    """Check what goes with a judge before anything is paid; return the other grades."""
+    """Check the judge's options before anything is paid; return the other grades."""
     if judge is None or judge is False:
         for option, value in (("judge_priced_as", priced_as), ("grades", grades)):
             if value is not None:

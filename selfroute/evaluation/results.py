@@ -52,15 +52,14 @@ class Evaluation(Record):
     Attributes:
         questions: The questions that were asked.
         results: One for each question and strategy.
-        failures: The tasks that could not be finished; they are scored nowhere.
+        failures: The tasks that could not be finished; they are not scored.
         reasons: Why drafts were declined, if the model was asked.
-        settings: What was run, as plain JSON: model, retriever, k and so on; never a key.
-        stopped: Why it ended before all questions were asked; None if all were.
-        other_grades: Other people's grades of the answers, to compare the judge's with.
-        looks: What the model replied in each step, whether or not a strategy showed it; one for each question, step
-            and k.
-        excerpts: Where in the documents the answers stand, if it was read from a folder: without the documents, it
-            cannot be found again.
+        settings: What was run, as plain JSON: model, retriever, k and so on, but no key.
+        stopped: Why it ended before all questions were asked; None if all were asked.
+        other_grades: Other people's grades of the answers, to compare with the judge's.
+        looks: The model's reply in each step, even if no strategy showed it; one for each question, step and k.
+        excerpts: Where in the documents the answers stand, if the evaluation was read from a folder: without the
+            documents, it cannot be found again.
     """
 
     @classmethod
@@ -84,7 +83,7 @@ class Evaluation(Record):
             return cls.of(load(folder))
 
     def with_grades(self, path: str | Path, *, model: str | None = None) -> Evaluation:
-        """Return the same evaluation with other people's grades: its tables say how far the judge agrees with them.
+        """Return the same evaluation with other people's grades; its tables show how far the judge agrees with them.
 
         Args:
             path: The file (see `load_grades`).
@@ -118,7 +117,7 @@ class Evaluation(Record):
     def recommendation(self) -> Advice:
         """Return which strategy to take: in words, in the lines of code to paste, and with the figures behind it.
 
-        It takes `rag` and `long_context`; graded answerability is considered if it was tried.
+        It needs the strategies `rag` and `long_context`. Graded answerability is considered if it was tried.
         """
         with _reporting():
             from selfroute.evaluation.reporting.advice import advise
@@ -142,8 +141,8 @@ class Evaluation(Record):
     def calibrate(self, token_share: float | None = None, price_of_wrong: float = 1.0) -> Calibrated:
         """Choose when to escalate: both bounds, the width of the wider look, and whether to escalate at all.
 
-        They are chosen on judged correctness, if there was a judge, and the figures that come with them are
-        cross-validated by document. Bounds and width need the strategies `graded`, `wider` and `graded_wider`.
+        The choice is made by judged correctness, if there was a judge. Its figures are cross-validated by document.
+        Bounds and width need the strategies `graded`, `wider` and `graded_wider`.
 
         Example:
             ```python
@@ -154,11 +153,11 @@ class Evaluation(Record):
             ```
 
         Args:
-            token_share: How many input tokens may be used, as a share of the long context's, above 0 and at most 1; the
-                highest quality within it is looked for. None for no more than Self-Route as published, where a document
-                is read only if that is worth 5 points of 100 on its question.
-            price_of_wrong: The cost of a wrong answer, 0 or more, where that of an honest decline is 1 at most: at 3, a
-                wrong answer is worth -2.
+            token_share: The input tokens that may be used, as a share of the long context's, above 0 and at most 1. The
+                highest quality within it is chosen. None allows as many as Self-Route as published; a document is then
+                read only if that is worth 5 points of 100 on its question.
+            price_of_wrong: The cost of a wrong answer, 0 or more; an honest decline costs 1 at most. At 3, a wrong
+                answer is worth -2.
 
         Returns:
             The policy; its `calibration` has the figures and their limits.
@@ -186,7 +185,7 @@ class Evaluation(Record):
         """Write the report, the tables, the plots and all results to a folder.
 
         Args:
-            folder: The folder; it is made if it does not exist.
+            folder: The folder; it is created if it does not exist.
         """
         with _reporting():
             from selfroute.evaluation.reporting.export import save

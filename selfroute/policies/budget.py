@@ -35,10 +35,10 @@ class _Step:
 class Budget(Policy):
     """Limits what the steps after the draft may cost, in dollars, in tokens, or in both.
 
-    A step is refused if its estimate does not fit in what is left. What is in flight is set aside, so threads and tasks
-    can share one budget: as estimated, times the factor by which the worst estimate of the last hundred was too low.
-    `"hour"` and `"day"` are the last 60 minutes and the last 24 hours, not those of a calendar. With `"question"` the
-    draft counts, too. A budget counts in its own process.
+    A step is refused if its estimate does not fit into what is left. Threads and tasks can share one budget: it
+    reserves the estimates of the steps in progress, times the factor by which the worst of the last hundred estimates
+    was too low. `"hour"` and `"day"` mean the last 60 minutes and the last 24 hours. With `"question"` the budget
+    includes the draft. A budget counts only in its own process.
 
     Example:
         >>> from selfroute.policies import Budget
@@ -62,8 +62,8 @@ class Budget(Policy):
         Args:
             usd: The dollars that may be spent; None for no limit.
             tokens: The tokens that may be read and written; None for no limit.
-            per: For each question, for the last hour or day, or for the last so many hours.
-            spent: What was spent before a restart: the `spent` of the budget before.
+            per: `"question"`, `"hour"` (the last hour), `"day"` (the last 24), or a timedelta.
+            spent: What was spent before a restart: the `spent` of the earlier budget.
             clock: Returns the time in seconds.
 
         Raises:
@@ -83,7 +83,7 @@ class Budget(Policy):
         self.needs_price, self.counts_draft = usd is not None, self._window is None
         if spent is not None:
             if self._window is None:
-                msg = "a Budget per question cannot be given what was spent before"
+                msg = "a Budget per question takes no spent=: each question starts at zero"
                 raise ConfigurationError(msg)
             if not isinstance(spent, Mapping):
                 msg = f"spent must be the `spent` of a Budget: a dict with 'usd' and 'tokens'; it is {spent!r}"
@@ -93,11 +93,11 @@ class Budget(Policy):
             self._used.add(tokens, dollars)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
-        """Return the budget itself: a copy of a chain does not get a budget of its own."""
+        """Return the budget itself: copies of a chain share it."""
         return self
 
     def __reduce__(self) -> Any:
-        """Refuse to be pickled, unless each question has a budget of its own."""
+        """Refuse to be pickled, unless the budget is per question."""
         if self._window is not None:
             msg = "a Budget counts in its own process: build the chain in each process, with its share of the budget"
             raise TypeError(msg)
@@ -111,13 +111,13 @@ class Budget(Policy):
 
     @property
     def spent(self) -> dict[str, Any]:
-        """What was spent in the window, with what is set aside: `usd` (a decimal string) and `tokens`."""
+        """What was spent or is reserved in the window: `usd` (a decimal string) and `tokens`."""
         tokens, usd = self._in_window()
         return {"usd": str(usd), "tokens": tokens}
 
     @property
     def left(self) -> dict[str, Any]:
-        """What is left of each limit: `usd` (a Decimal) and `tokens`; None where there is no limit."""
+        """What is left of each limit: `usd` (a Decimal) and `tokens`; None if there is no limit."""
         tokens, usd = self._in_window()
         return {
             "usd": None if self._usd is None else self._usd - usd,
@@ -125,7 +125,7 @@ class Budget(Policy):
         }
 
     def __call__(self, case: Case) -> Ruling:
-        """Set aside what the step is estimated to take, if it fits."""
+        """Reserve the step's estimate, if it fits."""
         ruling = self._at_once(case)
         return self._rule(case, case.estimate()) if ruling is None else ruling
 
@@ -135,7 +135,7 @@ class Budget(Policy):
         return self._rule(case, await case.aestimate()) if ruling is None else ruling
 
     def settle(self, case: Case, spent: Spent) -> None:
-        """Replace what was set aside by what the step took."""
+        """Replace the reserved estimate by what the step took."""
         # The garbage collector may close a stream here while this very thread holds the lock.
         step = case.held.pop(self, None)
         if step is not None:

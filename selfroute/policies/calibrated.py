@@ -1,4 +1,4 @@
-"""A policy that was calibrated: bounds, a width and whether to escalate at all, from an evaluation."""
+"""A policy from an evaluation: both bounds, the width, and whether to escalate at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from selfroute.policies.policy import Policy
 
 
 class Calibrated(Policy):
-    """Escalates as it was best on the questions of an evaluation.
+    """Escalates in the way that was best on the questions of an evaluation.
 
-    The chain or engine takes its bounds and the width of its wider look from it; here it only says whether to escalate
-    at all. That costs nothing: no model is asked, and nothing is computed.
+    It sets the chain's or engine's bounds and the width of its wider look. As a policy it only says whether to escalate
+    at all. That costs nothing: it asks no model.
 
     Example:
         ```python
@@ -28,14 +28,14 @@ class Calibrated(Policy):
         ```
 
     Attributes:
-        calibration: The constants, and what they rest on.
+        calibration: The constants, and the figures behind them.
         options: The options of the chain or engine that it sets: `answerability`, `doubt_below`, `stop_below`, `widen`.
     """
 
     name = "calibrated"
 
     def __init__(self, calibration: Calibration) -> None:
-        """Take a calibration.
+        """Make a policy of a calibration.
 
         Raises:
             ConfigurationError: It is something else, such as a path.
@@ -68,7 +68,7 @@ class Calibrated(Policy):
         save(self.calibration, path)
 
     def __call__(self, case: Case) -> Ruling:  # noqa: ARG002
-        """Say no if it was best never to escalate."""
+        """Say no if never escalating was best."""
         if self.calibration.escalate != "never":
             return Ruling(go=True, by=self.name)
         return Ruling(go=False, by=self.name, reason=f"escalating did not pay on {self.calibration.counts.basis}")
@@ -93,7 +93,7 @@ class Calibrated(Policy):
         return hash(self.calibration)
 
     def __repr__(self) -> str:
-        """Return the constants, and how much they rest on."""
+        """Return the constants, and the number of questions and documents behind them."""
         options = {key: value for key, value in self.options.items() if key != "answerability"}
         constants = ", ".join([f"escalate={self.calibration.escalate!r}", *(f"{k}={v!r}" for k, v in options.items())])
         return f"<{type(self).__name__}({constants}) from {self.calibration.counts.basis}>"

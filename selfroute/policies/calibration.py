@@ -1,4 +1,4 @@
-"""A calibration: when to escalate, as it was best on some questions, and what that rests on."""
+"""A calibration: the best time to escalate on some questions, and the figures behind it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much a calibration rests on.
+    """The numbers of questions and documents behind a calibration.
 
     Attributes:
         questions: The number of questions.
@@ -96,14 +96,14 @@ class Counts:
     def __str__(self) -> str:
         """Return all of it in words."""
         return (
-            f"{self.basis}; {self.declined:,} drafts declined, {self.unanswerable:,} questions are known to have no "
-            "answer"
+            f"{self.basis}. Declined drafts: {self.declined:,}. Questions known to be unanswerable: "
+            f"{self.unanswerable:,}"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """When to escalate, as it was best on some questions.
+    """The best time to escalate on some questions.
 
     Attributes:
         escalate: `"never"`; `"declined"`: every decline, as published; `"graded"`: by the draft's two numbers.
@@ -113,10 +113,10 @@ class Calibration:
         token_share: The budget that was asked for; None for Self-Route's.
         price_of_wrong: What a wrong answer costs; what a decline costs is 1 at most.
         counts: How much it rests on.
-        figures: What such a choice brings on documents that it was not made by.
+        figures: The figures of this choice on documents that did not take part in it.
         gains: How much better that is than each plain strategy.
         notes: Its limits, in words.
-        model: The model that answered; None if it was not said.
+        model: The model that answered; None if it is not known.
         prompts: The hash of the prompts of the draft and of the long context (see `hash_of`); None if they were not
             given.
     """

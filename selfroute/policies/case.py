@@ -1,4 +1,4 @@
-"""What a policy is asked, and what it says."""
+"""A policy's input, the `Case`, and its answer, the `Ruling`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Step = Literal["wider", "long_context"]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What a policy says: whether a step may be paid for. Truthy if it may.
+    """The answer of a policy: may this step be paid for? Truthy if it may.
 
     Attributes:
         go: Whether to go on.
@@ -62,12 +62,12 @@ class Case:
         draft: The draft, as far as it was read.
         passages: The retrieved passages.
         usage: What the question has used so far, as in the result.
-        step: The step that asks: `"wider"` or `"long_context"`.
-        estimated: Returns the estimate of that step; None if the documents have to be read for it.
+        step: The step that is about to run: `"wider"` or `"long_context"`.
+        estimated: Returns the estimate of that step; None if the documents must be read first.
         read: Reads the whole documents; called at most once.
         aread: Does so asynchronously, if the question is answered asynchronously.
         loop: The event loop that `aread` runs in.
-        held: The policies that have set something aside for the step, each with what it is.
+        held: What each policy has reserved for the step.
     """
 
     question: str
@@ -90,7 +90,7 @@ class Case:
 
     @property
     def cost(self) -> Decimal | None:
-        """The estimated price of the step in dollars, None if it is not known; reads the documents likewise."""
+        """The estimated price of the step in dollars, None if it is not known; may read documents, like `tokens`."""
         return self.estimate().cost
 
     def estimate(self) -> Estimate:
@@ -99,7 +99,7 @@ class Case:
         if estimate is None:
             self.documents()
             estimate = self.estimated()
-        return estimate or Estimate(0, None, "it is not known how long the documents are")
+        return estimate or Estimate(0, None, "the length of the documents is not known")
 
     async def aestimate(self) -> Estimate:
         """Do as `estimate` does, asynchronously."""

@@ -16,7 +16,7 @@ def seconds_of(per: Any) -> float | None:
     """Return the length of the window that a limit holds for, in seconds; None if it holds for each question.
 
     Raises:
-        ConfigurationError: It is no length of time.
+        ConfigurationError: It is not a length of time.
     """
     if isinstance(per, timedelta) and per > timedelta(0):
         return per.total_seconds()

@@ -37,13 +37,13 @@ NOTHING = Spent()
 
 
 class Policy:
-    """The base class of the policies that are shipped; any callable that takes a `Case` is a policy, too.
+    """The base class of the built-in policies; any callable that takes a `Case` is a policy, too.
 
     Attributes:
-        name: What rulings and ledgers call it.
-        needs_price: Whether it can decide only where the price of the model is known.
+        name: Its name in rulings and ledgers.
+        needs_price: Whether it can only decide if the model's price is known.
         options: The options of a chain or engine that it sets; None if it sets none.
-        counts_draft: Whether it counts what the draft takes, too.
+        counts_draft: Whether it includes the draft's tokens and cost.
     """
 
     name = "policy"
@@ -60,7 +60,7 @@ class Policy:
         return self(case)
 
     def settle(self, case: Case, spent: Spent) -> None:
-        """Note what the step took, for which this policy said yes; called once it is over, however it ended."""
+        """Note what an approved step took. Called once, when the step has ended in any way."""
 
     def check_prompts(self, *prompts: str) -> None:
         """Refuse prompts that it was not made for.
@@ -73,7 +73,7 @@ class Policy:
         """
 
     def __repr__(self) -> str:
-        """Return what it is called."""
+        """Return its name."""
         return f"<{self.name}>"
 
     def parts(self) -> Sequence[Any]:
@@ -124,7 +124,7 @@ class _Combined(Policy):
         self.needs_price, self.counts_draft = (
             any(getattr(part, name, False) for part in parts) for name in ("needs_price", "counts_draft")
         )
-        options_of(self)  # an error here is one where the policies are combined
+        options_of(self)  # raises an error now, while the policies are being combined
 
     def __call__(self, case: Case) -> Ruling:
         """Ask the parts in order."""
@@ -151,7 +151,7 @@ class _Combined(Policy):
             asking.close()
 
     def _asking(self, case: Case) -> Asking:
-        """Yield the parts to ask and be sent their rulings; settle those that said yes in vain."""
+        """Yield the parts to ask and receive their rulings; settle those that said yes if the whole says no."""
         rulings: list[Ruling] = []
         agreed = False
         try:
@@ -182,7 +182,7 @@ class _Combined(Policy):
                 part.check_prompts(*prompts)
 
     def parts(self) -> Sequence[Any]:
-        """Return the policies that it combines, down to the last."""
+        """Return the policies that it combines, at every depth."""
         return [leaf for part in self._parts for leaf in (part.parts() if isinstance(part, Policy) else (part,))]
 
 
@@ -191,7 +191,7 @@ def ask(policy: Escalation, case: Case) -> Ruling:
 
     Raises:
         ConfigurationError: The policy is async.
-        ReplyError: It returned something else than a bool or a `Ruling`.
+        ReplyError: It returned something other than a bool or a `Ruling`.
     """
     ruling = policy(case)
     if isawaitable(ruling):
@@ -203,7 +203,7 @@ def ask(policy: Escalation, case: Case) -> Ruling:
 
 
 async def aask(policy: Escalation, case: Case) -> Ruling:
-    """Do as `ask` does, asynchronously; a plain function runs in a thread, as it may block."""
+    """Do as `ask` does, asynchronously; a plain function runs in a thread, because it may block."""
     ruling: Any
     if isinstance(policy, Policy):
         ruling = await policy.acall(case)
@@ -218,7 +218,7 @@ async def aask(policy: Escalation, case: Case) -> Ruling:
 
 
 def settle(policy: Escalation, case: Case, spent: Spent) -> None:
-    """Tell a policy what a step took for which it said yes; also those that a function of the user's has asked."""
+    """Tell a policy what an approved step took; also the policies that the user's own function asked."""
     if isinstance(policy, Policy):
         policy.settle(case, spent)
     _settle_held(case, spent)
@@ -226,7 +226,7 @@ def settle(policy: Escalation, case: Case, spent: Spent) -> None:
 
 @contextmanager
 def releasing(case: Case) -> Iterator[None]:
-    """Have what was set aside given back if the policy that is asked within fails or is cancelled."""
+    """Give back what was reserved if the policy asked in this context fails or is cancelled."""
     try:
         yield
     except BaseException:
@@ -235,7 +235,7 @@ def releasing(case: Case) -> Iterator[None]:
 
 
 def release(case: Case) -> None:
-    """Give back what was set aside for a step that is not taken."""
+    """Give back what was reserved for a step that is not taken."""
     _settle_held(case, NOTHING)
 
 
@@ -268,14 +268,14 @@ def options_of(policy: Any) -> dict[str, Any]:
         if options != setting[0][1]:
             msg = (
                 f"{setting[0][0]!r} and {other!r} set different options: a chain or engine has one set of bounds, so "
-                "combine calibrations only if they agree, or take one of them"
+                "combine calibrations only if they agree, or use one of them"
             )
             raise ConfigurationError(msg)
     return dict(setting[0][1]) if setting else {}
 
 
 def name_of(policy: Any) -> str:
-    """Return what rulings call a policy."""
+    """Return a policy's name in rulings."""
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__
     return name if isinstance(name, str) and name != "<lambda>" else "escalation"
 

@@ -1,4 +1,4 @@
-"""Refuse a policy that needs a price where the model certainly has none."""
+"""Refuse a policy that needs a price if the model certainly has none."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _SOME = StepUsage(1, 1)
 def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shared: bool, widens: bool) -> None:
     """Check that the models may have a price, if the policy needs one.
 
-    A model that does not say its name may still say it in its reply, so it is not refused.
+    A model that does not report its name may still report it in its reply, so it is not refused.
 
     Args:
         policy: The policy.
-        priced_as: Returns the model as which a step is priced.
+        priced_as: Returns the model whose price counts for a step.
         shared: Whether one model performs all steps.
         widens: Whether there is a wider look.
 
     Raises:
-        ConfigurationError: A model says its name, and has no price; or there are no price lists.
+        ConfigurationError: A model reports its name and has no price, or there are no price lists.
     """
     if not getattr(policy, "needs_price", False):
         return

@@ -1,4 +1,4 @@
-"""Keep a calibration as JSON, and read it back strictly: an unknown or malformed file steers nothing."""
+"""Keep a calibration as JSON, and read it back strictly: unknown or malformed files are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def from_json(text: str) -> Calibration:
     try:
         found = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        _refuse("it is no JSON", error)
+        _refuse("it is not JSON", error)
     if not isinstance(found, dict) or "version" not in found:
         _refuse("it has no version")
     version = found.pop("version")
@@ -48,7 +48,7 @@ def from_json(text: str) -> Calibration:
     }
     values["notes"] = tuple(values["notes"])
     if {values["doubt_below"] is not None, values["stop_below"] is not None} != {values["escalate"] == "graded"}:
-        _refuse("it has both bounds if it escalates by grades, and else neither")
+        _refuse("it must have both bounds if it escalates by grades, and otherwise neither")
     if values["escalate"] == "never" and values["widen"] is not None:
         _refuse("a rule that never escalates has no wider look")
     return Calibration(**values)
@@ -79,7 +79,7 @@ def load(path: str | Path) -> Calibration:
         msg = f"{path} cannot be read ({error.strerror}): make it with `selfroute calibrate FOLDER --out {path}`"
         raise ConfigurationError(msg) from error
     except UnicodeDecodeError as error:
-        msg = f"{path}: {_NO_CALIBRATION.format('it is no JSON')}"
+        msg = f"{path}: {_NO_CALIBRATION.format('it is not JSON')}"
         raise ConfigurationError(msg) from error
     except ConfigurationError as error:
         msg = f"{path}: {error}"
@@ -93,18 +93,18 @@ def _refuse(why: str, cause: Exception | None = None) -> NoReturn:
 def _checked(found: Any, checks: Mapping[str, Check], where: str) -> dict[str, Any]:
     """Return an object with exactly these keys, each with a valid value."""
     if not isinstance(found, dict):
-        _refuse(f"{where} is no object")
+        _refuse(f"{where} is not an object")
     if wrong := sorted(set(found) ^ set(checks)):
-        _refuse(f"{where} lacks or does not know {', '.join(map(repr, wrong))}")
+        _refuse(f"{where} has missing or unknown keys: {', '.join(map(repr, wrong))}")
     for name, check in checks.items():
         if not check(found[name]):
-            _refuse(f"{where} has a value of {name!r} that is not valid, {found[name]!r:.60}")
+            _refuse(f"{where} has an invalid value of {name!r}, {found[name]!r:.60}")
     return dict(found)
 
 
 def _gains(found: Json) -> Json:
     if unknown := sorted(set(found) - set(STRATEGIES)):
-        _refuse(f"gains does not know {', '.join(map(repr, unknown))}")
+        _refuse(f"gains has unknown keys: {', '.join(map(repr, unknown))}")
     return found
 
 

@@ -18,9 +18,9 @@ from selfroute.usage.addresses import host_of, is_local
 from selfroute.usage.counts import FREE, Cost, StepUsage
 
 _MISSING = Cost(None, 'prices need the package genai-prices: pip install "selfroute[prices]"')
-_NAMELESS = Cost(None, "the model does not say what it is: pass priced_as='provider:name'")
+_NAMELESS = Cost(None, "the model does not report its name: pass priced_as='provider:name'")
 _ADVICE = "priced_as='provider:name' says what to price it as"
-UNKNOWN = "unknown"  # the name of a model that does not say what it is
+UNKNOWN = "unknown"  # the name of a model that does not report its name
 _HOUR = 3_600.0  # seconds
 _BATCH = {"price_context": {"processing": "batch"}}
 _in_batches: ContextVar[bool] = ContextVar("in_batches", default=False)
@@ -45,7 +45,7 @@ class PricedModel:
 
     @property
     def title(self) -> str:
-        """The model as people call it, such as "openai:gpt-4o-mini"; "unknown" if it does not say what it is."""
+        """The model as people call it, such as "openai:gpt-4o-mini"; "unknown" if it does not report its name."""
         return ":".join(filter(None, (self.provider, self.name))) if self.name else UNKNOWN
 
     @classmethod

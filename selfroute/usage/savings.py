@@ -14,7 +14,7 @@ from selfroute.usage.counts import FREE, NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.tokens import Calibration
 
-_UNMEASURED = Cost(None, "it is not known how long the documents are")
+_UNMEASURED = Cost(None, "the length of the documents is not known")
 RATE = 0.25  # tokens per character, where nothing was counted
 _REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 

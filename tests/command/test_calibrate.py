@@ -89,7 +89,7 @@ def test_it_writes_a_policy_and_says_what_it_brings_and_what_to_paste(run: Run, 
     for said in (
         "an answer with a confidence below 50",
         "look at 16 passages",
-        "Quality on documents that it was not chosen by: 100.0 for 20 % of the tokens",
+        "Quality on documents that did not take part in the choice: 100.0 for 20 % of the tokens",
         "120 questions on 20 documents",
         "from selfroute.policies import Calibrated",
         'escalation=Calibrated.load("my policy.json"),',
@@ -112,7 +112,7 @@ def test_the_budget_and_the_price_of_wrong_answers_are_passed_on(run: Run, rich:
     kept = Calibrated.load("policy.json").calibration
     assert (kept.token_share, kept.price_of_wrong) == (0.15, 3)
     assert "wrong answers at a price of 3" in ran.text
-    assert "No rule keeps within 5 %" in run(rich, "--token-share", "0.05").text
+    assert "No rule stays within 5 %" in run(rich, "--token-share", "0.05").text
 
 
 @pytest.mark.parametrize(

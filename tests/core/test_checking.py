@@ -120,7 +120,7 @@ CHAINS: dict[str, Case] = {
     ),
     "some without a name": (
         lambda: a_chain([*CHUNKS[:2], *without("source", path="x")[2:4]]),
-        *("source", False, "4 passages found, but only 2 with the name", "index the others"),
+        *("source", False, "4 passages found, but only 2 of them name", "index the others"),
     ),
     "an empty store": (lambda: a_chain([]), "source", False, "found no passage for 'Who lifts?'", "index is empty"),
     "a retriever that fails": (
@@ -132,10 +132,10 @@ CHAINS: dict[str, Case] = {
         *("source", False, "retriever must return a list of Documents", ""),
     ),
     "no filter": (a_chain, "wall", True, "no filter hides any chunk", ""),
-    "a filter": (limited, "wall", True, "only chunks that the filter lets through", ""),
+    "a filter": (limited, "wall", True, "only chunks that the filter admits", ""),
     "hidden in an unknown way": (tenants, "wall", False, "differs from the retrieved passages in tenant", "filter={}"),
     "a document that may not be read": (tenants, "document", None, "it may not be read", ""),
-    "an unknown retriever": (alike, "wall", True, "not known what the retriever hides", "StoredDocuments(filter=...)"),
+    "an unknown retriever": (alike, "wall", True, "cannot see what the retriever hides", "StoredDocuments(filter=...)"),
     "another store": (
         lambda: a_chain(retriever=store_of(without(source="other")).as_retriever()),
         *("document", False, "the vector store has no chunk of 'other'", ""),
@@ -173,7 +173,7 @@ CHAINS: dict[str, Case] = {
     ),
     "an unknown window": (
         lambda: a_chain(llm=ScriptedModel()),
-        *("window", None, "does not say how long its window is", "set max_context_tokens"),
+        *("window", None, "does not report its window", "set max_context_tokens"),
     ),
     "a counter that fails": (
         lambda: a_chain(token_counter=raising(OSError("no vocabulary"))),
@@ -205,7 +205,7 @@ CHAINS: dict[str, Case] = {
     ),
     "a prompt with another input": (
         lambda: a_chain(rag_prompt=template("{style} {context} {input} {refusal}")),
-        *("prompt", False, "rag_prompt cannot be filled in: ", "the inputs that it needs"),
+        *("prompt", False, "rag_prompt cannot be filled in: ", "the inputs that the prompt needs"),
     ),
     "a prompt that is made in the call": (
         lambda: a_chain(rag_prompt=RunnableLambda(lambda words: words["input"])),
@@ -254,7 +254,7 @@ ENGINES: dict[str, Case] = {
         lambda: an_engine([TextNode(text="one"), TextNode(text="two")]),
         *("source", False, "no retrieved node has a ref_doc_id", ""),
     ),
-    "documents for nodes": (lambda: an_engine([Whole(text="one")]), "source", True, "each is a document itself", ""),
+    "documents for nodes": (lambda: an_engine([Whole(text="one")]), "source", True, "each counts as a document", ""),
     "nothing found": (
         lambda: an_engine(retriever=ListRetriever([])),
         "source",
@@ -263,7 +263,7 @@ ENGINES: dict[str, Case] = {
         "index is empty",
     ),
     "no filter": (an_engine, "wall", True, "no filter hides any chunk", ""),
-    "an unknown retriever": (lambda: _custom(lambda _: {}), "wall", True, "not known what", "filters=..."),
+    "an unknown retriever": (lambda: _custom(lambda _: {}), "wall", True, "cannot see what", "filters=..."),
     "hidden in an unknown way": (
         lambda: _custom(lambda n: {"tenant": n}),
         *("wall", False, "differs from the retrieved passages in tenant", "MetadataFilters(filters=[])"),
@@ -279,7 +279,13 @@ ENGINES: dict[str, Case] = {
         *("document", False, "gone *** (OSError)", ""),
     ),
     "a known window": (an_engine, "window", True, "there is room for 6,200", ""),
-    "an unknown window": (lambda: an_engine(llm=ScriptedLLM()), "window", None, "does not say", "max_context_tokens"),
+    "an unknown window": (
+        lambda: an_engine(llm=ScriptedLLM()),
+        "window",
+        None,
+        "does not report",
+        "max_context_tokens",
+    ),
     "known prices": (an_engine, "prices", True, "$0.0", ""),
     "prompts of the package": (an_engine, "prompt", True, "'unanswerable'", ""),
     "a prompt that asks for no refusal": (
@@ -370,7 +376,7 @@ def test_a_check_follows_the_config_of_the_call() -> None:
         search = {"filter": lambda one, source=source: one.metadata["source"] == source}
         found = chain.check(config={"configurable": {"search": search}})
         assert repr(source) in finding(found, "document").message
-        assert "the filter lets through" in finding(found, "wall").message
+        assert "the filter admits" in finding(found, "wall").message
 
 
 def test_other_inputs_reach_prompts_and_retriever() -> None:

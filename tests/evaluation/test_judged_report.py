@@ -82,7 +82,7 @@ def test_where_there_is_none_one_sentence_says_what_words_cannot_see() -> None:
     results = [a_result(name, 0.5) for name in STRATEGIES]
     done = an_evaluation(results)
     (sentence,) = [each for each in done.summary() if "brevity" in each]
-    assert sentence.startswith("F1 scores brevity and wording, not meaning: a summary of two points out of six")
+    assert sentence.startswith("F1 scores brevity and wording, not meaning. A summary of two points out of six")
     assert sentence in html(done, tables_=[], plots_={}).replace("&#39;", "'")
     assert not any("brevity" in each for each in judged_evaluation().summary())
     for metric, told in {"rouge_l": True, "choice": False, "passkey": False}.items():

@@ -136,14 +136,14 @@ def test_the_route_matrix_counts_every_question_once_for_each_strategy() -> None
     [
         (an_evaluation(results_of({"rag": [0.5, 1]})), "long_context was not run"),
         (an_evaluation(results_of({"long_context": [0.5, 1]})), "rag was not run"),
-        (replace(evaluated(RICH), settings={"language_model": False}), "is no language model"),
+        (replace(evaluated(RICH), settings={"language_model": False}), "is not a language model"),
         (evaluated(made_up(60, 20, graded=False)), "Graded answerability was not"),
-        (evaluated(made_up(60, 20, unanswerable=0)), "takes questions of both kinds to tell; here 0 % are"),
+        (evaluated(made_up(60, 20, unanswerable=0)), "needs questions of both kinds; here 0 % are unanswerable"),
         (evaluated(made_up(60, 20), judged=False), "F1"),
-        (evaluated(made_up(60, 20)), "what is cheaper is told by input tokens"),
+        (evaluated(made_up(60, 20)), "input tokens decide which strategy is cheaper"),
         (evaluated(made_up(60, 1)), "On this document, "),
         (evaluated(made_up(60, 9)), "On these documents, "),
-        (evaluated(made_up(60, 9)), "says nothing about others"),
+        (evaluated(made_up(60, 9)), "says nothing about other documents"),
         (evaluated(made_up(12, 12)), "too few to tell strategies apart"),
     ],
     ids=[

@@ -287,7 +287,7 @@ def test_the_answerable_share_is_of_all_drafts_where_declined_questions_are_left
     main = table(evaluation, "main")
     assert row(main, "rag")["Avg"] == 100  # of the three that are left
     assert row(main, "answerable %")["Avg"] == row(main, "answerable %")["narrativeqa"] == 60
-    assert main.notes[0] == "Only 3 of 5 questions are compared: scores and tokens are for these only."
+    assert main.notes[0] == "Only 3 of 5 questions are compared; scores and tokens are for these."
     assert "Of those left out, the first step (k=5) declined 2, answered 0 and has no draft for 0." in main.notes
     assert any("not a fair sample" in note for note in main.notes)
     assert [line[:3] for line in table(of_the_paper(evaluation), "decisions").rows] == [

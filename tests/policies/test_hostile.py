@@ -353,7 +353,7 @@ def test_a_limit_in_dollars_is_refused_where_a_model_certainly_has_no_price(  # 
 def test_a_model_whose_price_nobody_knows_gets_a_no_with_that_reason(mode: str) -> None:
     ruling = ASKS[mode](READS, escalation=Budget(usd=1, per="day"), priced_as=None)["decision"]["ruling"]
     assert not ruling["go"]
-    assert "the price is not known: the model does not say what it is" in ruling["reason"]
+    assert "the price is not known: the model does not report its name" in ruling["reason"]
 
 
 @pytest.mark.parametrize("mode", ASKS)

@@ -120,7 +120,7 @@ def test_each_call_is_priced_by_itself_as_long_prompts_cost_more() -> None:
         (PricedModel("my-own-model", "openai"), "knows no price of 'my-own-model'"),
         (PricedModel("gpt-4o-mini", "nobody"), "knows no price of 'gpt-4o-mini'"),
         (PricedModel("gpt-4o-mini"), "knows no price of 'gpt-4o-mini'"),
-        (PricedModel(), "does not say what it is"),
+        (PricedModel(), "does not report its name"),
     ],
 )
 def test_an_unknown_model_has_no_price_and_a_reason(model: PricedModel, reason: str) -> None:

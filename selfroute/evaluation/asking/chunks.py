@@ -32,7 +32,7 @@ def chunks(text: str, words: int = WORDS) -> list[str]:
         ConfigurationError: `words` is less than 1.
     """
     if words < 1:
-        msg = f"a chunk has one word at least: give a number from 1, not {words}"
+        msg = f"a chunk has at least one word: give a number from 1, not {words}"
         raise ConfigurationError(msg)
     found, pieces = _WORD.finditer(text), []
     while chunk := list(islice(found, words)):

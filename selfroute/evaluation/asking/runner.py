@@ -158,7 +158,7 @@ def measure(  # noqa: PLR0913 - what there is to choose
         InputError: There are no questions, or two have the same key.
     """
     if not questions:
-        msg = "there are no questions: give one at least"
+        msg = "there are no questions: give at least one"
         raise InputError(msg)
     keys = Counter(question.key for question in questions)
     dataset, name = max(keys, key=keys.__getitem__)

@@ -96,7 +96,7 @@ def _over_budget(evidence: Evidence, rule: Rule, token_share: float | None) -> I
     share = evidence.share(evidence.trial(rule))
     if token_share is not None and share > token_share:
         yield (
-            f"No rule keeps within {100 * token_share:.0f} % of the long context's tokens: this is the cheapest, with "
+            f"No rule stays within {100 * token_share:.0f} % of the long context's tokens. This is the cheapest, with "
             f"{100 * share:.0f} %."
         )
 
@@ -105,16 +105,16 @@ def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Ma
     """Yield what limits a calibration."""
     if evidence.few_questions:
         yield (
-            f"Fewer than {FEWEST_QUESTIONS} questions are too few to choose by: this is the published rule, unless "
+            f"Fewer than {FEWEST_QUESTIONS} questions are too few for a choice: this is the published rule, unless "
             "it does not fit the budget."
         )
     elif evidence.few_documents:
         yield (
             f"Fewer than {FEWEST_DOCUMENTS} documents: this holds on these documents and says nothing about others. "
-            "The bounds were not tuned, and the published rule stays where nothing is clearly better."
+            "The bounds were not tuned, and the published rule stays unless another one is clearly better."
         )
     if not any(row.answerable is False for row in evidence.rows):
-        yield "No question is known to have no answer, so escalating looks better here than where some have none."
+        yield "No question is known to be unanswerable. If some of yours are, escalating pays less than it does here."
     some = sum(row.graded is None for row in evidence.rows)
     if 0 < some < len(evidence.rows):
         yield f"Graded answerability was not considered: {some:,} of the questions have no graded draft."
@@ -122,6 +122,6 @@ def _notes(evidence: Evidence, chosen: Mapping[Rule, int], rule: Rule, gains: Ma
         yield f"The choice is not stable: {chosen.get(rule, 0)} of {sum(chosen.values())} folds chose the same rule."
     plain = [name for name in ("rag", "self_route") if name != rule.strategy and not gains[name].is_distinguishable]
     if plain:
-        yield f"It is not distinguishable in quality from {' and '.join(plain)}."
+        yield f"No difference in quality from {' and '.join(plain)} is shown."
     if gains["long_context"].is_distinguishable and gains["long_context"].gain < 0:
-        yield f"Reading the whole documents at once is better: {gains['long_context']} points from there to here."
+        yield f"Reading the whole documents at once is better; this is {gains['long_context']} points from it."

@@ -67,7 +67,7 @@ def material_of(record: Record) -> Material:
     if not rows:
         ran = ", ".join(dict.fromkeys(result.strategy for result in record.results)) or "nothing"
         msg = (
-            "calibrating needs questions that both rag and long_context finished, and here is no such question "
+            "calibrating needs questions that both rag and long_context finished, and there are none "
             f"(finished: {ran}): evaluate with both strategies, as by default"
         )
         raise ConfigurationError(msg)
@@ -127,8 +127,8 @@ def _remarks(record: Record, rows: Sequence[Row], *, judged: bool) -> Iterator[s
     if not judged:
         yield (
             "No judge graded the answers, so quality is the questions' own metric, mostly F1: it scores brevity and "
-            "wording, and an incomplete answer can score as a complete one. So it hardly sees what doubts are worth: "
-            "evaluate with --judge (judge=True in Python)."
+            "wording, and an incomplete answer can score as high as a complete one. So it hardly sees what doubts are "
+            "worth: evaluate with --judge (judge=True in Python)."
         )
     if not any(row.graded for row in rows):
         yield (
@@ -140,6 +140,6 @@ def _remarks(record: Record, rows: Sequence[Row], *, judged: bool) -> Iterator[s
         yield f"{len(record.questions) - len(rows):,} of {len(record.questions):,} questions {missing}: left out."
     if rows and all(question.document is None for question in record.questions):
         yield (
-            "The questions do not say which document they are on, so they count as being on one: give each the text of "
-            "its document, under the key document."
+            "The questions do not say which document they are about, so all count as being about one: give each the "
+            "text of its document, under the key document."
         )

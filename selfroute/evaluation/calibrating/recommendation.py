@@ -119,7 +119,7 @@ def recommend(
         trials[name], _ = cross_validated(evidence, token_share=share)
     considered = [name for name in NAMES if name in among and name in trials]
     if not considered:
-        msg = f"none of these strategies was tried on the questions: {', '.join(sorted(among))}"
+        msg = f"none of these strategies was run on the questions: {', '.join(sorted(among))}"
         raise ConfigurationError(msg)
     figures = {name: figures_of(evidence, trials[name]) for name in NAMES if name in trials}
     best = max(considered, key=lambda name: round(figures[name].quality, 12))

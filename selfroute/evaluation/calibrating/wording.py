@@ -54,12 +54,12 @@ def code_of(rule: Rule, width: int | None) -> str:
 
 
 def rule_in_words(calibration: Calibration) -> str:
-    """Return in a sentence what a calibration does."""
+    """Return what a calibration does, in a sentence."""
     if calibration.escalate == "never":
         return "Never escalate: stay with RAG, and let it decline."
     step = "read the whole documents"
     if calibration.widen:
-        step = f"look at {calibration.widen} passages, and only if they do not settle it, {step}"
+        step = f"look at {calibration.widen} passages; if they do not settle it, {step}"
     if calibration.escalate == "declined":
         return f"Escalate every decline: {step}."
     return (
@@ -77,14 +77,14 @@ def gains_table(calibration: Calibration) -> Table:
         rows.append((name, f"{100 * gain.gain:+.1f}", low, high, f"{100 * gain.token_share:+.1f}", dollars))
     columns = ("over", "gain", "low", "high", "tokens %", "dollars")
     note = (
-        "gain is in points of 100, with its 95 % interval; tokens and dollars are what a question takes more (+) or "
-        "less (-), tokens in per cent of the long context's."
+        "gain is in points of 100, with its 95 % interval. tokens and dollars are how much more (+) or less (-) a "
+        "question takes; tokens are a percentage of the long context's."
     )
     return Table("gains", "Gain over each plain strategy", columns, tuple(rows), (note,))
 
 
 def sentences_of(found: Recommendation) -> Iterator[str]:
-    """Yield a recommendation in words: what to take, why, and what that rests on."""
+    """Yield a recommendation in words: what to take, why, and the numbers of questions behind it."""
     here = "On this document, " if found.counts.documents == 1 else "On these documents, "
     where, advice = here if found.few_documents else "", _IN_WORDS[found.strategy]
     yield f"{where or advice[0].upper()}{advice if where else advice[1:]}: {in_words(found.figures[found.strategy])}."
@@ -93,27 +93,27 @@ def sentences_of(found: Recommendation) -> Iterator[str]:
         yield f"Fewer than {FEWEST_QUESTIONS} questions are too few to tell strategies apart."
     if found.strategy == found.best:
         cheapest = "" if few_questions else ", and nothing cheaper is level with it"
-        yield f"Nothing has a higher quality{cheapest}."
+        yield f"No strategy has a higher quality{cheapest}."
     else:
         best = _SHORT[found.best]
         behind = found.behind[found.strategy]
         yield f"{best[0].upper()}{best[1:]} has the highest quality, {in_words(found.figures[found.best])}."
         if behind.gain < -_EQUAL:
-            yield f"The difference, {behind}, is not distinguishable from chance."
+            yield f"The difference, {behind}, could be chance."
     plain: tuple[Name, ...] = ("self_route", "rag")
     others = [f"{_SHORT[name]} {in_words(found.figures[name])}" for name in plain if name != found.strategy]
     yield f"For comparison: {', '.join(others)}."
     cheaper, behind = found.figures["calibrated"], found.behind["calibrated"]
     if behind.is_distinguishable and cheaper.token_share < found.figures[found.strategy].token_share:
         yield (
-            f"If that is too dear: the calibrated rule, within Self-Route's tokens, has "
+            f"If that is too expensive: the calibrated rule, within Self-Route's tokens, has "
             f"{in_words(found.figures['calibrated'])}, {behind} from the best."
         )
     yield f"This rests on {found.counts}."
     if "calibrated" in found.strategy:
-        yield "The figures of a calibrated rule are those on documents that it was not chosen by."
+        yield "The figures of a calibrated rule come from documents that did not take part in the choice."
     if found.few_documents:
-        yield f"With fewer than {FEWEST_DOCUMENTS} documents this says nothing about others."
+        yield f"With fewer than {FEWEST_DOCUMENTS} documents, this says nothing about other documents."
     yield _break_even_text(found.break_even)
 
 
@@ -133,9 +133,8 @@ def in_words(figures: Figures) -> str:
 def _break_even_text(found: BreakEven) -> str:
     yours = "" if found.own is None else f"; here {100 * found.own:.0f} % are"
     if found.share is None:
-        return (
-            f"Which share of unanswerable questions Self-Route can bear takes questions of both kinds to tell{yours}."
-        )
+        here = yours and f"{yours} unanswerable"
+        return f"The break-even share of unanswerable questions needs questions of both kinds{here}."
     between = ""
     if found.low is not None and found.high is not None and found.low < found.high:
         between = f" [{100 * found.low:.0f}, {100 * found.high:.0f}]"

@@ -24,7 +24,8 @@ class Advice:
     """What an evaluation says about which strategy to take.
 
     Attributes:
-        words: The advice and what it rests on, in sentences; or why there is none. Empty if nothing was compared.
+        words: The advice and the numbers of questions behind it, in sentences, or why there is no advice. Empty if
+            nothing was compared.
         code: The lines to paste into the constructor of the chain or engine; None if there is no advice.
         found: The figures behind it; None if there is no advice.
         frontier: Every strategy that was run, with all bounds that can be computed from the run, the cheapest first.
@@ -67,7 +68,9 @@ def advise(record: Record) -> Advice:
     if not compared.keys:
         return Advice(())
     if not record.settings.get("language_model", True):
-        return Advice(("No recommendation: the built-in reader is no language model, and what pays depends on yours.",))
+        return Advice(
+            ("No recommendation: the built-in reader is not a language model. Evaluate with your model (--model).",)
+        )
     if missing := [strategy for strategy in _NEEDED if not compared.get(strategy, compared.ks[0])]:
         return Advice((_about_missing(compared, missing),))
     k, *others = compared.ks
@@ -94,8 +97,8 @@ def _about_missing(compared: ComparedResults, missing: Sequence[Strategy]) -> st
     failed = [strategy for strategy, _ in compared.failed]
     parts = [f"{each} {'finished no question' if each in failed else 'was not run'}" for each in missing]
     return (
-        f"No recommendation: {' and '.join(parts)}. It compares what RAG and the long context make of each question; "
-        "every other strategy can be computed from these and from graded drafts. Evaluate with the default strategies."
+        f"No recommendation: {' and '.join(parts)}. A recommendation needs the answers of RAG and of the long context "
+        "to each question. Evaluate with the default strategies."
     )
 
 
@@ -106,9 +109,9 @@ def _about(compared: ComparedResults, material: Material, advice: Advice) -> Ite
     else:
         yield f"Quality is {' and '.join(metric_names(compared.record))} here."
     if not advice.is_priced:
-        yield "Not every reply has a known price, so what is cheaper is told by input tokens."
+        yield "Not every reply has a known price, so input tokens decide which strategy is cheaper."
     if len(compared.ks) > 1:
         yield f"This is for k={advice.k}; the frontier has every k."
     if len(compared.datasets) > 1:
-        yield "These figures are means over all questions; those of the first table are means over the data sets."
+        yield "These figures are means over all questions; in the first table they are means over the data sets."
     yield from material.remarks

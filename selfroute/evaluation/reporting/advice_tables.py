@@ -29,16 +29,16 @@ def _strategies(found: Recommendation) -> Table:
         rows.append((name, *_shown(figures), *apart, said))
     columns = ("strategy", *_PRICE, "difference", "difference low", "difference high", "")
     notes = (
-        "quality is times 100, with its 95 % interval; token % are input tokens in per cent of the long context's.",
-        "difference is that to the best strategy, question by question.",
+        "quality is times 100, with its 95 % interval; token % is input tokens as a percentage of the long context's.",
+        "difference compares each strategy with the best, question by question.",
         "calibrated is the best rule within Self-Route's tokens, calibrated_for_quality the best at any price.",
-        "The figures of these two are those on documents that they were not chosen by.",
+        "The figures of these two come from documents that did not take part in the choice.",
     )
     return Table("strategies", "What each strategy brings", columns, tuple(rows), notes)
 
 
 def _break_even(recommended: Recommendation) -> Table:
-    """Make the table of the unanswerable questions that Self-Route can bear, and of those that there are."""
+    """Make the table of the share of unanswerable questions up to which Self-Route pays, and the share in this run."""
     found = recommended.break_even
     rows: tuple[tuple[Cell, ...], ...] = (
         ("Self-Route is as good as RAG at", *_points(found.share, found.low, found.high)),
@@ -46,10 +46,10 @@ def _break_even(recommended: Recommendation) -> Table:
     )
     notes = (
         "Below the first share, Self-Route is better than RAG.",
-        "It rests on what escalating brings to questions with an answer and costs on others, so it takes some of both.",
+        "It compares what escalating gains on answerable questions with what it loses on others, so it needs both.",
     )
     columns = ("", "unanswerable %", "low", "high")
-    return Table("break_even", "Unanswerable questions: how many Self-Route can bear", columns, rows, notes)
+    return Table("break_even", "Unanswerable questions: up to what share Self-Route pays", columns, rows, notes)
 
 
 def _routes(recommended: Recommendation) -> Table:
@@ -65,7 +65,7 @@ def _routes(recommended: Recommendation) -> Table:
     notes = (
         "A question needed the documents if the long context's answer to it is better than the draft's.",
         "Escalated means that the draft was not final: more passages were read, or the documents.",
-        "An escalation that was not needed costs tokens; one that is missing costs quality.",
+        "An unneeded escalation costs tokens; a missing one costs quality.",
     )
     columns = ("strategy", "needed the documents", "escalated", "kept the draft", "escalated %")
     return Table("routes", "Was the document needed, and was it read?", columns, tuple(rows), notes)
@@ -82,8 +82,8 @@ def _frontier(advice: Advice) -> Table:
         rows.append((*head, *_shown(point.figures), "yes" if point.efficient else "", said))
     price = "dollars" if advice.is_priced else "tokens"
     notes = (
-        f"The cheapest first; efficient: nothing is better for as few {price}.",
-        "All of it is computed from the replies of this run: the best of many bounds looks better here than it is.",
+        f"The cheapest first. efficient: nothing that costs as few {price}, or fewer, is better.",
+        "All rows are computed from the replies of this run, so the best of many bounds looks better here than it is.",
     )
     columns = ("strategy", "k", "doubt_below", "stop_below", "widen", *_PRICE, "efficient", "")
     return Table("frontier", "All strategies, bounds and widths", columns, tuple(rows), notes)

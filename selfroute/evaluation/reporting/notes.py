@@ -34,14 +34,14 @@ def about_main(compared: ComparedResults) -> Iterator[str]:
     record, asked = compared.record, len(compared.documents)
     if compared.left_out > _MANY * asked:
         found = f"{len(compared.keys):,} of {asked:,} questions"
-        yield f"Only {found} are compared: scores and tokens are for these only."
+        yield f"Only {found} are compared; scores and tokens are for these."
     for variant in compared.failed:
         yield f"{named(variant)} was asked for but finished no question, so it has no figures."
     yield "Scores are times 100. Avg is the average over the data sets; low and high are its 95 % interval."
     yield from _about_judge(compared)
     yield "answerable % is the share of questions with a draft that the first step answered."
     if len(compared.ks) > 1:
-        yield f"Tables for one k are for the first that was asked for, k={compared.ks[0]}."
+        yield f"Tables for one k are for the first one, k={compared.ks[0]}."
     yield from _about_tokens(compared)
     yield from _about_steered(compared)
     yield from _about_left_out(compared)
@@ -81,9 +81,9 @@ def about_words(record: Record) -> str | None:
         return None
     scores = "scores" if len(names) == 1 else "score"
     return (
-        f"{' and '.join(names)} {scores} brevity and wording, not meaning: a summary of two points out of six can "
-        "score as one of all six, and a right answer in other words as a wrong one; a judge sees the difference "
-        "(--judge, or judge= in Python)."
+        f"{' and '.join(names)} {scores} brevity and wording, not meaning. A summary of two points out of six can "
+        "score as high as one of all six, and a right answer in other words as low as a wrong one. A judge sees the "
+        "difference (--judge, or judge= in Python)."
     )
 
 
@@ -93,15 +93,15 @@ def _about_judge(compared: ComparedResults) -> Iterator[str]:
         return
     by = Counter(each.judged_by for results in compared.by_variant.values() for each in results.values())
     yield (
-        f"Judged correctness: {about['model']} says whether an answer says what the references say (1, 0.5 or 0), "
-        f"without knowing the strategy ({by['model']:,} answers); declines, and answers to questions without one, are "
-        f"graded by rule ({by['rule']:,}). {judge_cost(about)}"
+        f"Judged correctness: {about['model']} graded {by['model']:,} answers by the references (1, 0.5 or 0), without "
+        f"knowing the strategy. Declines, and answers to unanswerable questions, are graded by rule ({by['rule']:,}). "
+        f"{judge_cost(about)}"
     )
 
 
 def judge_cost(judge: Mapping[str, Any]) -> str:
     """Return what the judge's replies took, in a sentence: the judge is in no strategy's figures."""
-    dollars = "at a cost that is not known" if judge["cost"] is None else f"for ${Decimal(judge['cost']):.4f}"
+    dollars = "at an unknown cost" if judge["cost"] is None else f"for ${Decimal(judge['cost']):.4f}"
     tokens = f"{judge['input_tokens']:,} input and {judge['output_tokens']:,} output tokens"
     return f"That took {judge['calls']:,} calls with {tokens}, {dollars}."
 
@@ -132,10 +132,10 @@ def about_papers(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 def _about_tokens(compared: ComparedResults) -> Iterator[str]:
     if compared.get("long_context"):
-        yield "token % is Self-Route's input tokens in per cent of the long context's."
+        yield "token % is Self-Route's input tokens as a percentage of the long context's."
     elif compared.get("self_route", compared.ks[0]):
         why = "finished no question" if ("long_context", None) in compared.failed else "was not run"
-        yield f"The long context {why}: token % rests on an estimate of its tokens, where there is one."
+        yield f"The long context {why}: token % uses an estimate of its tokens, if there is one."
 
 
 def _about_steered(compared: ComparedResults) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _about_steered(compared: ComparedResults) -> Iterator[str]:
     about, ran = compared.record.settings, compared.reading_passages
     if {"graded", "graded_wider"} & set(ran) and "doubt_below" in about:
         yield (
-            f"graded: an answer with a confidence below {about['doubt_below']} goes on to the documents, and a decline "
+            f"graded: after an answer with a confidence below {about['doubt_below']} the documents are read; a decline "
             f"with a prospect below {about['stop_below']} ends the question."
         )
     if {"wider", "graded_wider"} & set(ran) and "widen" in about:

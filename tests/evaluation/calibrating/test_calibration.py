@@ -125,7 +125,7 @@ def test_a_price_of_wrong_answers_turns_escalation_off() -> None:
 
 
 def test_without_unanswerable_questions_it_says_what_it_cannot_see() -> None:
-    assert any("no answer" in note for note in calibrate(made_up(100, 20, unanswerable=0)).notes)
+    assert any("unanswerable" in note for note in calibrate(made_up(100, 20, unanswerable=0)).notes)
 
 
 def test_partly_graded_questions_are_calibrated_without_grades_and_it_says_so() -> None:

@@ -57,7 +57,7 @@ def test_dollars_decide_where_they_are_known() -> None:
 def test_below_ten_documents_it_claims_nothing_beyond_them() -> None:
     words = words_of(recommend(made_up(100, 9)))
     assert words.startswith("On these documents, ")
-    assert "says nothing about others" in words
+    assert "says nothing about other documents" in words
     assert "On these documents" not in words_of(recommend(made_up(100, 10)))
 
 
@@ -87,7 +87,7 @@ def test_the_break_even_share_is_where_self_route_is_as_good_as_rag() -> None:
 def test_there_is_no_break_even_share_without_both_kinds(unanswerable: float) -> None:
     found = recommend(made_up(60, 20, unanswerable=unanswerable))
     assert found.break_even.share is None
-    assert "takes questions of both kinds" in words_of(found)
+    assert "needs questions of both kinds" in words_of(found)
 
 
 def test_the_route_matrix_counts_every_question_once() -> None:
