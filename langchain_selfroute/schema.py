@@ -24,7 +24,7 @@ class SelfRouteInput(TypedDict):
 
 
 class Ruling(TypedDict):
-    """What a policy said: whether to go on, its name, and why."""
+    """The decision of a policy: whether to go on, the policy's name, and why."""
 
     go: bool
     by: str
@@ -53,7 +53,7 @@ class StepTokens(TypedDict):
 class Usage(TypedDict):
     """The usage of a question. Amounts of money are decimal strings in US dollars.
 
-    `ledger` has what `SelfRouteLedger.read` adds up beside the rest.
+    `ledger` has the other figures that `SelfRouteLedger.read` adds up.
     """
 
     rag: StepTokens | None
@@ -72,7 +72,7 @@ class Usage(TypedDict):
 class Citation(TypedDict):
     """Where an answer stands: a stretch of a text in `context`, which has the index `document`.
 
-    `score` is from 0 to 1; `verified` is there, and true, if the model itself quoted it.
+    `score` is from 0 to 1. `verified` is true if the model itself quoted the text, and otherwise missing.
     """
 
     document: int
@@ -109,15 +109,15 @@ class SelfRouteOutput(Uncited, total=False):
         answer: The text of the answer. If no step answered, the last step's own words, or the refusal word if it gave
             none.
         answerable: False if every step that ran declined, or a policy kept the question from a further step.
-        finish_reason: How the reply that is shown ended, in the provider's word (`"stop"`, `"length"`, ...); None if it
-            says nothing, or no reply is shown.
-        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`; `ruling`, what a policy said, None if
-            none was asked; and if the draft is graded, `prospect` and `confidence`.
+        finish_reason: The provider's word for how the shown reply ended (`"stop"`, `"length"`, ...); None if the
+            provider does not say, or no reply is shown.
+        decision: Why this route, as plain JSON: `declined`, `signal`, `evidence`; `ruling`, the decision of a policy,
+            or None; and if the draft is graded, `prospect` and `confidence`.
         usage: The usage of all steps, as plain JSON: tokens, costs and savings.
-        citations: With `citations=True` only: where the answer stands in `context`, at most three places, best first;
-            none if no step answered.
-        unverified_quotes: With `answerability="structured"` as well: how many quotes of the model were left out, since
-            they stand nowhere in what it was given.
+        citations: Only with `citations=True`: where the answer stands in `context`, at most three places, best first;
+            empty if no step answered.
+        unverified_quotes: Only with `citations=True` and `answerability="structured"`: how many of the model's quotes
+            were left out, because they were not found in its context.
     """
 
     citations: list[Citation]

@@ -44,12 +44,12 @@ class SelfRouteDecisionEvent(BaseEvent):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name by which handlers know the event."""
+        """Return the event's name for handlers."""
         return "SelfRouteDecisionEvent"
 
 
 class SelfRouteQueryEvent(BaseEvent):
-    """The event that a query is over, whatever its outcome. `SelfRouteLedger` adds these events up.
+    """The event that a query has ended, with any outcome. `SelfRouteLedger` adds these events up.
 
     Example:
         ```python

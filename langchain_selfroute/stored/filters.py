@@ -41,7 +41,7 @@ class Limits:
     """What may be read; falsy if nothing is hidden.
 
     Attributes:
-        conditions: What each chunk has to meet, in the store's own terms.
+        conditions: What each chunk must match, in the store's own terms.
         retrievers: Those of the conditions that the retriever itself has.
         originals: What to read in place of the chunks, if anything.
     """

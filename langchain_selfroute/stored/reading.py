@@ -26,7 +26,7 @@ from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document
-_ADVICE = "pass StoredDocuments(filter=...), which every chunk has to meet; filter={} if nothing is hidden"
+_ADVICE = "pass StoredDocuments(filter=...), which every chunk must match; filter={} if nothing is hidden"
 
 
 class StoredDocuments(StoredReader[Document, Document]):
@@ -38,16 +38,18 @@ class StoredDocuments(StoredReader[Document, Document]):
     (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
     the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
-    Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filter` and the
-    retriever's own `search_kwargs["filter"]`, as configured for the call, have to be met. LangChain's own retrievers
-    around others, such as `EnsembleRetriever`, are seen through. But more may be hidden than these filters say: by a
-    custom retriever or reranker, by searches with unequal filters, by a retriever over another store, by a store with a
-    search of its own, or if there is no chain around the call. Then a document is read only if each of its chunks has
-    the metadata of some retrieved passage, apart from page and chunk numbers; otherwise a `ConfigurationError` is
-    raised. Pass `filter` to declare what is hidden, or `filter={}` if nothing is.
+    Filters also apply to whole documents: what is hidden from the retriever is not read. A chunk must match `filter`
+    and the retriever's own `search_kwargs["filter"]`, as configured for the call. If one of LangChain's retrievers
+    wraps others, as `EnsembleRetriever` does, the filters inside apply.
 
-    Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are put together from the originals in its
-    docstore, those with a chunk that may be read. Originals that name no source are documents themselves.
+    Sometimes these filters do not say everything that is hidden: with a custom retriever or reranker, searches with
+    unequal filters, a retriever over another store, a store that overrides its search, or no chain around the call.
+    Then a document is read only if each of its chunks has the metadata of some retrieved passage, apart from page and
+    chunk numbers. Otherwise a `ConfigurationError` is raised. Pass `filter` to say what is hidden, or `filter={}` if
+    nothing is.
+
+    Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are joined from the originals in its
+    docstore that have a readable chunk. Originals without a source count as separate documents.
 
     Documents are cached. They are read again if the ids of their chunks in the store have changed, and after five
     minutes. If you change the text of a chunk but not its id, call `forget`.
@@ -86,15 +88,16 @@ class StoredDocuments(StoredReader[Document, Document]):
         """Read documents from a vector store.
 
         Args:
-            vectorstore: The store that holds the chunks: Chroma or InMemoryVectorStore, or any other one with `fetch`.
+            vectorstore: The store that holds the chunks: Chroma, FAISS, Qdrant, Postgres, Milvus, LanceDB or
+                InMemoryVectorStore, or any other with `fetch`.
             source_key: The key of the metadata that names a chunk's document.
-            filter: The filter that all chunks have to meet, in the form that the store itself takes: a dict for Chroma,
-                a callable that takes a Document for InMemoryVectorStore. Empty if nothing is hidden.
+            filter: The filter that all chunks must match, in the store's own form, such as a dict for Chroma or a
+                callable that takes a Document for InMemoryVectorStore. Empty if nothing is hidden.
             docstore: Holds original documents by source. If there is a filter, an original is used only if none of its
                 chunks is hidden.
             fetch: Lists chunks in a store of another kind. It takes `(source_key, source, filter)` and returns, as
-                Documents, all chunks with `metadata[source_key] == source` that the filter lets through. Whatever else
-                a search of the store hides, it must hide as well.
+                Documents, all chunks with `metadata[source_key] == source` that match the filter. It must also hide
+                anything else that the store's search hides.
 
         Raises:
             ConfigurationError: The store is of another kind and there is no `fetch`, or `filter` or `docstore` is of
@@ -114,7 +117,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         """Read the documents behind `inputs["retrieved"]`, best first, each once.
 
         Raises:
-            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            DocumentNotFoundError: A document is not in the store (a `LookupError`).
             ConfigurationError: A chunk may be hidden from the retriever, and no filter was declared.
         """
         return super().__call__(inputs)
@@ -132,7 +135,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         return ScopedDocuments(self, scope)
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
-        """Return the arguments by which a retriever of the same store finds `k` passages under the declared filter."""
+        """Return the arguments for a retriever of the same store: `k` passages under the declared filter."""
         return {"k": k} if is_empty(self.filter) else {"k": k, self._store.filter_key: self.filter}
 
     @override

@@ -12,7 +12,7 @@ from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
 
 Filters: TypeAlias = Sequence[MetadataFilters]
-"""Filters that all have to be met."""
+"""Filters that must all match."""
 DOCUMENT = ("document_id", "doc_id", "ref_doc_id")
 """The keys under which vector stores keep the id of a node's document."""
 

@@ -63,13 +63,14 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
     characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
 
-    Filters also apply to whole documents: what is hidden from the retriever is not read. Both `filters` and the
-    retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows, have to be met. Retrievers
-    of LlamaIndex that ask others, such as a `QueryFusionRetriever`, have those of the others. Sometimes these are
-    unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a document is read
-    only if each of its nodes has the metadata of some retrieved node, apart from pages and headings; otherwise a
-    `ConfigurationError` is raised. Pass `filters` to declare what is hidden, or `MetadataFilters(filters=[])` if
-    nothing is.
+    Filters also apply to whole documents: what is hidden from the retriever is not read. A node must match `filters`
+    and the retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows. If one of
+    LlamaIndex's retrievers asks others, as `QueryFusionRetriever` does, the filters of the others apply.
+
+    Sometimes these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a
+    document is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings.
+    Otherwise a `ConfigurationError` is raised. Pass `filters` to say what is hidden, or `MetadataFilters(filters=[])`
+    if nothing is.
 
     Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five
     minutes. If you change the text of a node but not its id, call `forget`.
@@ -91,7 +92,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
     place_keys = PLACE_KEYS | {"header_path", "window", "original_text"}  # the latter are from splitters
     advice = (
-        "pass StoredDocuments(filters=...), which every node has to meet, or MetadataFilters(filters=[]) if nothing is "
+        "pass StoredDocuments(filters=...), which every node must match, or MetadataFilters(filters=[]) if nothing is "
         "hidden"
     )
     order_advice = (
@@ -109,13 +110,13 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         """Read documents from an index.
 
         Args:
-            index: The index. It has to keep its nodes in its document store, or in a vector store that can list them;
+            index: The index. It must keep its nodes in its document store, or in a vector store that can list them;
                 otherwise pass `fetch`.
-            filters: The filters that all nodes have to meet. Empty if nothing is hidden.
+            filters: The filters that all nodes must match. Empty if nothing is hidden.
             docstore: Holds original documents; the index's own document store if None. An original is used only if the
                 nodes were cut from it and, if there are filters, none of its nodes is hidden.
             fetch: Lists nodes in a store of another kind. It takes `(ref_doc_id, filters)` and returns all nodes of
-                that document that the filters let through.
+                that document that match the filters.
 
         Raises:
             ConfigurationError: The store cannot list nodes and there is no `fetch`, or an argument is of the wrong
@@ -133,7 +134,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         """Read the documents behind the nodes, best first, each once.
 
         Raises:
-            DocumentNotFoundError: The store does not hold one of them (a `LookupError`).
+            DocumentNotFoundError: A document is not in the store (a `LookupError`).
             ConfigurationError: A node may be hidden from the retriever, and no filters were declared.
         """
         return super().__call__(nodes, query)
@@ -143,7 +144,7 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
         """Return these documents limited to what a retriever with these postprocessors may see.
 
-        If the retriever is None, it is not known what found the nodes.
+        None means that the retriever is not known.
         """
         return ScopedDocuments(self, None if retriever is None else RetrieverScope(retriever, postprocessors))
 

@@ -30,19 +30,19 @@ class _Read(Generic[L]):
 
 
 def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
-    """Add the questions that rows tell of.
+    """Add the questions of rows.
 
     Args:
         ledger_of: Returns the ledger.
-        rows: What a chain returned, or the metadata of an engine's responses, as they are or as JSON made them. A row
-            with an `error` is a failed attempt; one with `done: False`, whose second step is to come, is left out. The
-            times are known of rows that have `seconds` and `seconds_to_first_text`.
+        rows: Results of a chain, or the metadata of an engine's responses, as dicts or parsed JSON. A row with an
+            `error` is a failed attempt. A row with `done: False` still needs its second step, and is left out. Times
+            are known for rows with `seconds` and `seconds_to_first_text`.
 
     Returns:
         The ledger.
 
     Raises:
-        InputError: A row is no such row.
+        InputError: A row is not as described.
     """
     from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
 
@@ -60,9 +60,9 @@ class Ledger:
     Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, the number of queries in each
     minute of a day, and the last 1,000 answered queries for which the length of the documents is not known yet.
 
-    A copy, also in another process, has the figures until then and goes on by itself; what a query saved that is not
-    known yet stays unknown in it. `read(rows)` adds up the results of questions that were answered elsewhere; called on
-    the class, `Ledger.read(rows)`, it returns a new ledger of them.
+    A copy, also in another process, starts with the figures so far, and then counts independently. Savings that are not
+    known yet stay unknown in the copy. `read(rows)` adds up results from elsewhere; on the class, `Ledger.read(rows)`
+    returns a new ledger.
     """
 
     read = _Read["Ledger"]()
@@ -125,36 +125,35 @@ class Ledger:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain JSON.
 
-        A failed attempt is not a query, since a retry or a fallback may still answer the question. Its tokens and cost
-        are counted nevertheless.
+        A failed attempt is not a query, because a retry or a fallback may still answer the question. Its tokens and
+        cost are counted all the same.
 
-        What a query saved is known as soon as the length of its documents is, which may be some moments after the
-        answer. Each time figures are requested, the queries that have become known are added. The length is always
-        known for queries that read the documents, but it may stay unknown for others. If it is unknown for more than a
-        tenth of the answered queries, `token_ratio` and `saved` are None, since the rest would not be representative.
+        The savings of a query are known as soon as the length of its documents is. For queries that read the documents
+        that is at once; for others it may be later, or never. Each time you ask for figures, the queries that have
+        become known are added. If the length is unknown for more than a tenth of the answered queries, `token_ratio`
+        and `saved` are None, because the rest would not be representative.
 
         Returns:
-            `queries`: the number of queries that did not fail. Among them, `declined` by the first step; `doubted`:
-                answered by it with so little confidence that another step read more; `stopped` by a policy, which kept
-                them from another step; `unanswerable`: declined by every step, without being stopped; and `left` by the
-                reader. `routes` counts those with a known route. `failed` is the number of failed attempts; `errors`
-                counts them by type.
+            `queries`: the number of queries that did not fail. Among them: `declined` by the first step; `doubted`,
+                answered with so little confidence that another step read more; `stopped` by a policy; `unanswerable`,
+                declined by every step and not stopped; and `left` by the reader. `routes` counts those with a known
+                route. `failed` is the number of failed attempts; `errors` counts them by type.
             `tokens`: the tokens of all calls, by step, and `total_tokens`. `estimated_tokens` are the input and output
                 tokens among them that no provider counted.
-            `models`: by model, as `provider:name`: the `input_tokens` of its prompts, the `cached_tokens` and
-                `cache_write_tokens` among them that came from the provider's prompt cache and were written to it, and
-                the `hit_rate`: the share that came from it. Of more than 100 models, the rest are `others`.
+            `models`: for each model, as `provider:name`: the `input_tokens` of its prompts; the `cached_tokens` and
+                `cache_write_tokens` among them, which were read from or written to the provider's prompt cache; and
+                the `hit_rate`, the share that was read from it. From the 101st model on, all are `others`.
             `savings`: the number of answered `queries` whose `long_context_only` is known, the sums of this and of
                 their `input_tokens`, and `token_ratio`: `input_tokens` divided by `long_context_only` (None if there
                 are no such queries, or too many are unknown). `unknown` is the number of other answered queries.
-            `money`: decimal strings in US dollars. `cost` is the cost of all calls, as far as it is known (None if no
-                cost is); `unpriced` counts by reason the attempts that have a cost which is not known. `compared`
+            `money`: decimal strings in US dollars. `cost` is the known cost of all calls (None if no cost is known);
+                `unpriced` counts the attempts with an unknown cost, by reason. `compared`
                 covers the `queries` of `savings` for which both costs are known: their `cost`,
                 `cost_long_context_only`, and the difference `saved` (negative if more was spent; None under the same
                 conditions as `token_ratio`). `saved_range` is the difference if the provider's prompt cache had held
                 nothing of the documents (`nothing_cached`), and if it had held all of each (`all_warm`).
             `seconds`: by route, and of `all`, the time to the `first_text`, and to the `end` of answered queries:
-                `median` and `p95`, the 95th percentile, interpolated as in numpy (None if there are none).
+                `median` and `p95`, the 95th percentile, interpolated as in numpy (None without any).
         """
         return _figures(self._snapshot())
 

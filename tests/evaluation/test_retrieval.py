@@ -71,7 +71,7 @@ def test_text_without_spaces_has_chunks_too() -> None:
 
 @pytest.mark.parametrize("words", [0, -1])
 def test_a_chunk_without_words_is_refused(words: int) -> None:
-    with pytest.raises(ConfigurationError, match="one word at least"):
+    with pytest.raises(ConfigurationError, match="at least one word"):
         chunks("text", words)
 
 
