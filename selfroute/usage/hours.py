@@ -22,7 +22,7 @@ class Hours:
         """Count an entry that was over at a time, in seconds since 1970."""
         minute = int(at // _MINUTE)
         if minute not in self._minutes:
-            self._forget(max(minute, *self._minutes, minute))
+            self._forget(max([minute, *self._minutes]))
         counts = self._minutes.setdefault(minute, Counter())
         if entry.outcome == "failed":
             counts["failed"] += 1
