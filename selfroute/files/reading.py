@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from dataclasses import dataclass
 from itertools import accumulate
@@ -71,7 +72,8 @@ def read_file(path: Path) -> Content:
     except FileNotFoundError:
         problem = "there is no such file"
     except OSError as error:
-        problem = "this is a folder" if path.is_dir() else f"it cannot be read: {error.strerror}"
+        is_folder = os.path.isdir(path)  # noqa: PTH112 - Path's raises errors like this one
+        problem = "this is a folder" if is_folder else f"it cannot be read: {error.strerror}"
     if problem:
         raise UnreadableFileError(path, problem)
     return read_bytes(data, str(path))

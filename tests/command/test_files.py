@@ -14,7 +14,7 @@ from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, h
 from loopback import LoopbackServer
 from selfroute.command import reading
 from selfroute.evaluation import load_questions
-from selfroute.files import NotTextError, UnreadableFileError, read_bytes, read_file
+from selfroute.files import NotTextError, UnreadableFileError, find, read_bytes, read_file
 
 WHO, ORLA = "Who is the captain that sails the ferry?", "Captain Orla Venn sails it."
 LONG_PAGES = ["The stove was lit again. " * 60, f"{'The mast was tarred. ' * 50}\n{ORLA}", "Nobody paid. " * 80]
@@ -108,6 +108,40 @@ def test_files_are_named_by_wildcards_by_folders_and_through_a_pipe_but_read_onc
         report = json.loads(run("ask", *given, "-q", QUESTION, "--json").out)
         assert {passage["source"] for passage in report["passages"]} == sources
         assert len(report["passages"]) == len(sources)
+
+
+def test_links_lead_neither_in_circles_nor_out_of_a_folder(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    for each in (folder / "below", elsewhere):
+        each.mkdir(parents=True)
+        (each / "a.txt").write_text(FERRY)
+    for name in ("one", "two", "three"):  # a walk through them all would take as good as forever
+        (folder / name).symlink_to(folder)
+    (folder / "inside.txt").symlink_to(folder / "below/a.txt")
+    (folder / "outside.txt").symlink_to(elsewhere / "a.txt")
+    (folder / "other").symlink_to(elsewhere)
+    for name in (folder, folder / "**/*.txt", folder / "**"):
+        found = find([name])
+        assert {path.resolve() for path in found.files} == {folder / "below/a.txt"}
+        assert [problem.partition(":")[0] for problem in found.unreadable] == [str(folder / "outside.txt")]
+    assert list(find([folder / "outside.txt"]).files) == [folder / "outside.txt"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/a.txt", "x" * 300, f"{'x' * 300}/*"])
+def test_a_name_that_cannot_be_looked_at_is_unreadable_like_others(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    found = find([tmp_path / name])
+    for path in found.files:
+        with pytest.raises(UnreadableFileError, match="it cannot be read: "):
+            read_file(path)
+    assert len(found.files) + len(found.unreadable) == 1
+
+
+def test_a_wildcard_fits_no_hidden_files_but_for_a_dot_of_its_own(tmp_path: Path) -> None:
+    for name in ("a.txt", ".b.txt", "~$c.txt"):
+        (tmp_path / name).write_text(FERRY)
+    fitting = {wild: [path.name for path in find([tmp_path / wild]).files] for wild in ("*.txt", ".*", "**.txt")}
+    assert fitting == {"*.txt": ["a.txt"], ".*": [".b.txt"], "**.txt": ["a.txt"]}
 
 
 def test_of_several_files_those_that_can_be_read_are_answered_from(run: Run) -> None:
