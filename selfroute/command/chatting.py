@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from io import TextIOWrapper
 
 from selfroute.command import answers, run
 from selfroute.command.asking import Options, open_files, print_json
@@ -73,6 +74,8 @@ class Talk:
 
     def lines(self) -> Iterator[str]:
         """Yield what the user writes, until its end."""
+        if isinstance(sys.stdin, TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")  # a line in another encoding ends neither the chat nor a request
         if not self._in_terminal:
             yield from filter(None, map(str.strip, sys.stdin))
             return

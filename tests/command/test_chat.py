@@ -48,6 +48,14 @@ def answered(request: Request) -> str:
     return NOBODY if "Sundays?" in request.prompt else AT_SEVEN
 
 
+def test_a_line_in_another_encoding_is_a_question_like_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for errors in ("strict", "surrogateescape"):  # the latter is Python's choice in the locales C and POSIX
+        lines = TextIOWrapper(BytesIO(b"\xc4hm\r\n" + QUESTION.encode()), encoding="utf-8", errors=errors)
+        monkeypatch.setattr(sys, "stdin", lines)
+        result = run("chat", "ferry.md")
+        assert (result.code, ANSWER in result.out) == (0, True), result.err
+
+
 @both
 def test_a_follow_up_is_searched_for_by_itself_and_answered_with_the_history(
     chat: Chat, server: LoopbackServer, framework: str
