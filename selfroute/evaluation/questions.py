@@ -140,6 +140,9 @@ def rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Mapping[str, 
         except json.JSONDecodeError as error:
             msg = f"{where} is not JSON ({error.msg}, column {error.colno}); write one object a line"
             raise InputError(msg) from error
+        except (RecursionError, ValueError) as error:  # of the latter kind is a number of thousands of digits
+            msg = f"{where} cannot be read ({error}); write one object a line"
+            raise InputError(msg) from error
         if not isinstance(row, dict):
             msg = f"{where} is not a JSON object; write one object a line"
             raise InputError(msg)

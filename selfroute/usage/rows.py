@@ -12,6 +12,8 @@ from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, StepUsage, Usage
 from selfroute.usage.entry import Entry
 
 _NO_USAGE = "usage must be as a chain or an engine returns it, also after json.dumps and json.loads"
+MOST = 10**15
+"""What is more is neither a number of tokens nor of dollars or seconds, and might not fit a float."""
 _WRONG = (AttributeError, IndexError, KeyError, TypeError, ValueError, InvalidOperation)
 
 
@@ -38,7 +40,7 @@ def usage_of(row: Mapping[str, Any]) -> Usage:
         )
         return Usage(
             **priced,
-            long_context_only=row.get("long_context_only"),
+            long_context_only=None if row.get("long_context_only") is None else _count(row["long_context_only"]),
             cost_long_context_only=only,
             cost_cold=cold,
             cost_warm=warm,
@@ -56,7 +58,7 @@ def models_of(row: Mapping[str, Any]) -> dict[str, StepUsage]:
     try:
         told: Mapping[str, list[int]] = (row.get("ledger") or {}).get("models") or {}
         return {
-            name: StepUsage(read, 0, cached, cache_write_tokens=written)
+            name: StepUsage(_count(read), 0, _count(cached), cache_write_tokens=_count(written))
             for name, (read, cached, written) in told.items()
         }
     except _WRONG as error:
@@ -84,7 +86,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
     if not (error or used):
         msg = f"a ledger reads rows with the key 'usage', or 'error'; the keys of this one are {sorted(map(str, row))}"
         raise InputError(msg)
-    usage, models, seconds = usage_of(used), models_of(used), row.get("seconds")
+    usage, models, seconds = usage_of(used), models_of(used), _seconds(row, "seconds")
     if error:
         name = str(error).partition(":")[0].strip()
         return Entry("failed", usage, seconds, error=name, models=models)
@@ -94,7 +96,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
         "answered",
         usage,
         seconds,
-        row.get("seconds_to_first_text"),
+        _seconds(row, "seconds_to_first_text"),
         route=route if route in STEPS else None,
         declined=decision.get("declined"),
         doubted=decision.get("signal") == "doubt" and route != "rag",
@@ -119,7 +121,23 @@ def steps_of(row: Mapping[str, Mapping[str, Any]]) -> Usage:
 
 
 def _counts(told: Mapping[str, int], *, estimated: bool) -> StepUsage:
-    return StepUsage(told["input_tokens"], told["output_tokens"], told["cached_tokens"], estimated)
+    read, written, cached = (_count(told[f"{kind}_tokens"]) for kind in ("input", "output", "cached"))
+    return StepUsage(read, written, cached, estimated)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= MOST:
+        msg = f"{value!r} is no count"
+        raise TypeError(msg)
+    return value
+
+
+def _seconds(row: Mapping[str, Any], key: str) -> float | None:
+    value = row.get(key)
+    if value is None or (isinstance(value, int | float) and not abs(value) > MOST):
+        return value
+    msg = f"{key} must be a number of seconds beside usage, not {str(value)[:40]!r}"
+    raise InputError(msg)
 
 
 def _costs(whole: str | None, known: str | None, unknown: str | None, *, number: int) -> list[Cost]:
@@ -133,4 +151,8 @@ def _costs(whole: str | None, known: str | None, unknown: str | None, *, number:
 def _cost(dollars: str | None, unknown: str | None) -> Cost:
     if dollars is None:
         return Cost(None, unknown) if unknown else UNPRICED
-    return Cost(Decimal(dollars))
+    amount = Decimal(dollars)
+    if not -MOST <= amount <= MOST:  # which also raises for what is not a number
+        msg = f"{dollars!r} is no amount"
+        raise ValueError(msg)
+    return Cost(amount)

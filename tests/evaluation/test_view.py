@@ -163,7 +163,10 @@ def test_files_of_a_folder_that_hold_no_results_are_named(tmp_path: Path) -> Non
         ('{"question": "Who?", "usage": {"rag": 7}}\n', "usage must be as a chain or an engine returns it"),
         ('{"usage": {"rag": null, "long_context_only": "x"}}\n', "rows.jsonl:1: decision and usage must be as a chain"),
         ('{"usage": {"rag": null, "cost": "0"}, "decision": "no"}\n', "rows.jsonl:1: decision and usage must be"),
+        ('{"usage": {"rag": null, "total_tokens": 1' + "0" * 400 + "}}\n", "rows.jsonl:1: decision and usage must be"),
         ("nonsense\n", "is not JSON"),
+        ("9" * 5000, "rows.jsonl:1 cannot be read"),
+        ("[" * 100_000, "rows.jsonl:1 cannot be read"),
     ],
 )
 def test_what_holds_no_results_is_an_error_that_says_what_to_give(

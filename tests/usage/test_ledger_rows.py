@@ -135,6 +135,22 @@ NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "a usage that is text": lambda row: {**row, "usage": json.dumps(row["usage"])},
     "a step without counts": lambda row: {**row, "usage": {**row["usage"], "rag": {"tokens": 3}}},
     "a cost that is no number": lambda row: {**row, "usage": {**row["usage"], "cost": "cheap"}},
+    "a step with counts that are text": lambda row: {
+        **row,
+        "usage": {**row["usage"], "rag": {"input_tokens": "9", "output_tokens": 1, "cached_tokens": 0}},
+    },
+    "a step with fewer tokens than none": lambda row: {
+        **row,
+        "usage": {**row["usage"], "rag": {"input_tokens": -9, "output_tokens": 1, "cached_tokens": 0}},
+    },
+    "a length that no float holds": lambda row: {**row, "usage": {**row["usage"], "long_context_only": 10**400}},
+    "a cost without bounds": lambda row: {**row, "usage": {**row["usage"], "cost": "1e999999999"}},
+    "a cost that is not a number": lambda row: {**row, "usage": {**row["usage"], "cost": "NaN"}},
+    "a time that is text": lambda row: {**row, "seconds": "9"},
+    "a model's counts that are text": lambda row: {
+        **row,
+        "usage": {**row["usage"], "ledger": {"models": {"a": ["1", "2", "3"]}}},
+    },
     "models that are no counts": lambda row: {**row, "usage": {**row["usage"], "ledger": {"models": {"a": 3}}}},
 }
 

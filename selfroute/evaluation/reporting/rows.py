@@ -12,7 +12,7 @@ from selfroute.evaluation.questions import Question, rows
 from selfroute.evaluation.records import Excerpt, Failure, Passage, Record, Result
 from selfroute.evaluation.reporting.evidence import around
 from selfroute.usage.counts import STEPS
-from selfroute.usage.rows import entry_of
+from selfroute.usage.rows import MOST, entry_of
 
 _UNKNOWN = float("nan")  # the score of what nobody scored
 _BEGINNING = 300  # characters of a document without citations
@@ -94,7 +94,7 @@ def _is_over(row: Mapping[str, Any], where: str) -> bool:
     """Return whether a row is a question's last: one whose second step is to come is left out, as in a ledger."""
     usage = row.get("usage") or {}
     whole = [usage.get(key) for key in ("total_tokens", "long_context_only")]
-    if any(not isinstance(number, int | None) for number in whole):
+    if any(not isinstance(number, int | None) or abs(number or 0) > MOST for number in whole):
         msg = f"{where}: {_NO_RESULT}"
         raise InputError(msg)
     try:
@@ -169,7 +169,7 @@ def _cited(one: Mapping[str, Any], documents: Sequence[Any], question: Question)
         *question.key,
         ("self_route",),
         start or 0,
-        float(score) if isinstance(score, int | float) else None,
+        float(score) if isinstance(score, int | float) and abs(score) <= MOST else None,
         before,
         one["text"],
         after,
