@@ -192,6 +192,23 @@ def test_an_evaluation_is_shown_as_it_was_saved(tmp_path: Path) -> None:
     assert "figures are those of Self-Route" in unescape(text)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("settings", None), ("results", [{}]), ("passages", []), ("seconds", "9"), ("answer", None), ("score", 10**400)],
+)
+def test_an_evaluation_that_somebody_damaged_is_an_error_that_says_what_to_do(
+    tmp_path: Path, key: str, value: Any
+) -> None:
+    an_evaluation_to_view().save(tmp_path)
+    file = tmp_path / "results.json"
+    saved = json.loads(file.read_text("utf-8"))
+    for damaged in [saved] if key in saved else saved["results"]:
+        damaged[key] = value
+    file.write_text(json.dumps(saved), "utf-8")
+    with pytest.raises(InputError, match=r"results\.json cannot be read: run the same `selfroute evaluate` again"):
+        view(tmp_path)
+
+
 def test_an_escalation_is_lost_if_it_is_neither_right_nor_better_than_the_draft() -> None:
     def lost(routed: float, rag: float | None, **fields: Any) -> bool:
         results = [a_result("self_route", routed, signal="sentinel", **fields)]

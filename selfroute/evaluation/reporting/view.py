@@ -18,6 +18,7 @@ from selfroute.usage.counts import STEPS
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import dollars, percent
 
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 Tile = tuple[str, str, str]
 """A figure: its name, the figure, and what else there is to say."""
 
@@ -36,7 +37,7 @@ def view(path: Path, *, most: int = MOST) -> str:
         msg = f"there is no {path}: give the folder that `selfroute evaluate --out` wrote, or .jsonl files of results"
         raise InputError(msg)
     if (path / "results.json").is_file():
-        return view_of(_evaluation(path), name=path.name, most=most, report=(path / "report.html").is_file())
+        return _view_of_evaluation(path, most=most)
     found = read_rows(path)
     return view_of(found.record, name=path.name, most=most, skipped=found.skipped)
 
@@ -87,10 +88,10 @@ def figures_of(questions: Sequence[QuestionResults]) -> dict[str, Any]:
     return Ledger.read(rows).to_dict()
 
 
-def _evaluation(path: Path) -> Record:
+def _view_of_evaluation(path: Path, *, most: int) -> str:
     try:
-        return load(path)
-    except (KeyError, TypeError, ValueError) as error:
+        return view_of(load(path), name=path.name, most=most, report=(path / "report.html").is_file())
+    except _DAMAGED as error:
         msg = f"{path / 'results.json'} cannot be read: run the same `selfroute evaluate` again; it asks nothing anew"
         raise InputError(msg) from error
 
