@@ -134,3 +134,8 @@ def test_the_live_page_asks_its_own_server_and_nobody_else() -> None:
     assert not [each for _, each in page.found if {"src", "action", "style"} & set(each)]
     assert {each["href"] for _, each in page.found if "href" in each} == {"#now"}
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", live_page())
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(0, 0.1), (2, 2), (1e12, 86_400), (float("inf"), 86_400)])
+def test_a_page_waits_between_two_requests_however_long_it_is_told_to(seconds: float, waits: float) -> None:
+    assert f'data-seconds="{float(waits)}"' in live_page(seconds=seconds)

@@ -7,6 +7,8 @@ from string import Template
 
 from selfroute.usage.live.parts import base_style, hash_of, part
 
+_A_DAY = 86_400.0  # seconds; a browser takes a wait of more than 24 days for none
+
 
 def live_page(figures: str = "live.json", *, title: str = "Self-Route", seconds: float = 5) -> str:
     """Return an HTML page that shows the figures of a running ledger.
@@ -40,5 +42,5 @@ def live_page(figures: str = "live.json", *, title: str = "Self-Route", seconds:
         script=script,
         title=escape(title),
         figures=escape(figures),
-        seconds=max(float(seconds), 0.1),
+        seconds=min(max(float(seconds), 0.1), _A_DAY),
     )
