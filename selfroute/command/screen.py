@@ -111,8 +111,8 @@ def show_recording(
     gained = sum(answer.route != "rag" and answer.answerable and _is_right(answer) for answer in answers)
     absent = sum(answer.question.kind == "unanswerable" for answer in answers)
     console.print(
-        f"\n{gained} questions that the passages left open were answered from the whole document; {absent} have no "
-        "answer in the text. Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
+        f"\nAnswered only by reading on: {gained}. Not answered by the text at all: {absent}. "
+        "Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
         f"{options.priced_as}. These texts are short and the questions easy for this model; on your own, "
         "`selfroute evaluate` measures."
     )
