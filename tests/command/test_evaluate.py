@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_parts import Result, Run
 from judge_parts import grade, is_judging
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request, too_long_in_words
 from selfroute import cli
@@ -33,16 +33,6 @@ def answer(request: Request) -> Reply | str:
     place = re.search(r"from (\w+(?: Head)?) pier leave", request.prompt.rpartition("Question:")[2])
     found = place and re.search(rf"from {place[1]} pier leaves at (\w+)", request.prompt)
     return found[1] if found else "unanswerable"
-
-
-@dataclass
-class Result:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_parts import Result, Run
 from loopback import LoopbackServer, Reply, Request
 from selfroute import cli
 from selfroute.demo.corpus import load_documents
@@ -28,16 +27,6 @@ from writing_parts import GUESSED, KNOWN, ScriptedWriter, is_writing
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
 MODEL = ["--model", "openai:gpt-4o-mini", "--priced-as", "openai:gpt-4o-mini"]
-
-
-@dataclass
-class Result:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture
