@@ -32,7 +32,7 @@ def show_reader(console: Console, models: Models | None) -> None:
     if models and models.recording:
         console.print(
             Styled("Answers are replies of Claude, ", style="bold")
-            + Styled("recorded for exactly these prompts; retrieval and routing run here. ")
+            + Styled("recorded for these prompts; retrieval and routing run here. ")
             + Styled("Ask a model of yours with --model openai:gpt-4o-mini.")
         )
     elif models and models.is_language_model:
