@@ -37,11 +37,11 @@ from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
+from selfroute.memory import Memory
 from selfroute.performing import check_question
-from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, PromptCache, Settings
+from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings
 from selfroute.usage import prices
-from selfroute.usage.prices import ModelNames
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
 # The synthesizer that an engine is asking, the engine's retriever and its postprocessors
@@ -213,7 +213,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
-        self.llm, self.long_context_llm = llm or HostSettings.llm, long_context_llm
+        self.llm, self.long_context_llm = HostSettings.llm if llm is None else llm, long_context_llm
         super().__init__(llm=self.llm, callback_manager=callback_manager, streaming=streaming)
         if callback_manager:
             self.callback_manager = callback_manager
@@ -229,16 +229,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self.prompt_cache: PromptCache = prompt_cache
         self.measure_savings: MeasureSavings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
-        self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
-        self.latest_settings = LatestSettings()
+        self.memory = Memory(models.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
         settings = self._settings()
         settings.check_prompts(*map(wording_of, (self._first_prompt(settings), self.long_context_prompt)))
-        self._settings().check_prices(
-            lambda step: models.name_of(self._models[step]), shared=self.long_context_llm in (None, self.llm)
-        )
+        settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
     @contextmanager
     def behind(
@@ -269,8 +266,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             wider=self._wider(settings),
             streaming=self._streaming,
             settings=settings,
-            names=self.names,
-            estimate=self.estimate,
+            memory=self.memory,
         )
 
     @property
@@ -278,7 +274,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return self.latest_settings.of(_options_of(self))
+        return self.memory.settings(_options_of(self))
 
     @property
     def has_default_rag_prompt(self) -> bool:

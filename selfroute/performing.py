@@ -24,6 +24,7 @@ from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.first_step import FirstStep
 from selfroute.flow import Answer, Decided, Route
+from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.two_steps import TwoSteps
 from selfroute.usage import prices
@@ -31,7 +32,7 @@ from selfroute.usage.account import Account
 from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window, with_bounds
+from selfroute.usage.savings import RATE, PromptSize, Window, with_bounds
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
@@ -54,7 +55,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         self,
         settings: Settings,
         *,
-        estimate: LongContextEstimate,
+        memory: Memory,
         record: Callable[[Entry], None] | None,
         retrieves: bool = True,
         parent_span: Callable[[], Any] | None = None,
@@ -63,15 +64,15 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
 
         Args:
             settings: The options of the chain or engine.
-            estimate: What the chain or engine has learned about the cost of reading documents.
+            memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
             parent_span: As in `Account`.
         """
-        super().__init__(settings, calibration=estimate.calibration)
+        super().__init__(settings, memory=memory)
         self.refusal = settings.refusal
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
-        self._estimate = estimate
+        self._estimate = memory.estimate
         self._answered_by = PricedModel()  # the model that replied last
         self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 
