@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from operator import index, is_
+from operator import index
 from typing import Any, Literal, get_args
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
-from selfroute.copying import Remade
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route, Start
@@ -88,13 +87,31 @@ class Settings:
             if checked_value is not value:
                 object.__setattr__(self, name, checked_value)
         if self.escalation is not None:
-            from selfroute.policies.policy import options_of  # noqa: PLC0415 - most chains have no policy
-
-            for name, value in options_of(self.escalation).items():
-                object.__setattr__(self, name, value)
+            self._take_options()
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
+
+    def _take_options(self) -> None:
+        """Take the options that the policy sets; refuse those that the user set otherwise."""
+        from selfroute.policies.policy import name_of, options_of  # noqa: PLC0415 - most chains have no policy
+
+        options = options_of(self.escalation)
+        if unknown := options.keys() - _DEFAULTS.keys():
+            msg = f"the policy {name_of(self.escalation)!r} sets {', '.join(sorted(unknown))}, which is no option"
+            raise ConfigurationError(msg)
+        options = {name: checked(name, value) for name, value in options.items()}
+        twice = [name for name, value in options.items() if getattr(self, name) not in (_DEFAULTS[name], value)]
+        if twice:
+            own = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in twice)
+            its = ", ".join(f"{name}={_shown(options[name])}" for name in twice)
+            msg = (
+                f"you set {own}, but the policy {name_of(self.escalation)!r} (escalation) sets {its}: leave out "
+                f"{', '.join(twice)}, or the policy"
+            )
+            raise ConfigurationError(msg)
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
 
     def check_prompts(self, *wordings: str | None) -> None:
         """Have policies refuse prompts that they were not made for.
@@ -171,20 +188,13 @@ class Settings:
         return declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
 
-SETTINGS = tuple(field.name for field in fields(Settings))
+_DEFAULTS = {field.name: field.default for field in fields(Settings)}
+SETTINGS = tuple(_DEFAULTS)
 
 
-class LatestSettings(Remade):
-    """Keeps the settings of a chain or engine until one of its options is changed: checking them takes longer."""
-
-    def __init__(self) -> None:
-        self._latest: tuple[Sequence[Any], Settings] | None = None
-
-    def of(self, values: Sequence[Any]) -> Settings:
-        """Return the settings with these values, in the order of `SETTINGS`."""
-        if self._latest is None or not all(map(is_, values, self._latest[0])):
-            self._latest = values, Settings(**dict(zip(SETTINGS, values, strict=True)))
-        return self._latest[1]
+def _shown(value: Any) -> str:
+    """Return a value of an option for a message; a retriever is only named."""
+    return repr(value) if isinstance(value, str | int | None) else type(value).__name__
 
 
 def checked(name: str, value: Any) -> Any:
