@@ -73,6 +73,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
+        if len(self.inputs) > 1:
+            prompting.check_messages(self.parts.prompts.values(), self.inputs)
         if self.first_only:
             self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
         return self.start

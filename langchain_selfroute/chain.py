@@ -199,11 +199,22 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         name = str(info.field_name)
         return value if value is None and name != "llm" else misplaced.checked_model(name, value)
 
-    @field_validator("rag_prompt", "long_context_prompt")
+    @field_validator("rag_prompt", "long_context_prompt", mode="before")
     @classmethod
-    def _check_prompt(cls, value: Runnable[Any, Any], info: ValidationInfo) -> Runnable[Any, Any]:
-        prompting.check(str(info.field_name), value)
+    def _check_prompt(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        prompting.check(name, misplaced.checked_prompt(name, value))
         return value
+
+    @field_validator("document_prompt", mode="before")
+    @classmethod
+    def _check_format(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if value is None else misplaced.checked_format(str(info.field_name), value)
+
+    @field_validator("start")
+    @classmethod
+    def _check_start(cls, value: Any) -> Any:
+        return misplaced.checked_start(value)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -212,6 +223,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             if not isinstance(settings.widen, int | Runnable):
                 msg = f"widen must be a number of passages, a retriever, or None, not {type(settings.widen).__name__}"
                 raise ConfigurationError(msg)
+            if isinstance(settings.widen, Runnable):
+                misplaced.checked_retriever("widen", settings.widen)
             widened(self.retriever, settings.widen, {})
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))

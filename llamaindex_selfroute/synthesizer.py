@@ -23,7 +23,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import models, responses
-from llamaindex_selfroute.convert import check_numbers, checked_prompt, wording_of
+from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
@@ -38,7 +38,6 @@ from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.memory import Memory
-from selfroute.performing import check_question
 from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
@@ -215,7 +214,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         """
         self.llm, self.long_context_llm = HostSettings.llm if llm is None else llm, long_context_llm
         super().__init__(llm=self.llm, callback_manager=callback_manager, streaming=streaming)
-        if callback_manager:
+        if callback_manager is not None:
             self.callback_manager = callback_manager
         self.documents = documents  # type: ignore[assignment]
         self.document_prompt = document_prompt
@@ -410,8 +409,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         *,
         streaming: bool | None = None,
     ) -> Steps:
-        bundle = QueryBundle(query) if isinstance(query, str) else query
-        check_question(bundle.query_str)
+        bundle = bundle_of(query)
         parts = self.parts()
         if streaming is not None:
             parts = replace(parts, streaming=streaming)

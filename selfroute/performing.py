@@ -36,6 +36,7 @@ from selfroute.usage.savings import RATE, PromptSize, Window, with_bounds
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
+_UNASKED = "nothing was retrieved and no model was asked"
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
 
 
@@ -286,14 +287,25 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             self._lengths(passages)
 
 
-def check_question(question: str) -> None:
-    """Check that there is something to see in a question, before anything is retrieved or asked for it.
+def check_question(question: Any) -> None:
+    """Check that a question is a text with something to see, before anything is retrieved or asked for it.
 
     Raises:
-        InputError: There is nothing.
+        InputError: It is something else, there is nothing to see, or it has half of a character.
     """
+    if not isinstance(question, str):
+        msg = f"the question must be a string, not {type(question).__name__}: {_UNASKED}"
+        raise InputError(msg)
+    try:
+        question.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"the question has half of a character, {question[error.start]!a}, at position {error.start}: {_UNASKED}. "
+            "Read the text as UTF-8, or pass question.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
+        )
+        raise InputError(msg) from None
     if not any(character.isprintable() and not character.isspace() for character in question):
-        msg = "the question is blank: nothing was retrieved and no model was asked"
+        msg = f"the question is blank: {_UNASKED}"
         raise InputError(msg)
 
 

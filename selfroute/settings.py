@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from inspect import iscoroutine
 from operator import index
 from typing import Any, Literal, get_args
+from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
 from selfroute.documents.window import room_in
@@ -21,6 +23,7 @@ PromptCache = Literal["auto", "off", "5m", "1h"]
 DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
 """The bounds of graded answerability and the passages of a wider look that were measured first; there may be better."""
 _HIGHEST = 100
+_TRIED: WeakSet[Callable[[str], int]] = WeakSet()  # counters that return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +266,8 @@ def start_of(value: Any) -> Start:
 
 
 def _start(_: str, value: Any) -> Any:
-    return value if callable(value) or hasattr(value, "invoke") else start_of(value)
+    chooses = (callable(value) or hasattr(value, "invoke")) and not isinstance(value, type)
+    return value if chooses else start_of(value)
 
 
 def _tokens(name: str, value: Any) -> int | None:
@@ -277,10 +281,33 @@ def _tokens(name: str, value: Any) -> int | None:
     raise ConfigurationError(msg)
 
 
+def _is_tried(counter: Any) -> bool:
+    with suppress(TypeError):  # it has no weak references, or no hash
+        return counter in _TRIED
+    return False
+
+
 def _counter(name: str, value: Any) -> Callable[[str], int] | None:
-    if value is None or callable(value):
+    """Return a counter that returns a number for a short text. Each is tried once, since it may be slow."""
+    if value is None or _is_tried(value):
         return value  # type: ignore[no-any-return]
-    msg = f"{name} must be a callable that takes a text and returns its number of tokens"
+    wanted = f"{name} must be a callable that takes a text and returns its number of tokens, such as 12"
+    if not callable(value):
+        raise ConfigurationError(wanted)
+    try:
+        found = value("a")
+    except Exception as error:
+        msg = f"{wanted}; for the text 'a' it raised {type(error).__name__}: {error}"
+        raise ConfigurationError(msg) from error
+    if iscoroutine(found):
+        found.close()
+    with suppress(TypeError):
+        if index(found) >= 0 and not isinstance(found, bool):
+            with suppress(TypeError):
+                _TRIED.add(value)
+            return value  # type: ignore[no-any-return]
+    shown = f" {found}" if isinstance(found, int | float) else ""
+    msg = f"{wanted}; for the text 'a' it returned the {type(found).__name__}{shown}"
     raise ConfigurationError(msg)
 
 
