@@ -120,8 +120,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.
-        token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
-            provider counts.
+        token_counter: Returns the number of tokens of a text. The constructor tries it on a short text. If None, the
+            number is estimated, and corrected by what the provider counts.
         citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
             by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.

@@ -191,8 +191,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.
-            token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
-                provider counts.
+            token_counter: Returns the number of tokens of a text. It is tried on a short text when it is set. If None,
+                the number is estimated, and corrected by what the provider counts.
             citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
                 words and not by a model. `citation_nodes(response)` returns them as nodes. With
                 `answerability="structured"` the model is also asked for quotes, and each is looked up.

@@ -208,7 +208,7 @@ async def test_too_long_while_the_reply_is_held_back_is_tried_once_more(mode: st
 async def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(mode: str) -> None:
     error = ContextOverflowError("too long")
     chain = long_chain(
-        documents=[Document(WHOLE)], failures={"long_context": [error]}, token_counter=lambda text: len(text) > 0
+        documents=[Document(WHOLE)], failures={"long_context": [error]}, token_counter=lambda text: int(len(text) > 0)
     )
     with pytest.raises(ContextOverflowError) as raised:
         await ask(chain, QUESTION, mode)

@@ -229,7 +229,7 @@ async def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(mode: str)
         mode,
         documents=[Document(text=WHOLE)],
         failures={"long_context": [error]},
-        token_counter=lambda text: len(text) > 0,
+        token_counter=lambda text: int(len(text) > 0),
     )
     with pytest.raises(ValueError, match="too long") as raised:
         await ask(engine, QUESTION, mode)
