@@ -59,7 +59,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         streaming: bool,
     ) -> None:
         record = entry_recorder(manager.handlers)
-        super().__init__(parts.settings, estimate=parts.estimate, record=record, parent_span=partial(span_of, manager))
+        super().__init__(parts.settings, memory=parts.memory, record=record, parent_span=partial(span_of, manager))
         self.parts, self.kwargs = parts, kwargs
         self.streaming = streaming and not parts.settings.structured
         self.manager: Manager = manager
@@ -73,6 +73,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
+        if len(self.inputs) > 1:
+            prompting.check_messages(self.parts.prompts.values(), self.inputs)
         if self.first_only:
             self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
         return self.start
@@ -135,7 +137,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         model = self.parts.models[step]
         if self.kwargs or self.config.get("configurable"):  # these may select another model for each call
             return models.name_of(model, self.config, self.kwargs)
-        return self.parts.names.of(step, model)
+        return self._memory.names.of(step, model)
 
     @override
     def _prefix(self, effect: Generate) -> Prefix | None:
@@ -156,7 +158,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def _log_missing_usage(self, step: Route) -> None:
-        models.log_missing_usage(self.parts.models[step], self.config)
+        models.log_missing_usage(self.parts.models[step], self.config, self._memory.said)
 
     def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
         """Return the config of a child run; LangChain merges it with the context's, so it holds only differences."""

@@ -34,10 +34,10 @@ from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, PromptCache, Settings, checked
+from selfroute.memory import Memory
+from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings, checked
 from selfroute.usage import prices
-from selfroute.usage.prices import ModelNames
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import is_one_model
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool  # takes long to import
@@ -120,8 +120,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.
-        token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
-            provider counts.
+        token_counter: Returns the number of tokens of a text. The constructor tries it on a short text. If None, the
+            number is estimated, and corrected by what the provider counts.
         citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
             by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
@@ -199,11 +199,22 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         name = str(info.field_name)
         return value if value is None and name != "llm" else misplaced.checked_model(name, value)
 
-    @field_validator("rag_prompt", "long_context_prompt")
+    @field_validator("rag_prompt", "long_context_prompt", mode="before")
     @classmethod
-    def _check_prompt(cls, value: Runnable[Any, Any], info: ValidationInfo) -> Runnable[Any, Any]:
-        prompting.check(str(info.field_name), value)
+    def _check_prompt(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        prompting.check(name, misplaced.checked_prompt(name, value))
         return value
+
+    @field_validator("document_prompt", mode="before")
+    @classmethod
+    def _check_format(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if value is None else misplaced.checked_format(str(info.field_name), value)
+
+    @field_validator("start")
+    @classmethod
+    def _check_start(cls, value: Any) -> Any:
+        return misplaced.checked_start(value)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -212,6 +223,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             if not isinstance(settings.widen, int | Runnable):
                 msg = f"widen must be a number of passages, a retriever, or None, not {type(settings.widen).__name__}"
                 raise ConfigurationError(msg)
+            if isinstance(settings.widen, Runnable):
+                misplaced.checked_retriever("widen", settings.widen)
             widened(self.retriever, settings.widen, {})
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))
@@ -228,14 +241,12 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def _check_prices(self) -> Self:
         prices.load_price_lists()
         models = self._models
-        self._settings().check_prices(
-            lambda step: certain_name_of(models[step]), shared=models["rag"] is models["long_context"]
-        )
+        self._settings().check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
         return self
 
     @model_validator(mode="after")
     def _check_models(self) -> Self:
-        if self.answerability == "structured":
+        if self._settings().structured:
             structured.asking("llm", self.llm)
             structured.asking("long_context_llm", self.long_context_llm or self.llm)
         return self
@@ -287,13 +298,13 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @property
     @override
     def OutputType(self) -> Any:
-        return SelfRouteOutput if self.citations else Uncited
+        return SelfRouteOutput if self._settings().citations else Uncited
 
     @property
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        models = (self.llm, self.long_context_llm)
-        supplied = (self.documents, self.widen, self.start)
+        models, settings = (self.llm, self.long_context_llm), self._settings()
+        supplied = (self.documents, settings.widen, settings.start)
         parts = (self.retriever, *models, *supplied, self.rag_prompt, self.long_context_prompt)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
@@ -303,15 +314,16 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:
         start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
-        drafts = self.start != "long_context"
+        settings = self._settings()
+        drafts = settings.start != "long_context"
         steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
         if drafts:
             steps["rag"] = self._models["rag"]
-        if drafts and self.widen is not None:
-            steps["retrieve_wider"] = widened(self.retriever, self.widen, config or {})
+        if drafts and settings.widen is not None:
+            steps["retrieve_wider"] = widened(self.retriever, settings.widen, config or {})
             steps["wider"] = self._models["wider"]
         steps |= {"read_documents": source, "long_context": self._models["long_context"]}
-        return graph_of(steps, start=start, end=end, chooses=self.start not in ("rag", "long_context"))
+        return graph_of(steps, start=start, end=end, chooses=settings.start not in ("rag", "long_context"))
 
     @override
     def as_tool(
@@ -355,19 +367,9 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return [found for prompt in (first, self.long_context_prompt) for found in prompt.get_prompts(config)]
 
     @cached_property
-    def estimate(self) -> LongContextEstimate:
-        """What this chain has learned about the cost of reading documents."""
-        return LongContextEstimate()
-
-    @cached_property
-    def latest_settings(self) -> LatestSettings:
-        """The options of the latest call, checked together."""
-        return LatestSettings()
-
-    @cached_property
-    def names(self) -> ModelNames:
-        """The names by which the models are priced."""
-        return ModelNames(name_of)
+    def memory(self) -> Memory:
+        """What this chain keeps from one call to the next. The constructor makes it, so shallow copies share it."""
+        return Memory(name_of)
 
     def wordings(self) -> dict[str, str | None]:
         """Return the text of the prompts, for an evaluation; None for a prompt that is not a template."""
@@ -380,7 +382,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return self.latest_settings.of(_options_of(self.__dict__))
+        return self.memory.settings(_options_of(self.__dict__))
 
     @property
     def has_default_rag_prompt(self) -> bool:
@@ -403,8 +405,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             documents=self.documents,
             document_prompt=self.document_prompt,
             settings=settings,
-            names=self.names,
-            estimate=self.estimate,
+            memory=self.memory,
         )
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.runnables.base import RunnableBindingBase
@@ -18,7 +19,7 @@ from selfroute.misplaced import Kinds, Place
 
 _STORE, _RETRIEVER, _MODEL = "a vector store", "a retriever", "a model"
 _EMBEDDINGS, _STORED, _DOCSTORE = "embeddings", "a source of documents", "a document store"
-_DOCUMENT, _LIST = "a document", "a list"
+_DOCUMENT, _LIST, _PROMPT = "a document", "a list", "a prompt"
 _KINDS = Kinds(
     {
         _STORE: VectorStore,
@@ -29,6 +30,7 @@ _KINDS = Kinds(
         _DOCSTORE: BaseStore,
         _DOCUMENT: Document,
         _LIST: list,
+        _PROMPT: BasePromptTemplate,
     }
 )
 _AS_RETRIEVER = 'pass vectorstore.as_retriever(search_kwargs={"k": 5})'
@@ -86,6 +88,17 @@ _STORES = Place(
         _DOCSTORE: "pass the store that holds the chunks; this one goes to docstore=",
     },
 )
+_AS_PROMPT = 'pass ChatPromptTemplate.from_template("... {context} ... {input}")'
+_PROMPTS = Place(
+    "a prompt template or another runnable that returns a prompt",
+    _AS_PROMPT,
+    {"function": _WRAPPED, "text": "pass ChatPromptTemplate.from_template(text)"},
+)
+_FORMATS = Place("a prompt template", 'pass PromptTemplate.from_template("{source}: {page_content}")')
+_STARTS = Place(
+    "'rag' or 'long_context', or a callable or runnable that takes the inputs and returns one of them",
+    "pass a function, such as lambda inputs: 'long_context'",
+)
 
 
 def checked_retriever(name: str, value: Any) -> Any:
@@ -94,7 +107,7 @@ def checked_retriever(name: str, value: Any) -> Any:
     Raises:
         ConfigurationError: It is something else.
     """
-    if not isinstance(value, Runnable) or isinstance(_within(value), BaseLanguageModel):
+    if not isinstance(value, Runnable) or _kind(value) in (_MODEL, _PROMPT):
         _KINDS.refuse(name, _within(value), _RETRIEVERS)
     return value
 
@@ -105,8 +118,41 @@ def checked_model(name: str, value: Any) -> Any:
     Raises:
         ConfigurationError: It is something else.
     """
-    if not isinstance(value, Runnable) or isinstance(_within(value), BaseRetriever):
+    if not isinstance(value, Runnable) or _kind(value) in (_RETRIEVER, _PROMPT):
         _KINDS.refuse(name, _within(value), _MODELS)
+    return value
+
+
+def checked_prompt(name: str, value: Any) -> Any:
+    """Return a part that is given as the prompt of a step.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if not isinstance(value, Runnable) or _kind(value) in (_RETRIEVER, _MODEL):
+        _KINDS.refuse(name, _within(value), _PROMPTS)
+    return value
+
+
+def checked_format(name: str, value: Any) -> Any:
+    """Return a part that is given as the template of a document.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if not isinstance(value, BasePromptTemplate):
+        _KINDS.refuse(name, _within(value), _FORMATS)
+    return value
+
+
+def checked_start(value: Any) -> Any:
+    """Return what is given to choose the first step.
+
+    Raises:
+        ConfigurationError: It is a part that cannot choose.
+    """
+    if isinstance(value, Runnable) and _kind(value) in (_RETRIEVER, _MODEL, _PROMPT):
+        _KINDS.refuse("start", _within(value), _STARTS)
     return value
 
 
@@ -116,12 +162,11 @@ def checked_documents(value: Any) -> Any:
     Raises:
         ConfigurationError: It is something else.
     """
-    inside = _within(value)
     usable = isinstance(value, Runnable) or (callable(value) and not isinstance(value, type))
     if isinstance(value, list):
         usable = all(isinstance(document, Document) for document in value)
-    if not usable or isinstance(inside, BaseLanguageModel | BaseRetriever):
-        _KINDS.refuse("documents", inside, _SOURCES)
+    if not usable or _kind(value) in (_MODEL, _RETRIEVER, _PROMPT):
+        _KINDS.refuse("documents", _within(value), _SOURCES)
     return value
 
 
@@ -140,6 +185,10 @@ def checked_store(value: Any, *, searched: bool = False) -> None:
     known = value is None or isinstance(value, Runnable) or _KINDS.of(value) is not None
     if known or (searched and not hasattr(value, "as_retriever")):
         _KINDS.refuse("vectorstore", _within(value), _STORES)
+
+
+def _kind(value: Any) -> str | None:
+    return _KINDS.of(_within(value))
 
 
 def _within(value: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -19,6 +18,7 @@ from typing_extensions import override
 from langchain_selfroute.convert import config_within, text_of
 from langchain_selfroute.host import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.memory import Said
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
@@ -26,6 +26,10 @@ from selfroute.usage.tally import Tally
 
 # OpenAI's client raises these for structured replies that ended early.
 _ENDING_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}
+_NO_USAGE = (
+    "%s reported no token counts for a streamed reply, so they are estimated; use %s(stream_usage=True) to have them "
+    "reported, which is not the default if a base_url is set"
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -200,18 +204,8 @@ def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -
     return None
 
 
-def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None) -> None:
-    """Log how to make a model report its token counts, if it can."""
+def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None, said: Said) -> None:
+    """Log how to make a model report its token counts, if it can, unless that was said."""
     inside, _ = inside_of(model, config)
     if getattr(inside, "stream_usage", True) in {None, False}:
-        _say(type(inside).__name__)
-
-
-@cache
-def _say(kind: str) -> None:
-    _logger.warning(
-        "%s reported no token counts for a streamed reply, so they are estimated; use %s(stream_usage=True) to have "
-        "them reported, which is not the default if a base_url is set",
-        kind,
-        kind,
-    )
+        said.warn(_logger, _NO_USAGE, *[type(inside).__name__] * 2)

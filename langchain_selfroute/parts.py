@@ -11,9 +11,9 @@ from langchain_core.runnables import Runnable
 
 from langchain_selfroute.documents import Source
 from selfroute.flow import Route
+from selfroute.memory import Memory
 from selfroute.settings import Settings
-from selfroute.usage.prices import ModelNames
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import is_one_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +27,7 @@ class Parts:
         documents: Where the whole documents come from.
         document_prompt: Formats each passage and document; None to use its text.
         settings: The options.
-        names: The names by which the models are priced.
-        estimate: What the chain has learned about the cost of reading documents.
+        memory: What the chain keeps between calls.
     """
 
     retriever: Runnable[Any, Any]
@@ -37,10 +36,9 @@ class Parts:
     documents: Source
     document_prompt: BasePromptTemplate[Any] | None
     settings: Settings
-    names: ModelNames
-    estimate: LongContextEstimate
+    memory: Memory
 
     @property
     def one_model(self) -> bool:
         """Whether one model performs both steps."""
-        return self.models["rag"] is self.models["long_context"]
+        return is_one_model(self.models)

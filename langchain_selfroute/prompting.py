@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.prompt_values import ChatPromptValue, PromptValue, StringPromptValue
-from langchain_core.prompts import BasePromptTemplate
+from langchain_core.prompts import BasePromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
 
 from langchain_selfroute.models import text_of_prompt
-from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.errors import ConfigurationError, InputError, ReplyError
 from selfroute.prompts import check_asks_for_numbers
 
 
@@ -31,6 +31,26 @@ def check(name: str, prompt: Runnable[Any, Any]) -> None:
         if "context" not in template.input_variables:
             msg = f"{name} must have the variable {{context}}; it has {sorted(template.input_variables)}"
             raise ConfigurationError(msg)
+
+
+def check_messages(prompts: Iterable[Runnable[Any, Any]], inputs: Mapping[str, Any]) -> None:
+    """Check the inputs that prompts take as messages, such as `chat_history`, before anything is paid for.
+
+    Raises:
+        InputError: One of them is no list of messages.
+    """
+    parts = [part for prompt in prompts for one in _templates(prompt) for part in getattr(one, "messages", ())]
+    for part in parts:
+        if isinstance(part, MessagesPlaceholder) and part.variable_name in inputs:
+            try:
+                part.format_messages(**{part.variable_name: inputs[part.variable_name]})
+            except Exception as error:
+                given = type(inputs[part.variable_name]).__name__
+                msg = (
+                    f"{part.variable_name} must be a list of messages, such as HumanMessage and AIMessage, not "
+                    f"this {given}: pass messages, or leave {part.variable_name} out"
+                )
+                raise InputError(msg) from error
 
 
 def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:

@@ -9,12 +9,12 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute import host
+from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from selfroute import checking
 from selfroute.checking import Checking, Findings
 from selfroute.flow import Retrieve
-from selfroute.performing import check_question
 
 
 class CheckingSteps(Checking[NodeWithScore], Steps):
@@ -53,6 +53,5 @@ async def acheck(engine: RetrieverQueryEngine, question: str | QueryBundle) -> F
 
 
 def _steps(engine: RetrieverQueryEngine, question: str | QueryBundle) -> CheckingSteps:
-    query = QueryBundle(question) if isinstance(question, str) else question
-    check_question(query.query_str)
+    query = bundle_of(question)
     return CheckingSteps(host.parts_of(engine)[0].parts(), query, engine=engine)

@@ -16,6 +16,7 @@ from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
 from selfroute.errors import ConfigurationError
 from selfroute.first_step import check_json
+from selfroute.performing import check_question
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
@@ -23,6 +24,17 @@ LABEL = "selfroute"  # the key in a document's metadata that says how it was ass
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
 Prompt: TypeAlias = "list[ChatMessage] | str"
+
+
+def bundle_of(query: Any) -> QueryBundle:
+    """Return a query as LlamaIndex's bundle, checked.
+
+    Raises:
+        InputError: It is no question.
+    """
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    check_question(getattr(bundle, "query_str", bundle))
+    return bundle
 
 
 def checked_prompt(

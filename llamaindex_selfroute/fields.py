@@ -12,7 +12,7 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llamaindex_selfroute.convert import checked_prompt
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.misplaced import check_model, checked_documents
+from llamaindex_selfroute.misplaced import check_model, checked_callbacks, checked_documents
 from llamaindex_selfroute.widening import checked_widen
 from selfroute.settings import SETTINGS, checked
 
@@ -89,6 +89,7 @@ def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "documents": checked_documents,
+    "callback_manager": checked_callbacks,
     "llm": partial(_model, "llm"),
     "long_context_llm": _optional(partial(_model, "long_context_llm")),
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),

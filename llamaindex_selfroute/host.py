@@ -12,8 +12,9 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache, singledispatchmethod
 from inspect import unwrap
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+from llama_index.core import instrumentation
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.instrumentation.events import BaseEvent
@@ -33,6 +34,7 @@ from llama_index.core.vector_stores import MetadataFilters, simple
 
 from selfroute.errors import ConfigurationError
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 _SELECTING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
@@ -161,6 +163,12 @@ def selects_nodes_as(kind: type, base: type) -> bool:
     except AttributeError:
         _refuse("how a RetrieverQueryEngine selects its nodes")
     return own == known
+
+
+def without_span(method: Method) -> Method:
+    """Keep a method that only calls the one that it overrides from having a span of its own in traces."""
+    setattr(method, getattr(instrumentation, "DISPATCHER_SPAN_DECORATED_ATTR", "__without_span__"), True)
+    return method
 
 
 def parts_of(engine: Any) -> tuple[Any, Any]:

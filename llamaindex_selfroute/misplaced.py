@@ -6,6 +6,7 @@ from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
@@ -99,6 +100,8 @@ _SYNTHESIZERS = Place(
         _INDEX: "pass StoredDocuments(index) as documents=",
     },
 )
+_CALLBACKS = Place("a CallbackManager", "pass CallbackManager([handler])", {_LIST: "pass CallbackManager(handlers)"})
+_POSTPROCESSORS = Place("a list of node postprocessors", "pass [SimilarityPostprocessor(similarity_cutoff=0.7)]")
 
 
 def check_retriever(value: Any) -> None:
@@ -150,6 +153,29 @@ def check_index(value: Any) -> None:
     """
     if not isinstance(value, BaseIndex):
         _KINDS.refuse("index", value, _INDICES)
+
+
+def checked_callbacks(value: Any) -> CallbackManager:
+    """Return a part that is given as the callback manager.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if not isinstance(value, CallbackManager):
+        _KINDS.refuse("callback_manager", value, _CALLBACKS)
+    return value
+
+
+def check_postprocessors(value: Any) -> None:
+    """Check what is given as the postprocessors of an engine.
+
+    Raises:
+        ConfigurationError: It is no list, or one of them is something else.
+    """
+    items = value if isinstance(value, list | tuple) else (value,)
+    wrong = [one for one in items if isinstance(one, type) or not hasattr(one, "postprocess_nodes")]
+    if wrong or items is not value:
+        _KINDS.refuse("node_postprocessors", wrong[0] if wrong else value, _POSTPROCESSORS)
 
 
 def refuse_synthesizer(value: Any) -> None:

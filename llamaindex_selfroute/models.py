@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import Prompt
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
+from selfroute.memory import Said
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
@@ -29,6 +30,10 @@ _LATEST = 4  # the last piece of a text, the end, and the counts may come apart
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _NAMELESS: str = LLMMetadata.model_fields["model_name"].default
+_NO_USAGE = (
+    "%s reported no token counts for a streamed reply, so they are estimated; use "
+    'additional_kwargs={"stream_options": {"include_usage": True}} to have them reported'
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -167,19 +172,10 @@ def _package(kind: type[LLM]) -> str | None:
     return next((name for name in packages if name != "openai_like"), None)  # any provider with OpenAI's protocol
 
 
-def log_missing_usage(llm: LLM) -> None:
-    """Log how to make a model report its token counts, if it can."""
+def log_missing_usage(llm: LLM, said: Said) -> None:
+    """Log how to make a model report its token counts, if it can, unless that was said."""
     if "openai" in (_package(type(llm)) or ""):
-        _say(type(llm).__name__)
-
-
-@cache
-def _say(kind: str) -> None:
-    _logger.warning(
-        "%s reported no token counts for a streamed reply, so they are estimated; use "
-        'additional_kwargs={"stream_options": {"include_usage": True}} to have them reported',
-        kind,
-    )
+        said.warn(_logger, _NO_USAGE, type(llm).__name__)
 
 
 def _counts(reply: Response) -> StepUsage | None:

@@ -11,9 +11,9 @@ from llama_index.core.prompts import BasePromptTemplate
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.widening import Wider
 from selfroute.flow import Route
+from selfroute.memory import Memory
 from selfroute.settings import Settings
-from selfroute.usage.prices import ModelNames
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import is_one_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +28,7 @@ class Parts:
         wider: Finds the nodes of a wider look; None for no wider look.
         streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
         settings: The options.
-        names: The names by which the models are priced.
-        estimate: What the synthesizer has learned about the cost of reading documents.
+        memory: What the synthesizer keeps between queries.
     """
 
     models: Mapping[Route, LLM]
@@ -39,10 +38,9 @@ class Parts:
     wider: Wider | None
     streaming: bool
     settings: Settings
-    names: ModelNames
-    estimate: LongContextEstimate
+    memory: Memory
 
     @property
     def one_model(self) -> bool:
         """Whether one model performs both steps."""
-        return self.models["rag"] is self.models["long_context"]
+        return is_one_model(self.models)

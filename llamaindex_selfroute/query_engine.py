@@ -20,15 +20,21 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import host
+from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_synthesizer
+from llamaindex_selfroute.misplaced import (
+    check_index,
+    check_postprocessors,
+    check_retriever,
+    checked_callbacks,
+    refuse_synthesizer,
+)
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
-from selfroute.performing import check_question
 from selfroute.prompts import CHECK_QUESTION
 from selfroute.settings import Settings
 
@@ -100,6 +106,10 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
         check_retriever(retriever)
+        if callback_manager is not None:
+            checked_callbacks(callback_manager)
+        if node_postprocessors is not None:
+            check_postprocessors(node_postprocessors)
         if response_synthesizer is None:
             synthesizer = SelfRouteSynthesizer(
                 documents=documents, llm=llm, callback_manager=callback_manager, **fields
@@ -217,14 +227,26 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             return await super().asynthesize(query_bundle, nodes, additional_source_nodes)
 
     @override
+    @host.without_span
+    def query(self, str_or_query_bundle: str | QueryBundle) -> RESPONSE_TYPE:
+        bundle_of(str_or_query_bundle)  # before LlamaIndex's event, which takes no half characters
+        return super().query(str_or_query_bundle)
+
+    @override
+    @host.without_span
+    async def aquery(self, str_or_query_bundle: str | QueryBundle) -> RESPONSE_TYPE:
+        bundle_of(str_or_query_bundle)
+        return await super().aquery(str_or_query_bundle)
+
+    @override
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        check_question(query_bundle.query_str)  # before the retriever is asked, too
+        bundle_of(query_bundle)  # before the retriever is asked; some of LlamaIndex's engines begin here
         with self._scoped():
             return super()._query(query_bundle)
 
     @override
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        check_question(query_bundle.query_str)
+        bundle_of(query_bundle)
         with self._scoped():
             return await super()._aquery(query_bundle)
 

@@ -53,7 +53,7 @@ class Steps(BaseSteps[NodeWithScore]):
             words: Other variables of the prompts.
         """
         record = self._record if has_listener(dispatcher) else None
-        super().__init__(parts.settings, estimate=parts.estimate, record=record, retrieves=False)
+        super().__init__(parts.settings, memory=parts.memory, record=record, retrieves=False)
         self.parts, self.query, self.words = parts, query, words
         self.passages: list[NodeWithScore] = list(nodes)
         self.streaming = parts.streaming
@@ -108,7 +108,7 @@ class Steps(BaseSteps[NodeWithScore]):
 
     @override
     def _model_name(self, step: Route) -> PricedModel:
-        return self.parts.names.of(step, self.parts.models[step])
+        return self._memory.names.of(step, self.parts.models[step])
 
     @override
     def _prefix(self, effect: Generate) -> Prefix | None:
@@ -126,7 +126,7 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def _log_missing_usage(self, step: Route) -> None:
         if self.streaming and not self.settings.structured:
-            models.log_missing_usage(self.parts.models[step])
+            models.log_missing_usage(self.parts.models[step], self._memory.said)
 
     def _record(self, entry: Entry) -> None:
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)

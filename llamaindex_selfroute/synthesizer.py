@@ -23,7 +23,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import models, responses
-from llamaindex_selfroute.convert import check_numbers, checked_prompt, wording_of
+from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
@@ -37,11 +37,10 @@ from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
-from selfroute.performing import check_question
-from selfroute.settings import SETTINGS, LatestSettings, MeasureSavings, PromptCache, Settings
+from selfroute.memory import Memory
+from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings
 from selfroute.usage import prices
-from selfroute.usage.prices import ModelNames
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
 # The synthesizer that an engine is asking, the engine's retriever and its postprocessors
@@ -192,8 +191,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.
-            token_counter: Returns the number of tokens of a text. If None, it is estimated, and corrected by what the
-                provider counts.
+            token_counter: Returns the number of tokens of a text. It is tried on a short text when it is set. If None,
+                the number is estimated, and corrected by what the provider counts.
             citations: Whether the metadata have `citations`: where the answer stands in the source nodes, found by its
                 words and not by a model. `citation_nodes(response)` returns them as nodes. With
                 `answerability="structured"` the model is also asked for quotes, and each is looked up.
@@ -213,9 +212,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         Raises:
             ConfigurationError: The parts cannot work together (a `ValueError`).
         """
-        self.llm, self.long_context_llm = llm or HostSettings.llm, long_context_llm
+        self.llm, self.long_context_llm = HostSettings.llm if llm is None else llm, long_context_llm
         super().__init__(llm=self.llm, callback_manager=callback_manager, streaming=streaming)
-        if callback_manager:
+        if callback_manager is not None:
             self.callback_manager = callback_manager
         self.documents = documents  # type: ignore[assignment]
         self.document_prompt = document_prompt
@@ -229,16 +228,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self.prompt_cache: PromptCache = prompt_cache
         self.measure_savings: MeasureSavings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
-        self.estimate, self.names = LongContextEstimate(), ModelNames(models.name_of)
-        self.latest_settings = LatestSettings()
+        self.memory = Memory(models.name_of)
         prices.load_price_lists()
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
         settings = self._settings()
         settings.check_prompts(*map(wording_of, (self._first_prompt(settings), self.long_context_prompt)))
-        self._settings().check_prices(
-            lambda step: models.name_of(self._models[step]), shared=self.long_context_llm in (None, self.llm)
-        )
+        settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
     @contextmanager
     def behind(
@@ -269,8 +265,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             wider=self._wider(settings),
             streaming=self._streaming,
             settings=settings,
-            names=self.names,
-            estimate=self.estimate,
+            memory=self.memory,
         )
 
     @property
@@ -278,7 +273,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
-        return self.latest_settings.of(_options_of(self))
+        return self.memory.settings(_options_of(self))
 
     @property
     def has_default_rag_prompt(self) -> bool:
@@ -414,8 +409,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         *,
         streaming: bool | None = None,
     ) -> Steps:
-        bundle = QueryBundle(query) if isinstance(query, str) else query
-        check_question(bundle.query_str)
+        bundle = bundle_of(query)
         parts = self.parts()
         if streaming is not None:
             parts = replace(parts, streaming=streaming)

@@ -10,11 +10,10 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import host
-from llamaindex_selfroute.convert import node_from_json, query_in_row
+from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
 from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.drivers import arun, run
 from selfroute.first_step import FirstStep
-from selfroute.performing import check_question
 
 if TYPE_CHECKING:
     from llamaindex_selfroute.steps import Steps
@@ -126,13 +125,13 @@ class EngineSteps:
 
     def first_step(self, query: str | QueryBundle) -> Row:
         """Retrieve, and ask for the draft alone; return a row as `SelfRouteSynthesizer.first_step` does."""
-        bundle = _checked(query)
+        bundle = bundle_of(query)
         with self._scoped():
             return self._synthesizer.first_step(bundle, self.retrieve(bundle))
 
     async def afirst_step(self, query: str | QueryBundle) -> Row:
         """Do as `first_step` does, asynchronously."""
-        bundle = _checked(query)
+        bundle = bundle_of(query)
         with self._scoped():
             return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
 
@@ -149,9 +148,3 @@ class EngineSteps:
     @property
     def _synthesizer(self) -> SynthesizerSteps:
         return cast("SynthesizerSteps", host.parts_of(self)[0])
-
-
-def _checked(query: str | QueryBundle) -> QueryBundle:
-    bundle = QueryBundle(query) if isinstance(query, str) else query
-    check_question(bundle.query_str)
-    return bundle

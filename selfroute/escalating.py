@@ -21,10 +21,10 @@ from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel
 
 if TYPE_CHECKING:
+    from selfroute.memory import Memory
     from selfroute.policies.case import Case, Estimate, Ruling, Step
     from selfroute.settings import Settings
     from selfroute.usage.account import Account
-    from selfroute.usage.tokens import Calibration
 
 Document = TypeVar("Document")
 _WORTH = 4  # a wider look may take such a part of the documents' tokens
@@ -46,9 +46,9 @@ class Escalating(Fitting[Document]):
     _was_read = False
     _granted: list[tuple[Case, Step]] | None = None
 
-    def __init__(self, settings: Settings, *, calibration: Calibration) -> None:
+    def __init__(self, settings: Settings, *, memory: Memory) -> None:
         """Start with nothing read; the arguments are those of `Fitting`."""
-        super().__init__(settings, calibration=calibration)
+        super().__init__(settings, memory=memory)
         self._read_lock = Lock()
 
     @property

@@ -6,7 +6,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from math import ceil
 from typing import Any, Generic, TypeVar
 
@@ -14,14 +13,20 @@ from selfroute.documents.chunks import Place, in_document_order
 from selfroute.documents.overflow import read_less
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.flow import ReadDocuments, Route
+from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tokens import Calibration, count_tokens, is_cut
+from selfroute.usage.tokens import count_tokens, is_cut
 
 Document = TypeVar("Document")
 Prompt = TypeVar("Prompt")
 _MOST_BYTES = 4  # of a character, each a token at most
 _WORTH = 10  # learn from prompts of at least such a part of the limit
+_CUT = (
+    "%s counted far fewer tokens than the prompt of the %s step has words: its server has cut the prompt, and the "
+    "model has not read all of it. Give the model a larger window (num_ctx for Ollama), or set max_context_tokens to "
+    "what it takes"
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -34,17 +39,17 @@ class Fitting(ABC, Generic[Document]):
         context: What the latest prompt held: the passages or documents, as they were fitted to the window.
     """
 
-    def __init__(self, settings: Settings, *, calibration: Calibration) -> None:
+    def __init__(self, settings: Settings, *, memory: Memory) -> None:
         """Start with nothing read.
 
         Args:
             settings: The options of the chain or engine.
-            calibration: What the chain or engine has learned about how its providers count.
+            memory: What the chain or engine keeps between questions.
         """
         self.settings = settings
         self.read: Sequence[Document] = ()
         self.context: Sequence[Document] = ()
-        self._calibration = calibration
+        self._memory, self._calibration = memory, memory.estimate.calibration
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
@@ -211,7 +216,7 @@ class Fitting(ABC, Generic[Document]):
         """
         text = prompt()
         if is_cut(text, counted=counted):
-            _say_cut(self._model_name(step).name or "The model", step)
+            self._memory.said.warn(_logger, _CUT, self._model_name(step).name or "The model", step)
             if step == "long_context":
                 self.context = [self._trimmed(one, self._text_of(one), trimmed="provider") for one in self.context]
         elif self.settings.token_counter is None:
@@ -222,14 +227,3 @@ class Fitting(ABC, Generic[Document]):
 
 def _at_most(text: str) -> int:
     return len(text) if text.isascii() else _MOST_BYTES * len(text)
-
-
-@lru_cache(100)
-def _say_cut(model: str, step: Route) -> None:
-    _logger.warning(
-        "%s counted far fewer tokens than the prompt of the %s step has words: its server has cut the prompt, and the "
-        "model has not read all of it. Give the model a larger window (num_ctx for Ollama), or set max_context_tokens "
-        "to what it takes",
-        model,
-        step,
-    )

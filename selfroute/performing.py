@@ -24,6 +24,7 @@ from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.first_step import FirstStep
 from selfroute.flow import Answer, Decided, Route
+from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.two_steps import TwoSteps
 from selfroute.usage import prices
@@ -31,10 +32,11 @@ from selfroute.usage.account import Account
 from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import RATE, LongContextEstimate, PromptSize, Window, with_bounds
+from selfroute.usage.savings import RATE, PromptSize, Window, with_bounds
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
+_UNASKED = "nothing was retrieved and no model was asked"
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
 
 
@@ -54,7 +56,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         self,
         settings: Settings,
         *,
-        estimate: LongContextEstimate,
+        memory: Memory,
         record: Callable[[Entry], None] | None,
         retrieves: bool = True,
         parent_span: Callable[[], Any] | None = None,
@@ -63,15 +65,15 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
 
         Args:
             settings: The options of the chain or engine.
-            estimate: What the chain or engine has learned about the cost of reading documents.
+            memory: What the chain or engine keeps between questions.
             record: Called with the entry when the account is closed; None if there is no ledger or handler.
             retrieves: Whether retrieval is part of the question.
             parent_span: As in `Account`.
         """
-        super().__init__(settings, calibration=estimate.calibration)
+        super().__init__(settings, memory=memory)
         self.refusal = settings.refusal
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
-        self._estimate = estimate
+        self._estimate = memory.estimate
         self._answered_by = PricedModel()  # the model that replied last
         self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 
@@ -285,14 +287,25 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             self._lengths(passages)
 
 
-def check_question(question: str) -> None:
-    """Check that there is something to see in a question, before anything is retrieved or asked for it.
+def check_question(question: Any) -> None:
+    """Check that a question is a text with something to see, before anything is retrieved or asked for it.
 
     Raises:
-        InputError: There is nothing.
+        InputError: It is something else, there is nothing to see, or it has half of a character.
     """
+    if not isinstance(question, str):
+        msg = f"the question must be a string, not {type(question).__name__}: {_UNASKED}"
+        raise InputError(msg)
+    try:
+        question.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"the question has half of a character, {question[error.start]!a}, at position {error.start}: {_UNASKED}. "
+            "Read the text as UTF-8, or pass question.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
+        )
+        raise InputError(msg) from None
     if not any(character.isprintable() and not character.isspace() for character in question):
-        msg = "the question is blank: nothing was retrieved and no model was asked"
+        msg = f"the question is blank: {_UNASKED}"
         raise InputError(msg)
 
 

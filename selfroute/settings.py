@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from operator import index, is_
+from inspect import iscoroutine
+from operator import index
 from typing import Any, Literal, get_args
+from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
-from selfroute.copying import Remade
 from selfroute.documents.window import room_in
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route, Start
@@ -22,6 +23,7 @@ PromptCache = Literal["auto", "off", "5m", "1h"]
 DOUBT_BELOW, STOP_BELOW, WIDTH = 50, 20, 16
 """The bounds of graded answerability and the passages of a wider look that were measured first; there may be better."""
 _HIGHEST = 100
+_TRIED: WeakSet[Callable[[str], int]] = WeakSet()  # counters that return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,31 @@ class Settings:
             if checked_value is not value:
                 object.__setattr__(self, name, checked_value)
         if self.escalation is not None:
-            from selfroute.policies.policy import options_of  # noqa: PLC0415 - most chains have no policy
-
-            for name, value in options_of(self.escalation).items():
-                object.__setattr__(self, name, value)
+            self._take_options()
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
+
+    def _take_options(self) -> None:
+        """Take the options that the policy sets; refuse those that the user set otherwise."""
+        from selfroute.policies.policy import name_of, options_of  # noqa: PLC0415 - most chains have no policy
+
+        options = options_of(self.escalation)
+        if unknown := options.keys() - _DEFAULTS.keys():
+            msg = f"the policy {name_of(self.escalation)!r} sets {', '.join(sorted(unknown))}, which is no option"
+            raise ConfigurationError(msg)
+        options = {name: checked(name, value) for name, value in options.items()}
+        twice = [name for name, value in options.items() if getattr(self, name) not in (_DEFAULTS[name], value)]
+        if twice:
+            own = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in twice)
+            its = ", ".join(f"{name}={_shown(options[name])}" for name in twice)
+            msg = (
+                f"you set {own}, but the policy {name_of(self.escalation)!r} (escalation) sets {its}: leave out "
+                f"{', '.join(twice)}, or the policy"
+            )
+            raise ConfigurationError(msg)
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
 
     def check_prompts(self, *wordings: str | None) -> None:
         """Have policies refuse prompts that they were not made for.
@@ -171,20 +191,13 @@ class Settings:
         return declared_models(priced_as=first, long_context_priced_as=second, shared=shared)[step]
 
 
-SETTINGS = tuple(field.name for field in fields(Settings))
+_DEFAULTS = {field.name: field.default for field in fields(Settings)}
+SETTINGS = tuple(_DEFAULTS)
 
 
-class LatestSettings(Remade):
-    """Keeps the settings of a chain or engine until one of its options is changed: checking them takes longer."""
-
-    def __init__(self) -> None:
-        self._latest: tuple[Sequence[Any], Settings] | None = None
-
-    def of(self, values: Sequence[Any]) -> Settings:
-        """Return the settings with these values, in the order of `SETTINGS`."""
-        if self._latest is None or not all(map(is_, values, self._latest[0])):
-            self._latest = values, Settings(**dict(zip(SETTINGS, values, strict=True)))
-        return self._latest[1]
+def _shown(value: Any) -> str:
+    """Return a value of an option for a message; a retriever is only named."""
+    return repr(value) if isinstance(value, str | int | None) else type(value).__name__
 
 
 def checked(name: str, value: Any) -> Any:
@@ -253,7 +266,8 @@ def start_of(value: Any) -> Start:
 
 
 def _start(_: str, value: Any) -> Any:
-    return value if callable(value) or hasattr(value, "invoke") else start_of(value)
+    chooses = (callable(value) or hasattr(value, "invoke")) and not isinstance(value, type)
+    return value if chooses else start_of(value)
 
 
 def _tokens(name: str, value: Any) -> int | None:
@@ -267,10 +281,33 @@ def _tokens(name: str, value: Any) -> int | None:
     raise ConfigurationError(msg)
 
 
+def _is_tried(counter: Any) -> bool:
+    with suppress(TypeError):  # it has no weak references, or no hash
+        return counter in _TRIED
+    return False
+
+
 def _counter(name: str, value: Any) -> Callable[[str], int] | None:
-    if value is None or callable(value):
+    """Return a counter that returns a number for a short text. Each is tried once, since it may be slow."""
+    if value is None or _is_tried(value):
         return value  # type: ignore[no-any-return]
-    msg = f"{name} must be a callable that takes a text and returns its number of tokens"
+    wanted = f"{name} must be a callable that takes a text and returns its number of tokens, such as 12"
+    if not callable(value):
+        raise ConfigurationError(wanted)
+    try:
+        found = value("a")
+    except Exception as error:
+        msg = f"{wanted}; for the text 'a' it raised {type(error).__name__}: {error}"
+        raise ConfigurationError(msg) from error
+    if iscoroutine(found):
+        found.close()
+    with suppress(TypeError):
+        if index(found) >= 0 and not isinstance(found, bool):
+            with suppress(TypeError):
+                _TRIED.add(value)
+            return value  # type: ignore[no-any-return]
+    shown = f" {found}" if isinstance(found, int | float) else ""
+    msg = f"{wanted}; for the text 'a' it returned the {type(found).__name__}{shown}"
     raise ConfigurationError(msg)
 
 

@@ -100,12 +100,18 @@ class StoredDocuments(StoredReader[Document, Document]):
                 anything else that the store's search hides.
 
         Raises:
-            ConfigurationError: The store is of another kind and there is no `fetch`, or `filter` or `docstore` is of
-                the wrong type.
+            ConfigurationError: The store is of another kind and there is no `fetch`, or another argument is of the
+                wrong type.
         """
         checked_store(vectorstore)
         if docstore is not None and not hasattr(docstore, "mget"):
             msg = f"docstore must be a BaseStore of Documents, such as InMemoryStore, not a {type(docstore).__name__}"
+            raise ConfigurationError(msg)
+        if not isinstance(source_key, str) or not source_key:
+            msg = (
+                'source_key must be the key of the metadata that names a chunk\'s document, such as "source", not '
+                f"{source_key if source_key == '' else type(source_key).__name__!r}"
+            )
             raise ConfigurationError(msg)
         super().__init__()
         self.source_key, self.filter, self.docstore = source_key, filter, docstore

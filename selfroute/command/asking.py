@@ -23,6 +23,7 @@ from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
+from selfroute.performing import check_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ def open_files(
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)
+    for question in questions:
+        check_question(question)
     texts = sources.read()
     models = options.load_models()
     out, err = open_console(sys.stdout), open_console(sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -104,6 +104,11 @@ def declared_models(
     first = PricedModel.parse("priced_as", priced_as) if priced_as else None
     second = PricedModel.parse("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
     return {"rag": first, "wider": first, "long_context": second or (first if shared else None)}
+
+
+def is_one_model(models: Mapping[Route, Any]) -> bool:
+    """Return whether one model performs all steps: the same object, since two that are equal may be paid apart."""
+    return models["rag"] is models["long_context"]
 
 
 _NO_MODEL = (None, PricedModel())

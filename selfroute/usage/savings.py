@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
-from selfroute.copying import Remade
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
 from selfroute.usage import prices
 from selfroute.usage.account import Account
@@ -53,10 +52,10 @@ class Window:
         return self.budget / (rate or RATE)
 
 
-class LongContextEstimate(Remade):
+class LongContextEstimate:
     """Estimates what reading the documents costs a model, and learns from each time that it reads them.
 
-    A copy starts to learn from the beginning.
+    What it learns is kept by model and document, so chains that share it may have other options.
 
     Attributes:
         calibration: What was learned about how the providers count.

@@ -447,6 +447,7 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, f
         (["ask", "latin.md", "-q", "?"], 2, "latin.md: this is not UTF-8 text"),
         (["ask", "*.pdf", "-q", "?"], 2, "*.pdf: no file fits this"),
         (["ask", "ferry.md", "-q", " "], 2, "a question is empty"),
+        (["ask", "ferry.md", "-q", "Who \udcff?"], 2, "half of a character, '\\udcff', at position 4"),
         (["ask", "ferry.md"], 2, "Missing option '--question'"),
         (["ask", "ferry.md", "-q", "?", "--store", "ferry.md"], 2, "--store ferry.md: the index cannot be kept there"),
         (["demo", "--model", "gpt"], 2, "'gpt' is not a model: write provider:name"),

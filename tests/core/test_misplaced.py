@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import Document as Node
 from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.response_synthesizers import CompactAndRefine
 
 import langchain_selfroute
@@ -41,6 +44,7 @@ CHAIN_PARTS: dict[str, Any] = {
     "a document store": InMemoryStore(),
     "a document": Document(HIDDEN),
     "a list": [HIDDEN],
+    "a prompt": PromptTemplate.from_template("{context} {input}"),
     "a class": ScriptedModel,
     "a function": lambda given: given,
     "a dict": {},
@@ -63,6 +67,18 @@ CHAIN_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
         lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=part),
         {"stored documents", "a function"},
     ),
+    "rag_prompt": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, rag_prompt=part),
+        {"a prompt"},
+    ),
+    "long_context_prompt": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, long_context_prompt=part),
+        {"a prompt"},
+    ),
+    "document_prompt": (
+        lambda part: SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, document_prompt=part),
+        {"a prompt"},
+    ),
     "vectorstore": (lambda part: SelfRouteChain.from_vectorstore(part, MODEL), {"a store"}),
 }
 
@@ -81,6 +97,8 @@ ENGINE_PARTS: dict[str, Any] = {
     "a class": ScriptedLLM,
     "a function": lambda *given: given,
     "a synthesizer": CompactAndRefine(llm=LLM),
+    "callbacks": CallbackManager(),
+    "postprocessors": [SimilarityPostprocessor()],
     **TEXTS,
 }
 ENGINE_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
@@ -93,6 +111,14 @@ ENGINE_PLACES: dict[str, tuple[Callable[[Any], object], set[str]]] = {
     "documents": (
         lambda part: SelfRouteSynthesizer(documents=part, llm=LLM),
         {"stored documents", "a function"},
+    ),
+    "callback_manager": (
+        lambda part: SelfRouteSynthesizer(documents=NODES, llm=LLM, callback_manager=part),
+        {"callbacks"},
+    ),
+    "node_postprocessors": (
+        lambda part: SelfRouteQueryEngine(INDEX.as_retriever(), documents=NODES, llm=LLM, node_postprocessors=part),
+        {"postprocessors"},
     ),
     "index": (lambda part: SelfRouteQueryEngine.from_index(part, llm=LLM), {"an index"}),
     "response_synthesizer": (lambda part: SelfRouteQueryEngine(INDEX.as_retriever(), part), set()),
@@ -199,6 +225,44 @@ def test_it_says_what_was_given_and_how_to_get_what_is_wanted(name: str) -> None
     with pytest.raises(ConfigurationError) as refused:
         build()
     assert (given in str(refused.value), how in str(refused.value)) == (True, True), str(refused.value)
+
+
+@pytest.mark.parametrize("key", [None, "", 7, ["source"], {"source"}, STORE, MODEL], ids=lambda key: type(key).__name__)
+def test_a_key_of_the_metadata_is_a_text(key: Any) -> None:
+    for build in (
+        lambda: langchain_selfroute.StoredDocuments(STORE, source_key=key),
+        lambda: SelfRouteChain.from_vectorstore(STORE, MODEL, source_key=key),
+    ):
+        with pytest.raises(ConfigurationError, match=r'source_key must be .*such as "source", not ') as refused:
+            build()
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("part", ["a store", "a retriever", "a model", "a prompt", "a class", "a list"])
+def test_what_chooses_the_first_step_is_no_part_of_another_kind(part: str) -> None:
+    with pytest.raises(ConfigurationError, match="start must be 'rag' or 'long_context'"):
+        SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, start=CHAIN_PARTS[part])
+    SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, start=RunnableLambda(lambda _: "rag"))
+
+
+@pytest.mark.parametrize("part", ["a model", "a bound model", "a prompt"])
+def test_what_looks_wider_is_a_retriever(part: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"widen must be a retriever .* not a"):
+        SelfRouteChain(retriever=RETRIEVER, llm=MODEL, documents=STORED, widen=CHAIN_PARTS[part])
+
+
+@pytest.mark.parametrize("junk", ["", 0, [], {}, False], ids=repr)
+def test_a_part_that_is_empty_is_not_taken_for_none(junk: Any) -> None:
+    retriever = INDEX.as_retriever()
+    builds: list[Callable[[], object]] = [
+        lambda: SelfRouteSynthesizer(documents=NODES, llm=junk),
+        lambda: SelfRouteSynthesizer(documents=NODES, llm=LLM, callback_manager=junk),
+        lambda: SelfRouteQueryEngine(retriever, SelfRouteSynthesizer(documents=NODES, llm=LLM), callback_manager=junk),
+        lambda: setattr(SelfRouteSynthesizer(documents=NODES, llm=LLM), "callback_manager", junk),
+    ]
+    for build in builds:
+        with pytest.raises(ConfigurationError, match="must be a"):
+            build()
 
 
 def test_what_the_frameworks_take_for_a_part_is_taken() -> None:

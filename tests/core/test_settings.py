@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from langchain_core.runnables import ConfigurableField
 
+from langchain_parts import a_chain
+from llamaindex_parts import an_engine
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Never
 from selfroute.settings import Bounds, Settings
@@ -38,6 +43,56 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
 def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=name):
         Settings(**{name: value})
+
+
+async def _later(text: str) -> int:
+    return len(text)
+
+
+COUNTERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "text": (str, "it returned the str"),
+    "nothing": (lambda text: None, "it returned the NoneType"),
+    "a fraction": (lambda text: len(text) / 4, r"it returned the float 0\.25"),
+    "less than nothing": (lambda text: -1, "it returned the int -1"),
+    "a truth": (lambda text: True, "it returned the bool True"),
+    "a coroutine": (_later, "it returned the coroutine"),
+    "a list of tokens": (list, "it returned the list"),
+    "no argument": (lambda: 1, "it raised TypeError: .* takes 0 positional arguments"),
+    "a fault": (lambda text: 1 // 0, "it raised ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("build", [Settings, a_chain, an_engine])
+@pytest.mark.parametrize("kind", COUNTERS)
+def test_a_counter_that_returns_no_number_is_refused_with_what_it_returned(
+    kind: str, build: Callable[..., Any]
+) -> None:
+    counter, told = COUNTERS[kind]
+    with pytest.raises(ConfigurationError, match=f"token_counter must be a callable .*; for the text 'a' {told}"):
+        build(token_counter=counter)
+
+
+class Counting:
+    """A counter that may be slow."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def count(self, text: str) -> Any:
+        self.texts.append(text)
+        return np.int64(len(text))
+
+
+def test_a_counter_is_tried_once_on_a_short_text() -> None:
+    counting = Counting()
+    counter = counting.count
+    for build in (Settings, a_chain, an_engine, Settings):
+        build(token_counter=counter)
+    chain = a_chain(token_counter=counter)
+    chain.model_copy(update={"max_context_tokens": 9}).parts()
+    later = chain.configurable_fields(max_context_tokens=ConfigurableField(id="most"))
+    later.get_graph({"configurable": {"most": 9}})  # makes a chain with these
+    assert counting.texts == ["a"]
 
 
 @pytest.mark.parametrize("bound", ["doubt_below", "stop_below"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -24,7 +24,6 @@ from langchain_parts import (
     ask,
 )
 from scenarios import FINAL, FOUND
-from selfroute.fitting import _say_cut
 from selfroute.flow import MOST_RETRIES
 from selfroute.usage import count_tokens
 
@@ -209,7 +208,7 @@ async def test_too_long_while_the_reply_is_held_back_is_tried_once_more(mode: st
 async def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(mode: str) -> None:
     error = ContextOverflowError("too long")
     chain = long_chain(
-        documents=[Document(WHOLE)], failures={"long_context": [error]}, token_counter=lambda text: len(text) > 0
+        documents=[Document(WHOLE)], failures={"long_context": [error]}, token_counter=lambda text: int(len(text) > 0)
     )
     with pytest.raises(ContextOverflowError) as raised:
         await ask(chain, QUESTION, mode)
@@ -329,15 +328,15 @@ class CuttingModel(ScriptedModel):
 
 @every_mode
 async def test_a_prompt_that_the_provider_has_cut_is_said_so(mode: str, caplog: pytest.LogCaptureFixture) -> None:
-    _say_cut.cache_clear()
     documents = [a_document(4000, "May"), a_document(40, "June")]
     chain = long_chain(documents=documents, long_context_llm=CuttingModel(final=FINAL, label="small"))
-    for _ in range(2):
-        result = await ask(chain, QUESTION, mode)
+    for one in (chain, chain, copy(chain), chain.with_config(tags=["t"]), deepcopy(chain)):
+        result = await ask(one, QUESTION, mode)
     assert result["usage"]["long_context"]["input_tokens"] == 300
-    (record,) = caplog.records
-    assert "small" in record.getMessage()
-    assert "num_ctx" in record.getMessage()
+    for record in caplog.records:
+        assert "small" in record.getMessage()
+        assert "num_ctx" in record.getMessage()
+    assert len(caplog.records) == 2, "once by the chain, whatever shares its parts, and once by another"
     if mode not in STREAMS:  # a stream has given its documents away before anything is counted
         assert [one.metadata["selfroute"]["trimmed"] for one in result["context"]] == ["provider"] * 2
     assert [one.page_content for one in result["context"]] == [one.page_content for one in documents]

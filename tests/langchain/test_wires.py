@@ -28,7 +28,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 
 import loopback
-from langchain_selfroute import SelfRouteChain, models
+from langchain_selfroute import SelfRouteChain
 from loopback import A_MINUTE, Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
@@ -305,25 +305,24 @@ def test_usage_is_marked_as_estimated_where_the_server_reports_none(
 
 @streaming
 @pytest.mark.parametrize("said", [False, None])
-def test_usage_is_marked_as_estimated_where_none_is_streamed_and_the_log_tells_the_mend_once(
+def test_usage_is_marked_as_estimated_where_none_is_streamed_and_each_chain_logs_what_to_do_once(
     server: LoopbackServer, ask: Ask, said: bool | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    models._say.cache_clear()
-    chain = chain_over(server, "openai", stream_usage=said)
-    for _ in range(2):
+    first, second = (chain_over(server, "openai", stream_usage=said) for _ in range(2))
+    for chain in (first, first, second):
         usage = ask(chain)["usage"]
         assert usage["estimated"] is True
         assert usage["rag"]["input_tokens"] > 0
-    (record,) = caplog.records
-    assert (record.levelname, record.name) == ("WARNING", "langchain_selfroute.models")
-    assert "ChatOpenAI(stream_usage=True)" in record.message
+    for record in caplog.records:
+        assert (record.levelname, record.name) == ("WARNING", "langchain_selfroute.models")
+        assert "ChatOpenAI(stream_usage=True)" in record.message
+    assert len(caplog.records) == 2, "once for each chain"
 
 
 @streaming
 def test_nothing_is_logged_where_usage_is_reported(
     server: LoopbackServer, ask: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:
-    models._say.cache_clear()
     assert ask(chain_over(server, "openai"))["usage"]["estimated"] is False
     assert not caplog.records
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -27,7 +27,6 @@ from llamaindex_parts import (
 )
 from llamaindex_selfroute import SelfRouteQueryEngine
 from scenarios import FINAL, FOUND, QUESTION
-from selfroute.fitting import _say_cut
 from selfroute.flow import MOST_RETRIES
 from selfroute.usage import count_tokens
 
@@ -230,7 +229,7 @@ async def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(mode: str)
         mode,
         documents=[Document(text=WHOLE)],
         failures={"long_context": [error]},
-        token_counter=lambda text: len(text) > 0,
+        token_counter=lambda text: int(len(text) > 0),
     )
     with pytest.raises(ValueError, match="too long") as raised:
         await ask(engine, QUESTION, mode)
@@ -363,14 +362,12 @@ class CuttingLLM(ScriptedLLM):
 
 @every_mode
 async def test_a_prompt_that_the_provider_has_cut_is_said_so(mode: str, caplog: pytest.LogCaptureFixture) -> None:
-    _say_cut.cache_clear()
     documents = [a_document(4000, "May"), a_document(40, "June")]
     engine = long_engine(mode, documents=documents, long_context_llm=CuttingLLM(final=FINAL, label="small"))
-    for _ in range(2):
-        asked = await ask(engine, QUESTION, mode)
+    for one in (engine, engine, copy(engine), deepcopy(engine)):
+        asked = await ask(one, QUESTION, mode)
     assert asked.usage["long_context"]["input_tokens"] == 300
-    (record,) = caplog.records
-    assert "small" in record.getMessage()
+    assert ["small" in record.getMessage() for record in caplog.records] == [True] * 2, "once by it, once by another"
     assert [label_of(asked, at)["trimmed"] for at in (0, 1)] == ["provider"] * 2
     assert asked.sources == [one.text for one in documents]
 

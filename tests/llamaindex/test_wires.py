@@ -33,7 +33,7 @@ from llama_index.llms.openai import OpenAIResponses
 from llama_index.llms.openai_like import OpenAILike
 
 import loopback
-from llamaindex_selfroute import SelfRouteQueryEngine, models
+from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import A_MINUTE, Entry, LoopbackServer, Reply, Request
 from selfroute.errors import NoReplyError, SelfRouteError
 from selfroute.flow import MOST_RETRIES
@@ -370,14 +370,14 @@ def test_usage_is_marked_as_estimated_where_the_server_reports_none(
 
 @openai_alike
 @every_mode
-def test_an_openai_stream_whose_usage_was_not_asked_for_is_estimated_and_the_log_tells_the_mend(
+def test_an_openai_stream_whose_usage_was_not_asked_for_is_estimated_and_each_engine_logs_what_to_do(
     server: LoopbackServer, client: str, ask: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:
-    models._say.cache_clear()
-    usage = ask(over(server, client, additional_kwargs={})).usage
-    (draft,) = entries(server, "draft")
+    for _ in range(2):
+        usage = ask(over(server, client, additional_kwargs={})).usage
+    draft = entries(server, "draft")[-1]
     told = [record.message for record in caplog.records if record.name == "llamaindex_selfroute.models"]
-    assert ["include_usage" in message for message in told] == [True] * draft.request.stream
+    assert ["include_usage" in message for message in told] == [True] * 2 * draft.request.stream, "once for each engine"
     assert usage["estimated"] is draft.request.stream
     assert usage["rag"]["input_tokens"] > 0
     assert (usage["rag"] == counts(draft)) is not draft.request.stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -14,10 +14,12 @@ from selfroute.answerability.scores import numbers_of
 from selfroute.evaluation.asking.replies import Reply
 from selfroute.evaluation.records import GRADED, MOST_DOUBT, WIDENED, LookStep, Strategy
 from selfroute.flow import Route
+from selfroute.memory import Memory
 from selfroute.policies.case import Case
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW, WIDTH, Settings
 from selfroute.usage.counts import NOTHING, StepUsage
 from selfroute.usage.prices import PricedModel
+from selfroute.usage.savings import LongContextEstimate
 
 Used = Mapping[Route, list[Reply]]
 """The replies that were used, by the model: that of the first step answers from more passages, too."""
@@ -100,6 +102,16 @@ def settings_of(
     if set(WIDENED) & set(strategies):
         about["widen"] = width if isinstance(width, int) else type(width).__name__
     return about
+
+
+def trial_memory(look_up: Callable[[Any], PricedModel], memory: Memory) -> Memory:
+    """Return the memory of one task: it learns nothing, so that no estimate depends on earlier questions.
+
+    Args:
+        look_up: Returns the name of a model.
+        memory: That of the chain or engine, which says each thing once for all tasks.
+    """
+    return Memory(look_up, estimate=LongContextEstimate(calibrates=False), said=memory.said)
 
 
 def numbered(options: Mapping[str, Any]) -> bool:

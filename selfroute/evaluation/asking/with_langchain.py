@@ -40,6 +40,7 @@ from selfroute.evaluation.asking.strategies import (
     numbered,
     options_of,
     settings_of,
+    trial_memory,
     whole_of,
     width_of,
 )
@@ -48,8 +49,7 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
-from selfroute.usage.prices import ModelNames, PricedModel, cost_of
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import PricedModel, cost_of
 
 
 class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
@@ -354,11 +354,8 @@ class ChainPipeline:
             "llm": self._kept("rag", "rag", used["rag"], graded=numbered(options)),
             "long_context_llm": self._kept("long_context", "long_context", used["long_context"]),
             "long_context_priced_as": chain.long_context_priced_as
-            or (None if chain.long_context_llm else chain.priced_as),
-            "names": ModelNames(name_of),
-            "estimate": LongContextEstimate(
-                calibrates=False
-            ),  # a shared one would make estimates depend on earlier questions
+            or (chain.priced_as if self.parts.one_model else None),  # there are two now, priced alike
+            "memory": trial_memory(name_of, self.parts.memory),
         }
         if task.strategy == "rag":
             changes |= {"documents": _no_documents, "measure_savings": False}

@@ -49,6 +49,7 @@ from selfroute.evaluation.asking.strategies import (
     numbered,
     options_of,
     settings_of,
+    trial_memory,
     whole_of,
 )
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
@@ -56,8 +57,7 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
 from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
-from selfroute.usage.prices import ModelNames, PricedModel, cost_of
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.prices import PricedModel, cost_of
 
 
 class KeptLLM(CustomLLM):
@@ -377,9 +377,7 @@ class EnginePipeline:
         synthesizer.streaming = False
         if self.parts.one_model:  # there are two now, priced alike
             synthesizer.long_context_priced_as = synthesizer.long_context_priced_as or synthesizer.priced_as
-        # A shared one would make estimates depend on earlier questions.
-        synthesizer.estimate = LongContextEstimate(calibrates=False)
-        synthesizer.names = ModelNames(lambda llm: name_of(getattr(llm, "inner", llm)))
+        synthesizer.memory = trial_memory(lambda llm: name_of(getattr(llm, "inner", llm)), self.parts.memory)
         if task.strategy == "rag":
             synthesizer.documents = _no_documents
             synthesizer.measure_savings = False

@@ -1,0 +1,121 @@
+"""What a chain or engine keeps between questions is right for each of them, whoever shares it."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import logging
+import pickle
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from langchain_parts import a_chain
+from llamaindex_parts import an_engine
+from selfroute.memory import Memory
+from selfroute.settings import SETTINGS, Settings
+from selfroute.usage.prices import PricedModel
+
+DEFAULTS = Settings()
+
+
+def values(**options: Any) -> tuple[Any, ...]:
+    return tuple(options.get(name, getattr(DEFAULTS, name)) for name in SETTINGS)
+
+
+def unnamed(_: Any) -> PricedModel:
+    return PricedModel()
+
+
+class Interrupted(tuple[Any, ...]):
+    """Values; while they are compared, another thread asks for settings of its own."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        at, MEMORY.at = MEMORY.at, None  # the other thread meets these values, too
+        for number, value in enumerate(super().__iter__()):
+            if number == at:
+                assert MEMORY.settings(values(refusal="of another thread")).refusal == "of another thread"
+            yield value
+        MEMORY.at = at
+
+
+class Shared(Memory):
+    """A memory of two threads, and where in the first one's values the second one comes between."""
+
+    at: int | None = None
+
+
+MEMORY = Shared(unnamed)
+
+
+@pytest.mark.parametrize("at", [0, 5, len(SETTINGS) - 1])
+def test_settings_are_those_of_the_values_whenever_another_thread_comes_between(at: int) -> None:
+    mine = Interrupted(values(refusal="mine"))
+    MEMORY.at = None
+    assert MEMORY.settings(mine).refusal == "mine"
+    MEMORY.at = at
+    for _ in range(3):
+        assert MEMORY.settings(mine).refusal == "mine"
+
+
+def test_settings_are_checked_once_while_the_values_are_the_same() -> None:
+    memory = Memory(unnamed)
+    first = memory.settings(values(refusal="none", max_context_tokens=7_000))
+    assert memory.settings(values(refusal="none", max_context_tokens=7_000)) is first
+    assert memory.settings(values(refusal="none")) is not first
+
+
+@contextmanager
+def switching_at_once() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def shared_copies() -> dict[str, list[Any]]:
+    chain, engine = a_chain(), an_engine()
+    synthesizer = engine._response_synthesizer
+    other, copied = copy.copy(synthesizer), copy.copy(chain)
+    other.answerability = copied.answerability = "graded"
+    return {
+        "chain": [chain, chain.model_copy(update={"answerability": "graded"}), copied],
+        "synthesizer": [synthesizer, other],
+    }
+
+
+@pytest.mark.parametrize("kind", ["chain", "synthesizer"])
+def test_copies_with_other_options_work_in_threads_by_their_own(kind: str) -> None:
+    """A copy shares the memory of what it is copied from."""
+    copies = shared_copies()[kind]
+    assert len({id(one.memory) for one in copies}) == 1
+
+    def taken(one: Any) -> list[bool]:
+        return [one.parts().settings.answerability == one.answerability for _ in range(500)]
+
+    with switching_at_once(), ThreadPoolExecutor(4) as threads:
+        assert all(itertools.chain(*threads.map(taken, copies * 2)))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])  # noqa: S301
+def test_a_deep_copy_has_learned_and_said_nothing(copied: Any, caplog: pytest.LogCaptureFixture) -> None:
+    memory = Memory(unnamed)
+    memory.estimate.replied(PricedModel("a"), 5_000)
+    memory.said.warn(logging.getLogger("selfroute"), "beware of %s", "dogs")
+    other = copied(memory)
+    assert (memory.estimate.reply(PricedModel("a")), other.estimate.reply(PricedModel("a"))) == (5_000, 100)
+    for one in (memory, other, other):
+        one.said.warn(logging.getLogger("selfroute"), "beware of %s", "dogs")
+        one.said.warn(logging.getLogger("selfroute"), "beware of %s", "cats")
+    assert [record.getMessage() for record in caplog.records] == [
+        *("beware of dogs", "beware of cats"),
+        *("beware of dogs", "beware of cats"),
+    ]

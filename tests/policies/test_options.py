@@ -1,0 +1,144 @@
+"""The options that a policy sets are those that run and are shown; the user's own are never overridden."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.runnables import ConfigurableField
+from pydantic import Field
+
+from langchain_parts import QUESTION, ListRetriever, ScriptedModel, a_chain
+from llamaindex_parts import ListRetriever as NodeRetriever
+from llamaindex_parts import ScriptedLLM, an_engine
+from selfroute.errors import ConfigurationError
+from selfroute.policies import Budget, Calibrated, Never
+from selfroute.policies.calibration import Calibration, Counts, Figures
+from selfroute.policies.case import Case, Ruling
+from selfroute.policies.policy import Policy
+from selfroute.settings import Settings
+
+COUNTS = Counts(questions=1, documents=1, declined=1, unanswerable=1)
+FIGURES = Figures(quality=1, low=0, high=1, token_share=1, dollars=1)
+GRADED = Calibrated(
+    Calibration(escalate="graded", doubt_below=70, stop_below=10, widen=8, counts=COUNTS, figures=FIGURES)
+)
+OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "widen": 3}
+
+
+class Wide(ListRetriever):
+    """A retriever that takes a number."""
+
+    search_kwargs: dict[str, Any] = Field(default={"k": 2})
+
+
+class Setting(Policy):
+    """A policy that sets options of its own."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def __call__(self, case: Case) -> Ruling:
+        return Ruling(go=True, by="mine")
+
+
+BUILDS: dict[str, Callable[..., Any]] = {
+    "core": Settings,
+    "langchain": lambda **options: a_chain(retriever=Wide(), **options),
+    "llamaindex": lambda **options: an_engine(retriever=NodeRetriever(), **options),
+}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a bound": ({"answerability": "graded", "doubt_below": 30}, "you set doubt_below=30, but the policy 'calibrated'"),
+    "another form": ({"answerability": "structured"}, "sets answerability='graded': leave out answerability, or the"),
+    "a width": (
+        {"widen": 3},
+        "but the policy 'calibrated' (escalation) sets widen=8: leave out widen",
+    ),
+    "several": (OWN, "leave out answerability, doubt_below, stop_below, widen, or the policy"),
+    "a retriever": ({"widen": Wide()}, "you set widen=Wide, but"),
+}
+
+
+@pytest.mark.parametrize("policy", [GRADED, GRADED & Budget(tokens=9), Never() | GRADED], ids=["alone", "and", "or"])
+@pytest.mark.parametrize("kind", REFUSED)
+def test_options_that_the_user_set_otherwise_are_refused_with_both_values(kind: str, policy: Policy) -> None:
+    options, told = REFUSED[kind]
+    with pytest.raises(ConfigurationError) as refused:
+        Settings(**options, escalation=policy)
+    assert told.replace("'calibrated'", repr(policy.name)) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("where", ["langchain", "llamaindex"])
+@pytest.mark.parametrize("name", OWN)
+def test_the_constructor_refuses_them(name: str, where: str) -> None:
+    asked = {"answerability": "graded"} if name.endswith("below") else {}
+    policy = Setting(**{**asked, **GRADED.options, **({} if name == "widen" else {"widen": None})})
+    with pytest.raises(ConfigurationError, match=f"you set {name}="):
+        BUILDS[where](**{**asked, name: OWN[name]}, escalation=policy)
+
+
+@pytest.mark.parametrize("where", BUILDS)
+def test_options_that_agree_with_the_policy_are_taken(where: str) -> None:
+    options = {"answerability": "graded", "doubt_below": 70, "stop_below": 10}
+    BUILDS[where](**options, escalation=Setting(**options))
+
+
+@pytest.mark.parametrize("options", [{"doubt": 3}, {"widen": -1}, {"answerability": "json"}])
+def test_what_a_policy_sets_is_checked_too(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        Settings(escalation=Setting(**options))
+
+
+async def test_options_that_are_set_later_are_refused_by_the_next_call() -> None:
+    chain = a_chain(retriever=Wide(), escalation=GRADED)
+    engine = an_engine(escalation=Setting(answerability="graded", doubt_below=70))
+    synthesizer = copy.copy(engine)._response_synthesizer
+    synthesizer.doubt_below = 30
+    later = chain.configurable_fields(widen=ConfigurableField(id="widen"))
+    asked: list[Callable[[], Any]] = [
+        lambda: chain.model_copy(update={"widen": 3}).invoke(QUESTION),
+        lambda: later.invoke(QUESTION, {"configurable": {"widen": 3}}),
+        lambda: engine.query(QUESTION),
+    ]
+    for ask in asked:
+        with pytest.raises(ConfigurationError, match="you set"):
+            ask()
+    assert later.invoke(QUESTION, {"configurable": {"widen": 8}})["answer"] == chain.invoke(QUESTION)["answer"]
+
+
+def test_the_graph_shows_the_wider_look_of_a_policy() -> None:
+    steps = [node.name for node in a_chain(retriever=Wide(), escalation=GRADED).get_graph().nodes.values()]
+    assert {"retrieve_wider", "wider"} <= set(steps)
+    plain = [node.name for node in a_chain(retriever=Wide(), widen=8).get_graph().nodes.values()]
+    assert steps == plain
+
+
+def test_a_policy_s_retriever_is_configured_and_its_form_of_output_declared_as_the_user_s() -> None:
+    wider = ListRetriever().configurable_fields(k=ConfigurableField(id="wide_k"))
+    own, set_by = a_chain(widen=wider, citations=True), a_chain(escalation=Setting(widen=wider, citations=True))
+    assert [spec.id for spec in set_by.config_specs] == [spec.id for spec in own.config_specs] == ["wide_k"]
+    assert set_by.OutputType is own.OutputType
+
+
+class Twin(ScriptedLLM):
+    """A model that is equal to others of its kind."""
+
+    __hash__ = ScriptedLLM.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Twin)
+
+
+@pytest.mark.parametrize("build", [a_chain, an_engine])
+def test_two_equal_models_are_priced_apart_and_one_model_is_priced_once(build: Callable[..., Any]) -> None:
+    kind = ScriptedModel if build is a_chain else Twin
+    one, other = kind(label="own"), kind(label="own")
+    assert one == other
+    fields = {"priced_as": "openai:gpt-4o", "escalation": Budget(usd=1)}
+    for second in (None, one):
+        build(llm=one, long_context_llm=second, **fields)
+    with pytest.raises(ConfigurationError, match="price of long_context_llm"):
+        build(llm=one, long_context_llm=other, **fields)
