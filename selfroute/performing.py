@@ -81,6 +81,13 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         if self._tally:
             self._answered_by = self._priced("rag", self._tally)
 
+    def _must_retrieve(self) -> bool:
+        try:
+            source = self._source()
+            return isinstance(source, ScopedDocuments) and source.access().is_from_passages
+        except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
+            return True
+
     @property
     @abstractmethod
     def _one_model(self) -> bool:
