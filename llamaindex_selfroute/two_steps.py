@@ -144,7 +144,11 @@ class EngineSteps:
             return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
 
     def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
-        """Go on from a row of `first_step`, and answer its query as `query` would have done."""
+        """Go on from a row of `first_step`, and answer its query as `query` would have done.
+
+        If nothing but the nodes says what `StoredDocuments` may read, this retrieves again, and takes only the draft
+        from the row.
+        """
         with self._scoped():
             return self._synthesizer.second_step(row, retriever=self)
 

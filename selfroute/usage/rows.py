@@ -105,7 +105,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
         declined, signal, ruling = (check(decision.get(key)) for key, check in _DECISION.items())
         answerable = optional(flag)(row.get("answerable"))
     except WRONG as error:
-        msg = "decision and answerable must be as a chain or an engine returns them, beside usage"
+        msg = "decision and usage must be as a chain or an engine returns them, and answerable true or false"
         raise InputError(msg) from error
     return Entry(
         "answered",

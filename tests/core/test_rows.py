@@ -257,7 +257,7 @@ async def test_an_engine_that_selects_nodes_itself_selects_them_again() -> None:
 
 # Damage: every value of a row, one after another
 
-NUMBERS = (-1, -0.5, 1.5, 10**40, math.nan, math.inf)
+NUMBERS = (0, -1, -0.5, 1.5, 10**9, 10**40, math.nan, math.inf)
 TEXTS = ("", "x", "NaN", "-1", "1e999999999", "1e-999999", "{x}")
 ODD = (None, True, *NUMBERS, *TEXTS, [], [1], {}, {"x": 1})
 PRICED = {"usage": True, "priced_as": "openai:gpt-4o-mini"}
@@ -334,7 +334,7 @@ async def test_a_damaged_row_is_refused_or_comes_to_a_result(framework: str, nam
 
 
 @both
-@pytest.mark.parametrize("limit", [{"tokens": 3_000}, {"usd": "0.0005"}], ids=["tokens", "dollars"])
+@pytest.mark.parametrize("limit", [{"tokens": 2_000}, {"usd": "0.0003"}], ids=["tokens", "dollars"])
 @pytest.mark.parametrize("policy", [True, False], ids=["a policy", "no policy"])
 @some_or_all
 async def test_no_number_of_a_row_lifts_a_budget(
@@ -355,3 +355,21 @@ async def test_no_number_of_a_row_lifts_a_budget(
         assert "long_context" not in [call.step for call in asked.llm.calls], what
     result = await asked.second_step(row)
     assert (result if framework == "langchain" else result.metadata)["decision"]["ruling"]["by"] == "budget"
+
+
+@both
+@pytest.mark.parametrize("prompt", [{"characters": 0, "context": 0}, {"characters": 300, "context": 0}], ids=str)
+async def test_no_size_of_a_row_makes_a_wider_look_free(framework: str, prompt: Row) -> None:
+    long = "All of this was said at the meeting, and more. " * 400
+    if framework == "langchain":
+        widen: Any = langchain_parts.ListRetriever(passages=[Document(long), Document(long)])
+    else:
+        found = [NodeWithScore(node=TextNode(text=long, id_=name)) for name in "ab"]
+        widen = llamaindex_parts.ListRetriever(found)
+    options = {"widen": widen, "escalation": Budget(tokens=2_000), "wall": KNOWN["declared"](framework)["wall"]}
+    row = Asked(framework, **PRICED, **options).first_step()
+    row["first_step"]["prompt"] = prompt
+    asked = Asked(framework, MODES[framework][0], **PRICED, **options)
+    result = await asked.second_step(row)
+    assert asked.llm.calls == []
+    assert "do not fit" in (result if framework == "langchain" else result.metadata)["decision"]["ruling"]["reason"]
