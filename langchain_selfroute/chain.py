@@ -423,7 +423,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         """The second step as a separate runnable: it takes a row of `first_step`, and continues from there.
 
         It returns what the chain would have returned for the question, in the same process or another, with a chain of
-        the same configuration. For a row that is done, it asks no model.
+        the same configuration. For a row that is done, it asks no model. If nothing but the passages says what
+        `StoredDocuments` may read, it retrieves again, and takes only the draft from the row.
         """
         return SecondStep(self)
 

@@ -14,6 +14,8 @@ from langchain_core.runnables.config import merge_configs
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 from selfroute.first_step import FirstStep, check_json
+from selfroute.row import reading
+from selfroute.usage.values import named
 
 if TYPE_CHECKING:
     from langchain_selfroute.schema import SelfRouteOutput
@@ -101,17 +103,20 @@ def _as_json(key: str, value: Any) -> Any:
 
 
 def inputs_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs that a row keeps."""
-    inputs = {"input": row["input"]}
-    for key, value in (row.get("inputs") or {}).items():
-        messages = value.get(_MESSAGES) if isinstance(value, dict) else None
-        inputs[key] = value if messages is None else messages_from_dict(messages)
-    return inputs
+    """Return the inputs that a row keeps.
+
+    Raises:
+        InputError: There are none.
+    """
+    with reading():
+        inputs = {}
+        for key, value in named(row.get("inputs") or {}).items():
+            messages = value.get(_MESSAGES) if isinstance(value, dict) else None
+            inputs[key] = value if messages is None else messages_from_dict(messages)
+        return inputs_of({**inputs, "input": row["input"]})
 
 
-def output_of_row(row: Mapping[str, Any], inputs: Mapping[str, Any], kept: FirstStep[Document]) -> SelfRouteOutput:
+def output_of_row(inputs: Mapping[str, Any], kept: FirstStep[Document]) -> SelfRouteOutput:
     """Return the output of a chain from a row that is done."""
-    known = {key: row[key] for key in _ALWAYS if key not in ("retrieved", "context")}
-    cited = {key: row[key] for key in ("citations", "unverified_quotes") if key in row}
-    output = {**inputs, "retrieved": list(kept.retrieved), "context": list(kept.context), **known, **cited}
+    output = {**inputs, "retrieved": list(kept.retrieved), "context": list(kept.context), **(kept.result or {})}
     return cast("SelfRouteOutput", output)

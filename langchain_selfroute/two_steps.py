@@ -15,6 +15,7 @@ from langchain_selfroute.convert import document_from_json, inputs_in_row, outpu
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute.first_step import FirstStep as Kept
+from selfroute.row import read_row
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -99,8 +100,8 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
     def invoke(self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> SelfRouteOutput:
         """Answer the question of a row; `kwargs` are passed to the models."""
         kept, given = _read(input)
-        if input["done"]:
-            return self._call_with_config(lambda _: output_of_row(input, given, kept), given, config)
+        if kept.result:
+            return self._call_with_config(lambda _: output_of_row(given, kept), given, config)
         make = self._make(kept, given, kwargs)
         return cast("SelfRouteOutput", running.invoke(self, given, config, make, Steps.whole))
 
@@ -110,10 +111,10 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
     ) -> SelfRouteOutput:
         """Do as `invoke` does, asynchronously."""
         kept, given = _read(input)
-        if input["done"]:
+        if kept.result:
 
             async def known(_: Any) -> SelfRouteOutput:
-                return output_of_row(input, given, kept)
+                return output_of_row(given, kept)
 
             return await self._acall_with_config(known, given, config)
         make = self._make(kept, given, kwargs)
@@ -125,7 +126,7 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
     ) -> Iterator[SelfRouteOutput]:
         """Answer the question of a row in chunks, as the chain streams; what is done comes in one."""
         kept, given = _read(input)
-        if input["done"]:
+        if kept.result:
             yield self.invoke(input, config)
         else:
             yield from running.stream(self, given, config, self._make(kept, given, kwargs), kwargs)
@@ -136,7 +137,7 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
     ) -> AsyncIterator[SelfRouteOutput]:
         """Do as `stream` does, asynchronously."""
         kept, given = _read(input)
-        if input["done"]:
+        if kept.result:
             yield await self.ainvoke(input, config)
             return
         async with aclosing(running.astream(self, given, config, self._make(kept, given, kwargs), kwargs)) as chunks:
@@ -154,4 +155,4 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
 
 def _read(row: Mapping[str, Any]) -> tuple[Kept[Any], dict[str, Any]]:
     """Return what a row keeps, and the inputs of its question."""
-    return Kept.of_row(row, document_from_json), inputs_in_row(row)
+    return read_row(row, document_from_json), inputs_in_row(row)

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from typing_extensions import override
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.convert import bundle_of
-from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
 from selfroute import checking
 from selfroute.checking import Checking, Findings
-from selfroute.flow import Retrieve
 
 
 class CheckingSteps(Checking[NodeWithScore], Steps):
-    """The steps of a check, which retrieve by themselves, as the engine does before it asks its synthesizer."""
-
-    def __init__(self, parts: Parts, query: QueryBundle, *, engine: RetrieverQueryEngine) -> None:
-        """Prepare to check an engine.
-
-        Args:
-            parts: The parts of its synthesizer.
-            query: The question.
-            engine: The engine.
-        """
-        super().__init__(parts, query, nodes=(), words={})
-        self._engine = engine
-
-    @override
-    def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
-        self.passages = self._engine.retrieve(self.query)
-        return super().retrieve(effect)
-
-    @override
-    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
-        self.passages = await self._engine.aretrieve(self.query)
-        return await super().aretrieve(effect)
+    """The steps of a check."""
 
 
 def check(engine: RetrieverQueryEngine, question: str | QueryBundle) -> Findings:
@@ -53,5 +27,6 @@ async def acheck(engine: RetrieverQueryEngine, question: str | QueryBundle) -> F
 
 
 def _steps(engine: RetrieverQueryEngine, question: str | QueryBundle) -> CheckingSteps:
-    query = bundle_of(question)
-    return CheckingSteps(host.parts_of(engine)[0].parts(), query, engine=engine)
+    steps = CheckingSteps(host.parts_of(engine)[0].parts(), bundle_of(question), nodes=(), words={})
+    steps.finder = engine  # no synthesizer is asked, so the nodes have not been retrieved before
+    return steps

@@ -18,6 +18,8 @@ from selfroute.errors import ConfigurationError
 from selfroute.first_step import check_json
 from selfroute.performing import check_question
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
+from selfroute.row import reading
+from selfroute.usage.values import fields, named, optional, text, texts
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled
 
@@ -151,8 +153,10 @@ def node_as_json(found: NodeWithScore) -> dict[str, Any]:
 
 
 def node_from_json(told: Mapping[str, Any]) -> NodeWithScore:
-    """Return the node that `node_as_json` wrote."""
-    return NodeWithScore(node=json_to_doc(dict(told)), score=told["score"])
+    """Return the node that `node_as_json` wrote; raise if its templates cannot be filled in, too."""
+    found = NodeWithScore(node=json_to_doc(dict(told)), score=told["score"])
+    found.node.get_content(metadata_mode=MetadataMode.LLM)
+    return found
 
 
 def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,6 +172,11 @@ def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any
 
 
 def query_in_row(row: Mapping[str, Any]) -> tuple[QueryBundle, dict[str, Any]]:
-    """Return the query that a row keeps, and the other variables of its prompts."""
-    kept = row["inputs"]
-    return QueryBundle(row["input"], custom_embedding_strs=kept["custom_embedding_strs"]), kept["words"]
+    """Return the query that a row keeps, and the other variables of its prompts.
+
+    Raises:
+        InputError: There is none.
+    """
+    with reading():
+        kept = fields(row["inputs"], {"custom_embedding_strs": optional(texts), "words": named})
+        return QueryBundle(text(row["input"]), custom_embedding_strs=kept["custom_embedding_strs"]), kept["words"]

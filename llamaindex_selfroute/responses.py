@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -17,7 +17,6 @@ from selfroute.flow import Answer, Decided
 from selfroute.two_steps import cited_in
 
 More = Iterable[NodeWithScore]
-_KEPT = ("route", "answerable", "finish_reason", "decision", "usage")
 
 
 def whole(steps: Steps, more: More) -> Response:
@@ -40,25 +39,23 @@ def _response(answer: Answer, steps: Steps, more: More) -> Response:
     return Response(answer.text, [*steps.context, *more], metadata)
 
 
-def of_row(row: Mapping[str, Any], kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
+def of_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
     """Return the answer from a row that is done: whole, or as a stream of one piece."""
-    known = {key: row[key] for key in (*_KEPT, "citations", "unverified_quotes") if key in row}
-    text, sources, metadata = row["answer"], list(kept.context), {**known, "retrieved": _ids(kept.retrieved)}
+    known = dict(kept.result or {})
+    text, sources, metadata = known.pop("answer"), list(kept.context), {**known, "retrieved": _ids(kept.retrieved)}
     if streaming:
         return StreamingResponse((piece for piece in (text,)), sources, metadata)
     return Response(text, sources, metadata)
 
 
-def aof_row(
-    row: Mapping[str, Any], kept: FirstStep[NodeWithScore], *, streaming: bool
-) -> Response | AsyncStreamingResponse:
+def aof_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | AsyncStreamingResponse:
     """Do as `of_row` does, for who awaits it."""
-    whole = of_row(row, kept, streaming=False)
+    whole = cast("Response", of_row(kept, streaming=False))
     if not streaming:
-        return cast("Response", whole)
+        return whole
 
     async def pieces() -> AsyncGenerator[str, None]:
-        yield row["answer"]
+        yield whole.response or ""
 
     return ClosingStreamingResponse(pieces(), whole.source_nodes, whole.metadata)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
@@ -19,12 +19,13 @@ from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.stored.nodes import Link
-from llamaindex_selfroute.widening import Wider
+from llamaindex_selfroute.widening import Finder
 from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.drivers import Flow
+from selfroute.errors import ConfigurationError
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.performing import BaseSteps
@@ -39,7 +40,12 @@ class Steps(BaseSteps[NodeWithScore]):
     """Performs the effects of one query, for both drivers.
 
     The nodes have been retrieved before a synthesizer is called, so `Retrieve` simply returns them.
+
+    Attributes:
+        finder: Retrieves the nodes, where those at hand cannot be used.
     """
+
+    finder: Finder | None = None
 
     def __init__(
         self, parts: Parts, query: QueryBundle, *, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]
@@ -158,21 +164,35 @@ class Steps(BaseSteps[NodeWithScore]):
         return self.flow_from(await documents.acall(start, self.query) if callable(start) else start)
 
     def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
-        """Return those of the nodes that were retrieved already which fit the window; for a wider look, retrieve."""
-        if effect.wider:
-            return self._fit_wider(self._wider_look.retrieve(self.query))
-        return self._fit(ReadDocuments(self.passages, step="rag"))
+        """Return the nodes that fit the window: those that were retrieved before, unless there is a finder."""
+        finder = self._finder_for(effect)
+        found = finder.retrieve(self.query) if finder else self.passages
+        return self._fit_wider(found) if effect.wider else self._fit(self._retrieved(found))
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
         """Do as `retrieve` does, asynchronously."""
+        finder = self._finder_for(effect)
+        found = await finder.aretrieve(self.query) if finder else self.passages
         if effect.wider:
-            found = await self._wider_look.aretrieve(self.query)
             return await documents.in_thread(self._fit_wider, found)
-        return await self._afit(ReadDocuments(self.passages, step="rag"))
+        return await self._afit(self._retrieved(found))
 
-    @property
-    def _wider_look(self) -> Wider:
-        return cast("Wider", self.parts.wider)  # the flow asks for it only if there is one
+    def _finder_for(self, effect: Retrieve) -> Finder | None:
+        if effect.wider:
+            return self.parts.wider
+        if self._first and self.finder is None:
+            msg = (
+                "only the nodes say what StoredDocuments may read, those of a row are not believed, and a synthesizer "
+                "cannot retrieve them again: call second_step of the engine, or pass StoredDocuments(filters=...), "
+                "MetadataFilters(filters=[]) if nothing is hidden"
+            )
+            raise ConfigurationError(msg)
+        return self.finder
+
+    def _retrieved(self, found: Sequence[NodeWithScore]) -> ReadDocuments:
+        """Keep the nodes; return the effect of fitting them."""
+        self.passages = list(found)
+        return ReadDocuments(self.passages, step="rag")
 
     @override
     def _documents(self) -> Sequence[NodeWithScore]:

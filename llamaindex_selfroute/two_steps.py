@@ -12,8 +12,11 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llamaindex_selfroute import host
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
 from llamaindex_selfroute.responses import aof_row, of_row
+from llamaindex_selfroute.widening import Finder
 from selfroute.drivers import arun, run
 from selfroute.first_step import FirstStep
+from selfroute.row import read_row
+from selfroute.usage.values import text
 
 if TYPE_CHECKING:
     from llamaindex_selfroute.steps import Steps
@@ -71,29 +74,32 @@ class SynthesizerSteps:
         steps = self._first(query, nodes, response_kwargs)
         return steps.row(await arun(await steps.aflow(), steps))
 
-    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+    def second_step(self, row: Mapping[str, Any], *, retriever: Finder | None = None) -> RESPONSE_TYPE:
         """Go on from a row of `first_step`, in the same process or another, and answer its query.
 
         Args:
             row: The row, from a synthesizer of the same configuration.
+            retriever: Retrieves the nodes again, if nothing but the nodes says what `StoredDocuments` may read. Those
+                of a row are not believed there. An engine passes itself.
 
         Returns:
             What `synthesize` would have returned; from a row that is done, without asking any model.
 
         Raises:
             InputError: It is not such a row.
+            ConfigurationError: The nodes have to be retrieved again, and there is no retriever.
         """
-        kept = FirstStep.of_row(row, node_from_json)
-        if row["done"]:
-            return of_row(row, kept, streaming=self._streaming)
-        return self._respond(self._second(row, kept), ())
+        kept = read_row(row, node_from_json, name=text)
+        if kept.result:
+            return of_row(kept, streaming=self._streaming)
+        return self._respond(self._second(row, kept, retriever), ())
 
-    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+    async def asecond_step(self, row: Mapping[str, Any], *, retriever: Finder | None = None) -> RESPONSE_TYPE:
         """Do as `second_step` does, asynchronously."""
-        kept = FirstStep.of_row(row, node_from_json)
-        if row["done"]:
-            return aof_row(row, kept, streaming=self._streaming)
-        return await self._arespond(self._second(row, kept), ())
+        kept = read_row(row, node_from_json, name=text)
+        if kept.result:
+            return aof_row(kept, streaming=self._streaming)
+        return await self._arespond(self._second(row, kept, retriever), ())
 
     def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> Steps:
         steps = self._steps(query, nodes, words, streaming=False)
@@ -101,9 +107,10 @@ class SynthesizerSteps:
         steps.check_row()
         return steps
 
-    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore]) -> Steps:
+    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], retriever: Finder | None) -> Steps:
         query, words = query_in_row(row)
         steps = self._steps(query, kept.retrieved, words)
+        steps.finder = retriever
         steps.go_on(kept)
         return steps
 
@@ -136,14 +143,18 @@ class EngineSteps:
             return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
 
     def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
-        """Go on from a row of `first_step`, and answer its query as `query` would have done."""
+        """Go on from a row of `first_step`, and answer its query as `query` would have done.
+
+        If nothing but the nodes says what `StoredDocuments` may read, this retrieves again, and takes only the draft
+        from the row.
+        """
         with self._scoped():
-            return self._synthesizer.second_step(row)
+            return self._synthesizer.second_step(row, retriever=self)
 
     async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Do as `second_step` does, asynchronously."""
         with self._scoped():
-            return await self._synthesizer.asecond_step(row)
+            return await self._synthesizer.asecond_step(row, retriever=self)
 
     @property
     def _synthesizer(self) -> SynthesizerSteps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -11,6 +12,16 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
+
+
+class Finder(Protocol):
+    """What finds the nodes for a query, such as an engine or a retriever."""
+
+    def retrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Return the nodes, best first."""
+
+    async def aretrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Do as `retrieve` does, asynchronously."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

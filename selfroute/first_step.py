@@ -15,7 +15,7 @@ from selfroute.errors import InputError
 from selfroute.flow import Start
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.rows import models_of, steps_of, steps_row
+from selfroute.usage.rows import steps_row
 from selfroute.usage.savings import PromptSize
 from selfroute.usage.tally import EarlierTally, Tally
 
@@ -73,6 +73,7 @@ class FirstStep(Generic[Document]):
         usage: What the step used.
         models: What the calls of each model took, by its name.
         seconds: How long it took.
+        result: What a row that is done has of the result; None if the question goes on, or was just asked.
     """
 
     start: Start
@@ -85,6 +86,7 @@ class FirstStep(Generic[Document]):
     usage: Usage
     models: Mapping[str, StepUsage]
     seconds: float
+    result: Mapping[str, Any] | None = None
 
     def as_row(self, document_as_json: Callable[[Document], Any]) -> dict[str, Any]:
         """Return the step as part of a row.
@@ -111,44 +113,6 @@ class FirstStep(Generic[Document]):
                 "seconds": self.seconds,
             },
         }
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any], document_of: Callable[[Any], Document]) -> FirstStep[Document]:
-        """Return what a row keeps.
-
-        Args:
-            row: The row.
-            document_of: Returns the passage that `document_as_json` wrote.
-
-        Raises:
-            InputError: It is not a row of `first_step`.
-        """
-        try:
-            return cls._read(row, document_of)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            msg = "second_step takes the rows that first_step returned, also after json.dumps and json.loads; not this"
-            raise InputError(msg) from error
-
-    @classmethod
-    def _read(cls, row: Mapping[str, Any], document_of: Callable[[Any], Document]) -> FirstStep[Document]:
-        kept, draft = row[KEY], row[KEY]["draft"]
-        retrieved = [document_of(one) for one in row["retrieved"]]
-
-        def found(some: Sequence[Any]) -> list[Document]:
-            return [retrieved[one] if isinstance(one, int) else document_of(one) for one in some]
-
-        return cls(
-            start=kept["start"],
-            answerability=kept["answerability"],
-            retrieved=retrieved,
-            passages=found(kept["passages"]),
-            context=found(kept["context"]),
-            prompt=PromptSize(**kept["prompt"]),
-            draft=Draft(**{**draft, "ending": Ending(**draft["ending"])}) if draft else None,
-            usage=steps_of(kept["steps"]),
-            models=models_of(row["usage"]),
-            seconds=kept["seconds"],
-        )
 
 
 def plain(value: Any, *, levels: int = 20) -> Any:

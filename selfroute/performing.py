@@ -32,7 +32,7 @@ from selfroute.usage.account import Account
 from selfroute.usage.counts import NOTHING, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import RATE, PromptSize, Window, with_bounds
+from selfroute.usage.savings import LEAST_RATE, RATE, PromptSize, Window, with_bounds
 from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
@@ -82,6 +82,13 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         super().go_on(first)
         if self._tally:
             self._answered_by = self._priced("rag", self._tally)
+
+    def _must_retrieve(self) -> bool:
+        try:
+            source = self._source()
+            return isinstance(source, ScopedDocuments) and source.access().is_from_passages
+        except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
+            return True
 
     @property
     @abstractmethod
@@ -176,15 +183,15 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
     def _tokens_with(self, passages: Sequence[Document]) -> int:
         """Return the estimated tokens of a prompt like the latest one, with other passages."""
         size, before, after = self._prompt_size, self._length(self.context), self._length(passages)
-        context = size.context * after / before if before else after
-        return round((size.characters - size.context + context) * self._rate())
+        context = max(size.context * after / before, after) if before else after  # with what formats the passages
+        return round((size.around + context) * self._rate())
 
     def _rate(self) -> float:
         """Return the tokens per character of the latest prompt; if there is none, those of the passages."""
         usage, characters = self._so_far(), self._prompt_size.characters
         latest = usage.wider or usage.rag
         if latest and characters:
-            return latest.input_tokens / characters
+            return max(latest.input_tokens / characters, LEAST_RATE)
         count = self._count("long_context")
         tokens = sum(count(self._text_of(passage)) for passage in self.passages)
         return tokens / max(self._length(self.passages), 1) or RATE

@@ -1,6 +1,7 @@
 """Ask for the two steps of a question apart: the second goes on from what the first one kept.
 
 The second step runs the same flow. What the first one did is not done again: its passages and its reply are at hand.
+Only where nothing but the passages says what may be read, it retrieves again: a row may have been changed on its way.
 """
 
 from __future__ import annotations
@@ -59,15 +60,19 @@ class TwoSteps(CachedPrompts, Generic[Document]):
         Raises:
             ConfigurationError: There is no such first step.
         """
-        self._start = start_of(start)
+        self._start, first = start_of(start), self._first
         return self_route(
             self.question,
             refusal=self.refusal,
             wider=self.settings.widen is not None,
             start=self._start,
-            passages=self._first.passages if self._first else None,
+            passages=first.passages if first and not self._must_retrieve() else None,
             first_only=self.first_only,
         )
+
+    def _must_retrieve(self) -> bool:
+        """Return whether nothing but the passages says what may be read, so that those of a row do not count."""
+        raise NotImplementedError
 
     def go_on(self, first: FirstStep[Document]) -> None:
         """Go on from what the first step has kept.

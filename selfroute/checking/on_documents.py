@@ -69,7 +69,7 @@ class OnDocuments(Trial[Document]):
         access = stored.access()
         if access.verified and "read" in self.errors:
             return None, "not tried, because the document could not be read", ""
-        if access.verified and not access.declared:
+        if access.is_from_passages:
             found = "we cannot see what the retriever hides, but all chunks of this document match its passages"
             return True, found, f"if the chunks of a document do not match, the question is refused: {stored.advice}"
         limited = "only chunks that the filter admits are read"

@@ -45,3 +45,8 @@ class Access:
     verified: bool
     declared: bool
     whole: bool = False
+
+    @property
+    def is_from_passages(self) -> bool:
+        """Whether nothing but the passages says what may be read, so that they must be retrieved in this process."""
+        return self.verified and not self.declared

@@ -74,6 +74,7 @@ class Account:
         """
         self.usage, self._earlier = usage, tuple(usage.steps)
         self._models_before, self._seconds_before = models, seconds
+        self._retrieves = True  # whatever is retrieved from now on belongs to the question
 
     @property
     def models(self) -> Mapping[str, StepUsage]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from selfroute.errors import InputError
+from selfroute.flow import Route
 from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, StepUsage, Usage
 from selfroute.usage.entry import Entry
+from selfroute.usage.values import WRONG, Check, amount, count, fields, flag, named, number, one_of, optional, text
 
 _NO_USAGE = "usage must be as a chain or an engine returns it, also after json.dumps and json.loads"
-MOST = 10**15
-"""What is more is neither a number of tokens nor of dollars or seconds, and might not fit a float."""
-_WRONG = (AttributeError, IndexError, KeyError, TypeError, ValueError, InvalidOperation)
+_STEP: Mapping[str, Check] = {
+    "input_tokens": count,
+    "output_tokens": count,
+    "cached_tokens": count,
+    "estimated": flag,
+    "cache_write_tokens": count,
+    "cost": lambda value: _cost(*value),
+    "cache_write_1h_tokens": count,
+    "repeated": flag,
+}
+_DECISION = {"declined": optional(flag), "signal": optional(text), "ruling": optional(named)}
 
 
 def usage_of(row: Mapping[str, Any]) -> Usage:
@@ -26,10 +35,10 @@ def usage_of(row: Mapping[str, Any]) -> Usage:
         InputError: It is no usage.
     """
     try:
-        about = row.get("ledger") or {}
+        about = named(row.get("ledger") or {})
         ran = [step for step in STEPS if row.get(step)]
         estimated = about.get("estimated", ran if row.get("estimated") else [])
-        unknown = row.get("cost_unknown")
+        unknown = optional(text)(row.get("cost_unknown"))
         costs = _costs(row.get("cost"), about.get("cost"), unknown, number=len(ran))
         priced: dict[str, Any] = {
             step: _counts(row[step], estimated=step in estimated).with_cost(cost)
@@ -40,12 +49,12 @@ def usage_of(row: Mapping[str, Any]) -> Usage:
         )
         return Usage(
             **priced,
-            long_context_only=None if row.get("long_context_only") is None else _count(row["long_context_only"]),
+            long_context_only=optional(count)(row.get("long_context_only")),
             cost_long_context_only=only,
             cost_cold=cold,
             cost_warm=warm,
         )
-    except _WRONG as error:
+    except WRONG as error:
         raise InputError(_NO_USAGE) from error
 
 
@@ -56,12 +65,12 @@ def models_of(row: Mapping[str, Any]) -> dict[str, StepUsage]:
         InputError: It is no usage.
     """
     try:
-        told: Mapping[str, list[int]] = (row.get("ledger") or {}).get("models") or {}
+        told = named((row.get("ledger") or {}).get("models") or {})
         return {
-            name: StepUsage(_count(read), 0, _count(cached), cache_write_tokens=_count(written))
+            name: StepUsage(count(read), 0, count(cached), cache_write_tokens=count(written))
             for name, (read, cached, written) in told.items()
         }
-    except _WRONG as error:
+    except WRONG as error:
         raise InputError(_NO_USAGE) from error
 
 
@@ -86,22 +95,28 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
     if not (error or used):
         msg = f"a ledger reads rows with the key 'usage', or 'error'; the keys of this one are {sorted(map(str, row))}"
         raise InputError(msg)
-    usage, models, seconds = usage_of(used), models_of(used), _seconds(row, "seconds")
+    usage, models = usage_of(used), models_of(used)
+    seconds, first = _seconds(row, "seconds"), _seconds(row, "seconds_to_first_text")
     if error:
         name = str(error).partition(":")[0].strip()
         return Entry("failed", usage, seconds, error=name, models=models)
-    decision, route = row.get("decision") or {}, row.get("route")
-    ruling = decision.get("ruling") or {}
+    try:
+        decision, route = named(row.get("decision") or {}), row.get("route")
+        declined, signal, ruling = (check(decision.get(key)) for key, check in _DECISION.items())
+        answerable = optional(flag)(row.get("answerable"))
+    except WRONG as error:
+        msg = "decision and usage must be as a chain or an engine returns them, and answerable true or false"
+        raise InputError(msg) from error
     return Entry(
         "answered",
         usage,
         seconds,
-        _seconds(row, "seconds_to_first_text"),
+        first,
         route=route if route in STEPS else None,
-        declined=decision.get("declined"),
-        doubted=decision.get("signal") == "doubt" and route != "rag",
-        stopped=ruling.get("go") is False,
-        answerable=row.get("answerable"),
+        declined=declined,
+        doubted=signal == "doubt" and route != "rag",
+        stopped=(ruling or {}).get("go") is False,
+        answerable=answerable,
         models=models,
     )
 
@@ -114,30 +129,32 @@ def steps_row(usage: Usage) -> dict[str, Any]:
     }
 
 
-def steps_of(row: Mapping[str, Mapping[str, Any]]) -> Usage:
-    """Return the usage that `steps_row` wrote."""
-    steps: dict[str, Any] = {step: StepUsage(**{**told, "cost": _cost(*told["cost"])}) for step, told in row.items()}
+def steps_of(row: Mapping[str, Any], *, ran: Sequence[Route]) -> Usage:
+    """Return the usage that `steps_row` wrote.
+
+    Args:
+        row: What it wrote.
+        ran: The steps that may have run.
+
+    Raises:
+        ValueError: It is something else, or one of the errors in `WRONG`.
+    """
+    steps: dict[str, Any] = {one_of(ran)(step): StepUsage(**fields(told, _STEP)) for step, told in named(row).items()}
     return Usage(**steps)
 
 
 def _counts(told: Mapping[str, int], *, estimated: bool) -> StepUsage:
-    read, written, cached = (_count(told[f"{kind}_tokens"]) for kind in ("input", "output", "cached"))
+    read, written, cached = (count(told[f"{kind}_tokens"]) for kind in ("input", "output", "cached"))
     return StepUsage(read, written, cached, estimated)
 
 
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value <= MOST:
-        msg = f"{value!r} is no count"
-        raise TypeError(msg)
-    return value
-
-
 def _seconds(row: Mapping[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    if value is None or (isinstance(value, int | float) and not abs(value) > MOST):
-        return value
-    msg = f"{key} must be a number of seconds beside usage, not {str(value)[:40]!r}"
-    raise InputError(msg)
+    try:
+        seconds: float | None = optional(number)(row.get(key))
+    except WRONG as error:
+        msg = f"{key} must be a number of seconds beside usage, not {str(row[key])[:40]!r}"
+        raise InputError(msg) from error
+    return seconds
 
 
 def _costs(whole: str | None, known: str | None, unknown: str | None, *, number: int) -> list[Cost]:
@@ -149,10 +166,6 @@ def _costs(whole: str | None, known: str | None, unknown: str | None, *, number:
 
 
 def _cost(dollars: str | None, unknown: str | None) -> Cost:
-    if dollars is None:
-        return Cost(None, unknown) if unknown else UNPRICED
-    amount = Decimal(dollars)
-    if not -MOST <= amount <= MOST:  # which also raises for what is not a number
-        msg = f"{dollars!r} is no amount"
-        raise ValueError(msg)
-    return Cost(amount)
+    if dollars is not None:
+        return Cost(amount(dollars))
+    return Cost(None, text(unknown)) if unknown else UNPRICED

@@ -15,6 +15,8 @@ from selfroute.usage.tokens import Calibration
 
 _UNMEASURED = Cost(None, "the length of the documents is not known")
 RATE = 0.25  # tokens per character, where nothing was counted
+LEAST_RATE = RATE / 2
+"""No text takes fewer tokens per character. What says so was not counted in tokens, or not on this text."""
 _REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 
 
@@ -29,6 +31,11 @@ class PromptSize:
 
     characters: int
     context: int
+
+    @property
+    def around(self) -> int:
+        """The length of the text around the context."""
+        return max(self.characters - self.context, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +168,9 @@ class LongContextEstimate:
         for size in sizes:
             tokens += size.characters * (self._rates.get((model, size.key)) or rate)
             characters += size.characters
-        around = prompt.characters - prompt.context
         if not characters:
-            return round(around * rate)
-        return round(tokens / characters * (min(characters, window.characters(rate)) + around))
+            return round(prompt.around * rate)
+        return round(tokens / characters * (min(characters, window.characters(rate)) + prompt.around))
 
 
 def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage:

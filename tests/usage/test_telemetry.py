@@ -33,7 +33,7 @@ from langchain_parts import ListRetriever, a_chain, ask
 from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, QUESTION, WHOLE
 from selfroute.answerability.verdict import Verdict
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
-from selfroute.usage import StepUsage, telemetry
+from selfroute.usage import StepUsage, Usage, telemetry
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel
 
@@ -652,6 +652,17 @@ def test_a_synthesizer_retrieves_only_what_is_wider(seen: Seen) -> None:
             account, [Retrieve(QUESTION), "rag", "counted", Retrieve(QUESTION), Decided("wider", a_verdict()), "wider"]
         )
     assert seen.below(None) == [{NAME: ["rag", "retrieve", "wider"]}]
+
+
+def test_whatever_a_second_step_retrieves_belongs_to_it(seen: Seen) -> None:
+    again: list[Any] = [Retrieve(QUESTION)]
+    for effects, names in ((again, ["retrieve"]), ([], [])):
+        seen.clear()
+        account = Account(retrieves=False)
+        account.go_on(Usage(), {}, seconds=0.0)
+        with account:
+            take(account, [*effects, "rag", "counted", *again, Decided("wider", a_verdict()), "wider"])
+        assert seen.below(None) == [{NAME: [*names, "rag", "retrieve", "wider"]}]
 
 
 @pytest.mark.parametrize("effect", [Retrieve(QUESTION), ReadDocuments([])], ids=["retrieve", "read_documents"])

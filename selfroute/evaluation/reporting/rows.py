@@ -12,7 +12,8 @@ from selfroute.evaluation.questions import Question, rows
 from selfroute.evaluation.records import Excerpt, Failure, Passage, Record, Result
 from selfroute.evaluation.reporting.evidence import around
 from selfroute.usage.counts import STEPS
-from selfroute.usage.rows import MOST, entry_of
+from selfroute.usage.rows import entry_of
+from selfroute.usage.values import MOST
 
 _UNKNOWN = float("nan")  # the score of what nobody scored
 _BEGINNING = 300  # characters of a document without citations

@@ -1,0 +1,143 @@
+"""Read the row of a first step. Somebody else may have held it, so each value is checked by its type and its range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar, get_args
+
+from selfroute.answerability.ending import Ending
+from selfroute.answerability.verdict import Signal
+from selfroute.errors import InputError
+from selfroute.first_step import KEY, Draft, FirstStep
+from selfroute.flow import Start
+from selfroute.usage.rows import models_of, steps_of, usage_of
+from selfroute.usage.savings import PromptSize
+from selfroute.usage.values import (
+    WRONG,
+    Check,
+    anything,
+    count,
+    fields,
+    flag,
+    items,
+    named,
+    number,
+    one_of,
+    optional,
+    text,
+    texts,
+)
+
+Document = TypeVar("Document")
+_ENDING = {"reason": optional(text), "refusal": text, "calls_tool": flag, "reported": flag, "silent": flag}
+_DRAFT: Mapping[str, Check] = {
+    "text": text,
+    "said": optional(text),
+    "ending": lambda value: Ending(**fields(value, _ENDING)),
+    "model": optional(text),
+    "provider": optional(text),
+    "quotes": texts,
+}
+_PROMPT = {"characters": count, "context": count}
+_RULING = {"go": flag, "by": text, "reason": text}
+_DECISION: Mapping[str, Check] = {
+    "declined": flag,
+    "signal": one_of(get_args(Signal)),
+    "evidence": text,
+    "ruling": optional(lambda value: fields(value, _RULING)),
+}
+_NUMBERS = {name: optional(partial(count, most=100)) for name in ("prospect", "confidence")}
+_DONE: Mapping[str, Check] = {
+    "answer": text,
+    "route": one_of(("rag",)),
+    "answerable": flag,
+    "finish_reason": optional(text),
+    "decision": lambda value: fields(value, {**_DECISION, **_NUMBERS} if "prospect" in value else _DECISION),
+}
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Read a row, or a part of it, within this context.
+
+    Raises:
+        InputError: It is not as `first_step` wrote it.
+    """
+    try:
+        yield
+    except WRONG as error:
+        msg = "second_step takes the rows that first_step returned, also after json.dumps and json.loads; not this"
+        raise InputError(msg) from error
+
+
+def read_row(
+    row: Mapping[str, Any], document_of: Callable[[Any], Document], *, name: Check = anything
+) -> FirstStep[Document]:
+    """Return what a row keeps.
+
+    Args:
+        row: The row.
+        document_of: Returns the passage that an adapter wrote; it raises one of the errors in `WRONG` if that is none.
+        name: Checks the name of a document.
+
+    Raises:
+        InputError: It is not a row of `first_step`.
+    """
+    with reading():
+        return _read(named(row), document_of, name)
+
+
+def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: Check) -> FirstStep[Document]:
+    kept = named(row[KEY])
+    retrieved = [document_of(one) for one in items(row["retrieved"])]
+
+    def found(some: Any) -> list[Document]:
+        return [document_of(one) if isinstance(one, Mapping) else retrieved[count(one)] for one in items(some)]
+
+    text(row["input"])
+    context = found(kept["context"])
+    usage, models = steps_of(kept["steps"], ran=("rag",)), models_of(row["usage"])
+    whole = usage_of(row["usage"])
+    draft = optional(lambda value: Draft(**fields(value, _DRAFT)))(kept["draft"])
+    return FirstStep(
+        start=one_of(get_args(Start))(kept["start"]),
+        answerability=text(kept["answerability"]),
+        retrieved=retrieved,
+        passages=found(kept["passages"]),
+        context=context,
+        prompt=PromptSize(**fields(kept["prompt"], _PROMPT)),
+        draft=draft,
+        usage=usage,
+        models=models,
+        seconds=number(kept["seconds"]),
+        result={
+            **_result(row, context, name),
+            "usage": replace(whole, rag=usage.rag, wider=None, long_context=None).as_dict(models),
+        }
+        if flag(row["done"])
+        else None,
+    )
+
+
+def _result(row: Mapping[str, Any], context: Sequence[Any], name: Check) -> dict[str, Any]:
+    """Return what a row that is done has of the result, but for its usage."""
+    citation: Mapping[str, Check] = {
+        "document": lambda value: count(value, len(context) - 1),
+        "source": name,
+        "start": count,
+        "end": count,
+        "text": text,
+        "score": number,
+    }
+
+    def cited(value: Any) -> dict[str, Any]:
+        return fields(value, {**citation, "verified": flag} if "verified" in value else citation)
+
+    more: Mapping[str, Check] = {
+        "citations": lambda value: [cited(one) for one in items(value)],
+        "unverified_quotes": count,
+    }
+    return {name: check(row[name]) for name, check in [*_DONE.items(), *more.items()] if name in row or name in _DONE}
