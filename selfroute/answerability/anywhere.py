@@ -83,5 +83,6 @@ def _is_refusal(text: str, start: int, refusal: Refusal) -> int | None:
     end = refusal.end_in(text, start)
     if end is None or end <= start:
         return None
-    following = next(_words(text[end : end + 200]), None)
-    return end if following and following[2] == "." else None
+    after = text[end : end + 200]
+    following = next(_words(after), None)
+    return end if (following and following[2] == ".") or refusal.ends_reply(after, 0) else None

@@ -157,6 +157,7 @@ PARTS = {
     " | (while | although | though) ... ,"
     " | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
     " | (regarding | concerning | as for | as to) ... ,)*",
+    "to_question": "((to | for) {the}* {given}* (question | query | questions))?",
     "boxed": "boxed : (text :)?",
     "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific}"
     " | (in | from | within) {the}* {given}* ({work} | {law}))",
@@ -189,13 +190,14 @@ ENGLISH = Language(
     labels=(
         (
             "(the | final | my | your | short)* (answer | answers | response | reply | result | results | verdict"
-            " | conclusion | output | reasoning | final | assistant | bot | status) (: | . | ,)"
+            " | conclusion | output | reasoning | final | assistant | bot | status) {to_question} (: | . | ,)"
         ),
         "a :",
         (
             "({hedge} | {greeting} | {lead})* ,? ({the}* (final | correct)* (answer | response | question | verdict)"
-            " | (this | that | so it | i think it)) {aux} considered? (: | that)? {boxed}?"
+            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)? {boxed}?"
         ),
+        "({hedge} | {lead})* ,? here (is | s) {the}* (final | correct | short)* (answer | response) {to_question} :",
         "({hedge} | {greeting} | {lead}) (, | .)?",
         "{boxed}",
     ),

@@ -172,7 +172,9 @@ PARTS = {
     " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
     "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
     "name": "-{no_name} (-{no_more})?",
-    "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?",
+    "to_question": "(à {the}* {given}* question)?",
+    "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?"
+    " {to_question}",
 }
 
 FRENCH = Language(
@@ -181,8 +183,8 @@ FRENCH = Language(
     parts=PARTS,
     start="{opener} {lead}* {opener}",
     labels=(
-        "{label} {adverb}* (: | .)",
-        "{label} (est | reste | semble) {adverb}* :?",
+        "{label} {adverb}* (: | .) | voici {label} :",
+        "{label} (est | reste | semble) ({adverb} | la suivante)* :?",
         "je dois {adverb}* répondre :?",
     ),
     explains=(

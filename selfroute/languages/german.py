@@ -205,7 +205,8 @@ PARTS = {
     "lead": "({in_text} | {the_text} zufolge | nach .. {in_text} | soweit ...) (, | :)?",
     "name": "-{no_name} (-{no_more})?",
     "opener": "(({hedge} | {apology}) ,?)*",
-    "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
+    "to_question": "((auf | zu | für) {the}* {given}* (frage | fragestellung | anfrage))?",
+    "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) {to_question}",
     # The model does not know.
     "reader_not": "{can} ({mid} {can_not} | .. {not} {adverb}* {inf}) | (weiß | wissen) {mid} {not}"
     " | (bin | sind) {mid} {not} (in der lage | sicher | befugt)"
@@ -218,8 +219,8 @@ GERMAN = Language(
     parts=PARTS,
     start="{opener} {lead}? {opener} {about}?",
     labels=(
-        "{label}",
-        "({the} | {given} | {adverb})* {asked} (ist | lautet | bleibt) {adverb}* :?",
+        "{label} (: | .) | hier ist {label} :",
+        "({the} | {given} | {adverb})* {asked} {to_question} (ist | lautet | bleibt) ({adverb} | wie folgt)* :?",
     ),
     explains=(
         "weil | denn | da ({the} | {information} | ich | es | {no})",

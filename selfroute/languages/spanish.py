@@ -183,8 +183,9 @@ PARTS = {
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
     "name": "-{no_name} (-{no_more})?",
+    "to_question": "((a | para) {the}* {given}* (pregunta | cuestión))?",
     "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
-    " correcta)?",
+    " correcta)? {to_question}",
 }
 
 SPANISH = Language(
@@ -192,7 +193,10 @@ SPANISH = Language(
     words=WORDS,
     parts=PARTS,
     start="{opener} {lead}* {opener}",
-    labels=("{label} (: | .)", "{label} (es | sería | queda) {adverb}* :?"),
+    labels=(
+        "{label} (: | .) | (aquí está | esta es) {label} :",
+        "{label} (es | sería | queda) ({adverb} | la siguiente)* :?",
+    ),
     explains=(
         (
             "porque | ya que | pues | dado que | debido a | puesto que"

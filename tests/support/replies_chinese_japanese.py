@@ -162,3 +162,9 @@ REFUSALS: dict[str, list[str]] = {
         "結論：Unanswerable",
     ],
 }
+
+# What introduces an answer, with none after it.
+LEAD_INS: dict[str, list[str]] = {
+    "Chinese": ["答案是：", "这个问题的答案是：", "答案如下："],
+    "Japanese": ["回答：", "答えは：", "この質問の答えは：", "この質問への回答は以下の通りです：\n"],
+}

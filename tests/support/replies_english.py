@@ -72,6 +72,30 @@ REFUSALS = [
     "```c++\nunanswerable\n```",
     "unanswerable Note: the passages stop.",
     "</think>\n\nunanswerable",
+    "unanswerable. he is not named",
+    "unanswerable! the minutes stop there",
+    "**unanswerable**. jonathan",
+    "unanswerable\u2026 maybe in the annex",
+    "unanswerable\u2028Zoe took the minutes",
+    "unanswerable\x85zoe took the minutes",
+    "\u202aunanswerable\u202c",
+    "\u2067unanswerable\u2069.",
+    "UNANSWERABLE \U0001f937 Zoe took the minutes",
+    "unanswerable \u2192 nobody is named",
+    "The answer to this question is: unanswerable",
+]
+
+# What introduces an answer, with none after it.
+LEAD_INS = [
+    "Answer:",
+    "The answer is:",
+    "The answer to this question is:",
+    "The answer to the question is:\n\n",
+    "The correct answer to your question is as follows:",
+    "Based on the passages, the answer to this question is: **",
+    "Here is the answer:",
+    "Here's the answer to your question:",
+    "Answer to the question:",
 ]
 
 DECLINES = [
@@ -205,6 +229,11 @@ ANSWERS = [
     "unanswerables exist",
     "unanswerable's plural is rare",
     "Unanswerable? Not at all: it was 1921.",
+    "Unanswerable zebra riddles",
+    "unanswerable.example is the name of the site",
+    "Unanswerable\u2122 is a parlour game.",
+    "The answer to this question is: 42",
+    "Here is the answer: the mayor.",
     "un",
     "Una",
     "No, the text says they never met.",

@@ -222,3 +222,25 @@ REFUSALS: dict[str, list[str]] = {
         "Unanswerable según el contexto proporcionado",
     ],
 }
+
+# What introduces an answer, with none after it.
+LEAD_INS: dict[str, list[str]] = {
+    "German": [
+        "Die Antwort lautet:",
+        "Die Antwort auf diese Frage lautet:",
+        "Antwort auf die Frage:",
+        "Hier ist die Antwort:\n",
+    ],
+    "French": [
+        "La réponse est :",
+        "La réponse à cette question est :",
+        "La réponse à la question est la suivante :",
+        "Voici la réponse :",
+    ],
+    "Spanish": [
+        "La respuesta es:",
+        "La respuesta a esta pregunta es:",
+        "La respuesta a la pregunta es la siguiente:",
+        "Esta es la respuesta:",
+    ],
+}
