@@ -1,7 +1,8 @@
 """Judge a graded draft: two numbers first, then the answer or the refusal.
 
-The numbers come first, so a stream is judged after some six tokens. A draft whose answer is in doubt may still be
-taken: `resume` judges the rest of it as text.
+The numbers come first, so a stream is judged after some six tokens: as soon as the text after them begins. A draft
+that is two numbers and nothing more ("12 and 15") is judged as text, however sure it seems and however it arrives. A
+draft whose answer is in doubt may still be taken: `resume` judges the rest of it as text.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class GradedGate:
         self._gate.feed(thought)
         text = self._numbers.feed(piece)
         if kind == "complete" or not self._numbers.begun:
-            text += self._numbers.end()
+            text += self._numbers.end(cut=kind != "complete")
         text = self._read(text)
         if self.verdict is None:
             text += self._gate.end(kind)
@@ -123,9 +124,12 @@ class GradedGate:
         return numbers.prospect < self._stop_below or not numbers.confidence
 
     def _ruling(self, verdict: Verdict, numbers: Numbers) -> Mapping[str, Any] | None:
-        """Return that a decline ends the question, if the whole text is unlikely to hold an answer."""
+        """Return that a decline ends the question, if the whole text is unlikely to hold an answer.
+
+        A draft that says nothing has not declined for that reason.
+        """
         prospect, bound = numbers.prospect, self._stop_below
-        if not verdict or prospect >= bound:
+        if not verdict or verdict.signal == "empty" or prospect >= bound:
             return None
         reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bound}"
         return {"go": False, "by": "prospect", "reason": reason}
