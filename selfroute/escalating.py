@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
-from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.graded import GradedGate, Ungraded
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.fitting import Fitting
 from selfroute.flow import Decide, Decided, ReadDocuments, Route
@@ -45,6 +45,7 @@ class Escalating(Fitting[Document]):
     _being_read: asyncio.Future[Sequence[Document]] | None = None
     _was_read = False
     _granted: list[tuple[Case, Step]] | None = None
+    _ungraded: Ungraded | None = None  # of the chain or engine
 
     def __init__(self, settings: Settings, *, calibration: Calibration) -> None:
         """Start with nothing read; the arguments are those of `Fitting`."""
@@ -121,7 +122,9 @@ class Escalating(Fitting[Document]):
         bounds = self.settings.bounds
         if bounds is None:
             return Gate(self.refusal)
-        return GradedGate(self.refusal, doubt_below=bounds.doubt_below, stop_below=bounds.stop_below)
+        ungraded = None if self.settings.structured else self._ungraded
+        doubt, stop = bounds.doubt_below, bounds.stop_below
+        return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""

@@ -71,7 +71,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         super().__init__(settings, calibration=estimate.calibration)
         self.refusal = settings.refusal
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
-        self._estimate = estimate
+        self._estimate, self._ungraded = estimate, estimate.ungraded
         self._answered_by = PricedModel()  # the model that replied last
         self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 

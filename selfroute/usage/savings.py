@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
+from selfroute.answerability.graded import Ungraded
 from selfroute.copying import Remade
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
 from selfroute.usage import prices
@@ -60,6 +61,7 @@ class LongContextEstimate(Remade):
 
     Attributes:
         calibration: What was learned about how the providers count.
+        ungraded: Whether the model writes the numbers of graded drafts.
     """
 
     def __init__(self, *, calibrates: bool = True) -> None:
@@ -68,7 +70,7 @@ class LongContextEstimate(Remade):
         Args:
             calibrates: Whether what the providers count decides how much fits a window.
         """
-        self.calibration = Calibration(learns=calibrates)
+        self.calibration, self.ungraded = Calibration(learns=calibrates), Ungraded()
         self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
         self._replies: Recent[float] = Recent(MOST)  # tokens, by model
 
