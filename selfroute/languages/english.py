@@ -306,4 +306,14 @@ ENGLISH = Language(
         "... {do_not} ... , so (-{silent})* .",
         "(... {soft} | ({the_text} | {the_work} | {none})) ... , {but} (-{telling})* .",
     ),
+    aside="""text* passage* context* chunk* excerpt* extract* document* statement* filing* snippet* source* material*
+        content* file* paper* article* report* section* note* book* story novel* chapter* transcript* author* page*
+        table* question* answer answers information info detail* reference* mention* discuss* describ* focus* refer*
+        cover* provid* stat* list* say says contain* includ* indicat* suggest* specif* address* analy* compar* appear*
+        seem* relat* about concern* present* not no nor never none nothing neither cannot unable don doesn didn isn aren
+        wasn weren won couldn wouldn unclear unknown unspecified unanswerable insufficient impossible lack* missing
+        uncertain undisclosed however although though whether what which who whom whose how why when where if please
+        would could may might than""",
+    listing="and or as such like e example especially particularly for",
+    speech="said replied answered responded admitted testified insisted remarked exclaimed shrugged",
 )

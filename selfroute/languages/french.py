@@ -263,4 +263,11 @@ FRENCH = Language(
         "... , mais (-{telling})* (. | :)",
         "(... {negated} ... .?)? {but} (-{negated})* {worked}",
     ),
+    aside="""texte* passage* contexte* extrait* document* source* matériel* contenu* fichier* article* rapport* section*
+        livre* chapitre* procès auteur* page* tableau* question* réponse* information* détail* précision* mention*
+        évoque* décri* parle* parlent porte* concern* contien* indique* dit disent donne* fourni* traite* présent*
+        compar* montre* cite* semble* ne n pas rien aucun* jamais ni sans inconnu* flou* manqu* cependant toutefois bien
+        si que quel* qui quoi dont comment pourquoi quand où veuillez pourrai* serai*""",
+    listing="et ou comme tel tels telle telles exemple notamment pour",
+    speech="dit dirent répondit répondirent répliqua déclara avoua affirma admit",
 )

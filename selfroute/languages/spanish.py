@@ -271,4 +271,11 @@ SPANISH = Language(
         "... , (pero | aunque | aun así | sino) (-{telling})* (. | :)",
         "(... {negated} ... .?)? {but} (-{negated})* {worked}",
     ),
+    aside="""texto* pasaje* contexto* fragmento* extracto* documento* fuente* material* contenido* archivo* artículo*
+        informe* sección* libro* capítulo* acta* autor* página* tabla* pregunta* respuesta* información dato* detalle*
+        mencion* describ* habla* trata* indica* dice* conten* contiene* señala* proporcion* ofrec* presenta* compara*
+        muestra* cita* parece* no nada ni nunca ningun* ningún sin desconoc* falta* embargo aunque si que qué cuál*
+        quien* quién* cómo cuándo dónde podría* sería* se""",
+    listing="y o e como tal tales ejemplo especialmente para",
+    speech="dijo dijeron respondió contestó replicó admitió afirmó",
 )

@@ -84,7 +84,7 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
         the end of a sentence or line; `?` for a question mark that text follows; empty if there is no mark, or if more
         text could still change which one it is.
     """
-    first = gap.lstrip(" \"'*_`”’)]）］」』")[:1]
+    first = gap.lstrip(" \"'*_`“”’)]）］」』")[:1]
     if (first and first in ",;—–([，、；（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
     if first and first in ":：{":  # in LaTeX, `\boxed{` introduces the answer

@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from replies import ANSWERS, DECLINES, DENIALS, LEAD_INS, POLICIES, REFUSALS, by_language, languages_put_back
+from replies import (
+    ANSWERS,
+    DECLINES,
+    DENIALS,
+    LEAD_INS,
+    POLICIES,
+    REFUSALS,
+    STILL_DENYING,
+    TELLING,
+    by_language,
+    languages_put_back,
+)
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines, declines_anywhere
 from selfroute.errors import ConfigurationError
 from selfroute.languages import LANGUAGES, Language, add_language, grammar
@@ -197,6 +208,22 @@ def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(reply: str) -> N
     assert not declines(reply)
 
 
+@by_language(TELLING)
+def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents(reply: str) -> None:
+    assert declines(reply).signal == "phrase"
+    assert declines_anywhere(reply) == ANSWERED
+    assert declines_anywhere(f"Kew is a garden. {reply} So it was.") == ANSWERED
+    assert declines_anywhere(f"{reply} The text does not mention the rest.").signal == "phrase"
+
+
+@by_language(STILL_DENYING)
+def test_a_sentence_that_denies_and_then_only_describes_declines_by_either_rule(reply: str) -> None:
+    assert declines(reply)
+    verdict = declines_anywhere(reply)
+    assert verdict
+    assert verdict.evidence in reply
+
+
 @pytest.mark.parametrize("table", [REFUSALS, DECLINES], ids=["refusals", "declines"])
 def test_what_declines_by_its_opening_declines_by_the_wider_rule(table: dict[str, list[str]]) -> None:
     for reply in (reply for replies in table.values() for reply in replies):
@@ -226,7 +253,7 @@ def test_a_denial_counts_however_long_the_answer_before_it_is_and_not_in_what_th
 @given(reply=replies, refusal=refusals, answer=st.sampled_from(["It was 12.", "1921"]))
 def test_what_declines_still_does_after_an_answer_of_another_line(reply: str, refusal: str, answer: str) -> None:
     whole = declines_anywhere(reply, refusal)
-    assert bool(whole) >= bool(declines(reply, refusal))
+    assert bool(whole) >= (declines(reply, refusal).signal in {"sentinel", "empty"})
     assert whole.evidence in reply
 
 

@@ -222,6 +222,41 @@ DENIALS = [
     "It is an old mill. Unanswerable.",
 ]
 
+# Sentences that deny and answer after that; each declines as a draft, and not as a reply to whole documents.
+TELLING = [
+    "Not stated in the minutes, the vote was 5 to 3.",
+    "Not specified, the fee was 12 euros.",
+    "The report does not mention any fatalities, only 3 injuries.",
+    "The ledger report does not mention a total, just 12 crates and 4 barrels.",
+    "No details of the settlement were disclosed; the parties agreed to pay $5 million.",
+    "The contract does not specify a date; delivery takes 30 days.",
+    "The exact sum is not disclosed; it lies between 4 and 5 million.",
+    "The document does not give the price in dollars: it is 12 euros.",
+    "Answer: The report does not mention deaths, only 3 injuries.",
+    "I don't know, said the witness.",
+    "I cannot say, he answered.",
+    '"I do not know," the captain replied.',
+]
+
+# The same openings without an answer after them.
+STILL_DENYING = [
+    "Not stated in the minutes, the vote is unknown.",
+    "Not stated in the minutes, unfortunately.",
+    "The report does not mention any fatalities, only that an accident happened.",
+    "The report does not mention the price, only the delivery date.",
+    "The report does not give the dividend of 2024, only that of 2023.",
+    "The report does not mention Asia, Europe, or 3 other regions.",
+    "The report does not state the growth rate; it only gives figures for 3 quarters.",
+    "No details of the settlement were disclosed; the 3 passages describe the dispute.",
+    "The passages do not mention the captain; please see page 12.",
+    "The documents do not mention the third quarter; only 2 quarters are discussed.",
+    "I don't know, the passages do not say.",
+    "I don't know, the report said nothing about it.",
+    "The text does not say who won, only that he said he would.",
+    "The report does not mention deaths, only 3 injuries. The text does not mention the cause.",
+    "The report does not mention deaths, only 3 injuries. Unanswerable.",
+]
+
 ANSWERS = [
     "S4: theoretically unanswerable",
     "Unanswerable questions go to the chair.",
