@@ -280,8 +280,8 @@ GERMAN = Language(
     aside="""text* passag* kontext* abschnitt* auszug* auszüge* dokument* unterlage* quelle* material* inhalt* datei*
         artikel* bericht* buch* kapitel* protokoll* autor* seite* tabelle* frage* antwort* information* angabe* detail*
         hinweis* erwähn* nenn* beschreib* beschränk* behandel* bezieh* enthält enthalten* sagt sagen steht stehen gibt
-        geben liefer* besprich* konzentrier* zeigt zeigen erklär* geht lässt finde* spricht scheint nicht nichts kein* nie
-        niemals weder ohne unklar unbekannt offen fehl* jedoch allerdings obwohl während ob wer wen wem wessen
+        geben liefer* besprich* konzentrier* zeigt zeigen erklär* geht lässt finde* spricht scheint nicht nichts kein*
+        nie niemals weder ohne unklar unbekannt offen fehl* jedoch allerdings obwohl während ob wer wen wem wessen
         welche* wie warum wann wo wenn bitte könnte* würde* dürfte*""",
     listing="und oder sowie etwa beispielsweise z zum für als",
     speech="sagte sagten antwortete antworteten erwiderte entgegnete erklärte gestand meinte beteuerte",
