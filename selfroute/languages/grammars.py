@@ -23,7 +23,7 @@ _TELLS = (
     "(-{pauses})* (, | :) (-{listing})* {amount} (-{aside})* .",
     "(-{pauses})* , (-{listing} (-{listing} (-{listing})?)?)? {speech} (-{aside})* .",
 )
-# Denials often go on with years, and answers in scripts without spaces are not told by these rules.
+# A year is no amount, since denials often name one. In scripts without spaces no such answer is recognised.
 _AMOUNT = "0* 1 2 10* 11* 12* 13* 14* 15* 16* 17* 21* 22* 23* 24* 25* 26* 27* 28* 29* 3* 4* 5* 6* 7* 8* 9*"
 _ASIDE = "18* 19* 20* *"
 
