@@ -121,7 +121,9 @@ class Escalating(Fitting[Document]):
         bounds = self.settings.bounds
         if bounds is None:
             return Gate(self.refusal)
-        return GradedGate(self.refusal, doubt_below=bounds.doubt_below, stop_below=bounds.stop_below)
+        ungraded = None if self.settings.structured else self._memory.ungraded
+        doubt, stop = bounds.doubt_below, bounds.stop_below
+        return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
+from selfroute.answerability.graded import Ungraded
 from selfroute.settings import SETTINGS, Settings
 from selfroute.usage.prices import ModelNames, PricedModel
 from selfroute.usage.savings import LongContextEstimate
@@ -35,6 +36,7 @@ class Memory:
         names: The names by which the models are priced.
         estimate: What was learned about the cost of reading documents.
         said: What was said in the log.
+        ungraded: Counts the graded drafts that lack their numbers.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Memory:
         """
         self._look_up = look_up
         self.names, self.estimate, self.said = ModelNames(look_up), estimate or LongContextEstimate(), said or Said()
+        self.ungraded = Ungraded()
         self._latest: tuple[Sequence[Any], Settings] | None = None
 
     def __reduce__(self) -> tuple[type[Memory], tuple[Any]]:

@@ -3,6 +3,7 @@
 The second step has read whole documents, after the first one declined. Models then like to describe what the documents
 hold before they say that they do not hold the answer, so that the opening of a reply tells less. Each sentence is
 looked through by rules that need not begin with it; what denies a fact and not the answer is no denial here either.
+Nothing comes after this verdict, so a denial is read to the end of its sentence, which may answer after all.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from selfroute.languages.words import fold, mark_of, word_pattern
 def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
     """Return the verdict on a complete reply to whole documents: a denial anywhere in it counts.
 
-    It declines if `declines` says so, if one of its sentences is the refusal, or if one of them says, also in its
-    middle, that the text does not tell. The time that this takes grows with the length of the reply.
+    It declines if it is empty, if it or one of its sentences is the refusal, or if a sentence says, also in its middle,
+    that the text does not tell, and does not answer after that. The time that this takes grows with the length of the
+    reply.
 
     Args:
         reply: The reply of the model.
@@ -31,44 +33,57 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
         'The report does not mention'
         >>> bool(declines_anywhere("We do not provide refunds after 30 days."))
         False
+        >>> bool(declines_anywhere("The report does not mention any fatalities, only 3 injuries."))
+        False
     """
-    if verdict := declines(reply, refusal):
+    verdict = declines(reply, refusal)
+    if verdict and verdict.signal != "phrase":
         return verdict
     _, text = ReasoningSplitter().split(reply, final=True)
-    return _denial(text, compile_refusal(refusal)) or ANSWERED
+    return _denial(text, compile_refusal(refusal), opening=verdict or None) or ANSWERED
 
 
-def _denial(text: str, refusal: Refusal) -> Verdict | None:
-    """Return the verdict on the first sentence that denies and does not answer after all; None if no sentence does."""
+def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict | None:
+    """Return the verdict on the first sentence that denies and does not answer after all; None if no sentence does.
+
+    Args:
+        text: The reply.
+        refusal: The refusal.
+        opening: The verdict on the opening of the reply, if that denies.
+    """
     from selfroute.languages.grammars import grammar  # noqa: PLC0415 - the rules take long to load
     from selfroute.languages.notation import compile_rules  # noqa: PLC0415
 
     rules, nothing = grammar(), compile_rules([])
-    denying, answering = rules.denials, rules.answers
-    begins, found = 0, None
-    for start, end, word in _words(text):
+    denying, answering, telling = rules.denials, rules.answers, nothing
+    at, begins, found = 0, 0, opening
+    if opening:
+        at = text.index(opening.evidence) + len(opening.evidence)
+        denying, answering, telling = nothing, nothing, rules.tells
+    for start, end, word in _words(text, at):
         if denying is rules.denials and not found:
             begins = start
             if word != "." and (ended := _is_refusal(text, start, refusal)):
                 return Verdict(declined=True, signal="sentinel", evidence=text[start:ended])
-        answering = answering.after(word)
-        if answering.matched:
-            found, denying = None, nothing
+        answering, telling = answering.after(word), telling.after(word)
+        if answering.matched or telling.matched:
+            found, denying, telling = None, nothing, nothing
         elif not found:
             denying = denying.after(word)
             if denying.matched:
                 found = Verdict(declined=True, signal="phrase", evidence=text[begins:end])
-        if found and answering.dead:
+                telling = rules.tells.after(word) if start == end else rules.tells
+        if found and answering.dead and telling.dead:
             return found
         if word == "." and not found:
             denying, answering = rules.denials, rules.answers
     return found
 
 
-def _words(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the words and marks of a text, each with where it begins and ends."""
-    last, at = "", 0
-    for found in word_pattern().finditer(text):
+def _words(text: str, at: int = 0) -> Iterator[tuple[int, int, str]]:
+    """Yield the words and marks of a text from a position on, each with where it begins and ends."""
+    last = ""
+    for found in word_pattern().finditer(text, at):
         start, end = found.span()
         if mark := mark_of(text[at:start], last=last, following=found[0], final=True):
             yield at, at, mark
@@ -83,5 +98,6 @@ def _is_refusal(text: str, start: int, refusal: Refusal) -> int | None:
     end = refusal.end_in(text, start)
     if end is None or end <= start:
         return None
-    following = next(_words(text[end : end + 200]), None)
-    return end if following and following[2] == "." else None
+    after = text[end : end + 200]
+    following = next(_words(after), None)
+    return end if (following and following[2] == ".") or refusal.ends_reply(after, 0) else None

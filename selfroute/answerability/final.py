@@ -13,7 +13,10 @@ from selfroute.answerability.gate import Gate
 from selfroute.answerability.refusal import compile_refusal
 from selfroute.answerability.verdict import Verdict
 
-_TAGS = re.compile(r"<[^<>]*(?:>|\Z)")  # closing tags, and special tokens of the model
+# Closing tags, and special tokens of the model; the second is one that has not ended.
+_TAG = re.compile(r"<[a-zA-Z/|!?][^<>]{0,80}>")
+_OPEN_TAG = re.compile(r"<(?:[a-zA-Z/|!?][^<>]{0,80})?\Z")
+_WINDOW = 200  # characters, within which a refusal has to end
 
 
 class FinalGate:
@@ -30,26 +33,25 @@ class FinalGate:
         verdict: The verdict as far as the refusal decides it; None while there is nothing to show.
     """
 
-    __slots__ = ("_after", "_gate", "_refusal", "verdict")
+    __slots__ = ("_after", "_gate", "_limit", "_refusal", "verdict")
 
     def __init__(self, refusal: str = "unanswerable") -> None:
         """Prepare for one reply of a model that was asked to write `refusal` if it cannot answer."""
         self.verdict: Verdict | None = None
         self._gate = Gate(refusal, phrases=False)
         self._refusal = compile_refusal(refusal)
-        self._after = ""  # what came after the refusal, until there are words to show
+        self._limit = max(_WINDOW, 2 * len(self._refusal.core))
+        self._after = ""  # what came after the refusal and may be the beginning of another one, or of a tag
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the reply; return the text that may be shown now."""
         if self.verdict is not None:
             return piece
         if self._gate.verdict:
-            self._after += piece
-            return self._own_words()
+            return self._own_words(piece)
         text = self._gate.feed(piece)
         if self._gate.verdict:
-            self._after = self._gate.after_refusal
-            return self._own_words()
+            return self._own_words(self._gate.after_refusal)
         self.verdict = self._gate.verdict
         return text
 
@@ -57,26 +59,40 @@ class FinalGate:
         """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`."""
         if self.verdict is not None:
             return ""
+        after = ""
         if not self._gate.verdict:
             text = self._gate.end(kind)
-            self._after = self._gate.after_refusal
+            after = self._gate.after_refusal
             if not self._gate.verdict:
                 self.verdict = self._gate.verdict
                 return text
-        text = self._own_words(final=kind == "complete")
+        text = self._own_words(after, final=kind == "complete")
         self.verdict = self._gate.verdict
         return text
 
-    def _own_words(self, *, final: bool = False) -> str:
-        """Return the words after the refusal, which a model may write more than once; empty if there are none yet."""
-        text = _TAGS.sub("", self._after)
-        while visible := self._refusal.visible.search(text):
-            text = text[visible.start() :]
-            end = self._refusal.end_in(text, 0)
-            if end == -1 or (end is None and final):
+    def _own_words(self, piece: str, *, final: bool = False) -> str:
+        """Return the words after the refusal, which a model may write more than once; empty if there are none yet.
+
+        What cannot be words of its own is dropped at once, so that all pieces together take linear time.
+        """
+        text, at, self._after = self._after + piece, 0, ""
+        while True:
+            visible = self._refusal.visible.search(text, at)
+            start = visible.start() if visible else len(text)
+            tag = text.rfind("<", at, start)
+            if tag >= 0 and (closed := _TAG.match(text, tag)):
+                at = closed.end()
+                continue
+            if tag >= 0 and _OPEN_TAG.match(text, tag):
+                self._after = text[tag:]
+                return ""
+            if not visible:
+                return ""
+            end = self._refusal.end_in(text[start : start + self._limit], 0)
+            if end is None and not final and len(text) - start <= self._limit:
+                self._after = text[start:]
+                return ""
+            if end is None or end <= 0:
                 self.verdict = self._gate.verdict
-                return text
-            if not end:
-                break
-            text = text[end:]
-        return ""
+                return text[start:]
+            at = start + end

@@ -247,7 +247,8 @@ class Gate:
             return verdict
         if word == ":":  # `"unanswerable": false` reports an answer
             return None if (yield from reader.word()) == "false" else verdict
-        explained = yield from self._matches(rules.explains.after(word))
+        ended = self._refusal.ends_reply(reader.text, end)
+        explained = ended or (yield from self._matches(rules.explains.after(word)))
         return verdict if explained else None
 
 

@@ -1,13 +1,16 @@
 """Judge a graded draft: two numbers first, then the answer or the refusal.
 
-The numbers come first, so a stream is judged after some six tokens. A draft whose answer is in doubt may still be
-taken: `resume` judges the rest of it as text.
+The numbers come first, so a stream is judged after some six tokens: as soon as the text after them begins. A draft
+that is two numbers and nothing more ("12 and 15") is judged as text, however sure it seems and however it arrives. A
+draft whose answer is in doubt may still be taken: `resume` judges the rest of it as text.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from selfroute.answerability.ending import Kind
@@ -15,6 +18,32 @@ from selfroute.answerability.gate import Gate
 from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.answerability.scores import Numbers, NumbersReader
 from selfroute.answerability.verdict import Verdict
+
+_MANY = 10  # drafts in a row
+_logger = logging.getLogger(__name__)
+
+
+class Ungraded:
+    """Counts the graded drafts in a row that lack the two numbers, and logs once what to do about it."""
+
+    def __init__(self) -> None:
+        """Start with no draft."""
+        self._lock = Lock()
+        self._in_a_row, self._said = 0, False
+
+    def note(self, *, graded: bool) -> None:
+        """Note whether a draft has the two numbers."""
+        with self._lock:
+            self._in_a_row = 0 if graded else self._in_a_row + 1
+            if self._said or self._in_a_row < _MANY:
+                return
+            self._said = True
+        _logger.warning(
+            "The last %d graded drafts do not begin with the two numbers, so they are judged as text. If you pass your "
+            "own rag_prompt, have it ask for the numbers; otherwise this model does not write them: set answerability "
+            'to "structured" or "text", or use a stronger model',
+            _MANY,
+        )
 
 
 class GradedGate:
@@ -33,19 +62,27 @@ class GradedGate:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_stop_below", "verdict")
+    __slots__ = ("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_stop_below", "_ungraded", "verdict")
 
-    def __init__(self, refusal: str = "unanswerable", *, doubt_below: int = 0, stop_below: int = 0) -> None:
+    def __init__(
+        self,
+        refusal: str = "unanswerable",
+        *,
+        doubt_below: int = 0,
+        stop_below: int = 0,
+        ungraded: Ungraded | None = None,
+    ) -> None:
         """Prepare for one draft.
 
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             doubt_below: An answer with a lower confidence is in doubt.
             stop_below: A decline with a lower prospect ends the question; its verdict says so in `ruling`.
+            ungraded: Counts the drafts without numbers, if anything does.
         """
         self.verdict: Verdict | None = None
         self._doubt_below, self._stop_below = doubt_below, stop_below
-        self._gate = Gate(refusal)
+        self._gate, self._ungraded = Gate(refusal), ungraded
         self._numbers, self._reasoning = NumbersReader(), ReasoningSplitter()
         self._held: list[str] = []  # text of a draft that is in doubt
 
@@ -56,7 +93,7 @@ class GradedGate:
         if not self._reasoning.done:
             thought, piece = self._reasoning.split(piece)
             self._gate.feed(thought)
-        return self._judged(self._read(self._numbers.feed(piece)))
+        return self._noted(self._judged(self._read(self._numbers.feed(piece))))
 
     def end(self, kind: Kind = "complete") -> str:
         """Finish the verdict, now that the draft has ended; `kind` is as for `Gate.end`.
@@ -69,11 +106,11 @@ class GradedGate:
         self._gate.feed(thought)
         text = self._numbers.feed(piece)
         if kind == "complete" or not self._numbers.begun:
-            text += self._numbers.end()
+            text += self._numbers.end(cut=kind != "complete")
         text = self._read(text)
         if self.verdict is None:
             text += self._gate.end(kind)
-        return self._judged(text)
+        return self._noted(self._judged(text))
 
     def resume(self) -> str:
         """Take a draft in doubt for the answer, if it is one; return the text that may be shown now."""
@@ -82,6 +119,13 @@ class GradedGate:
         if self._gate.verdict is None:
             held = self._gate.feed(held)
         return self._judged(held)
+
+    def _noted(self, text: str) -> str:
+        """Have it counted whether there are numbers, once there is a verdict; return the text."""
+        if self._ungraded and self.verdict is not None:
+            self._ungraded.note(graded=self._numbers.numbers is not None)
+            self._ungraded = None
+        return text
 
     def _after(self, piece: str) -> str:
         if self.verdict is not None and self.verdict.signal == "doubt":
@@ -123,9 +167,12 @@ class GradedGate:
         return numbers.prospect < self._stop_below or not numbers.confidence
 
     def _ruling(self, verdict: Verdict, numbers: Numbers) -> Mapping[str, Any] | None:
-        """Return that a decline ends the question, if the whole text is unlikely to hold an answer."""
+        """Return that a decline ends the question, if the whole text is unlikely to hold an answer.
+
+        A draft that says nothing has not declined for that reason.
+        """
         prospect, bound = numbers.prospect, self._stop_below
-        if not verdict or prospect >= bound:
+        if not verdict or verdict.signal == "empty" or prospect >= bound:
             return None
         reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bound}"
         return {"go": False, "by": "prospect", "reason": reason}

@@ -7,6 +7,12 @@ from functools import lru_cache
 
 from selfroute.languages.words import NOISE, fold, fold_character, words_of
 
+# The first mark after a refusal that is a reply of its own: a full stop, or a symbol such as an emoji or an arrow.
+_ENDING = re.compile(
+    r"[^\w?\uff1f.!\u2026\u3002\uff01\uff0e]*"
+    r"(?:[.!\u2026\u3002\uff01\uff0e](?!\w)|[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff])"
+)
+
 
 class Refusal:
     """A refusal, prepared for comparison with replies.
@@ -32,6 +38,11 @@ class Refusal:
         """Return where the refusal that begins at `at` ends: -1 if there is none, None if `text` is still too short."""
         ends = [_end_of(form, text, at) for form in self._forms]
         return None if None in ends else max(end for end in ends if end is not None)
+
+    @staticmethod
+    def ends_reply(text: str, at: int) -> bool:
+        """Return whether the first mark after a refusal that ends at `at` ends it, whatever word comes next."""
+        return _ENDING.match(text, at) is not None
 
 
 def _end_of(form: str, text: str, at: int) -> int | None:

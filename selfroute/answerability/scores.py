@@ -9,6 +9,7 @@ _HIGHEST = 100
 _LONGEST = 80  # characters of a first line that may still be two numbers
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]+")
+_SPACES = re.compile(r"\s*")
 _LABELS = ("prospect", "confidence", "first", "second", "number", "numbers", "and", "of", "out")
 # What may stand around the numbers: Markdown, brackets, percent signs, separators.
 _DECORATION = re.compile(r"[\s*_`~#>|()\[\]{}<\"'\u2018-\u201f%\uff05.,:;/=\u2010-\u2015\uff0c\u3001\uff0f-]*")
@@ -34,24 +35,30 @@ class Numbers:
 class NumbersReader:
     r"""Reads the first line of a reply, which may come in pieces.
 
+    Two numbers are the numbers of a draft only if text follows them. A reply that is nothing more, such as "12 and 15",
+    is an answer, so nothing is certain before the text begins or the reply ends.
+
     Examples:
         >>> reader = NumbersReader()
-        >>> reader.feed("**80"), reader.feed(" 42**"), reader.feed("\nParis"), str(reader.numbers)
+        >>> reader.feed("**80"), reader.feed(" 42**\n"), reader.feed("\nParis"), str(reader.numbers)
         ('', '', 'Paris', '80 42')
+        >>> numbers_of("12 and 15\n")
+        (None, '12 and 15\n')
 
     Attributes:
-        done: Whether it is certain what the first line is.
-        numbers: The numbers; None if the first line is something else, or is not complete yet.
+        numbers: The numbers; None if there are none, or if it is not certain yet.
     """
 
-    __slots__ = ("_fence", "_over", "_text", "done", "numbers")
+    __slots__ = ("_at", "_fence", "_found", "_over", "_seen", "_text", "numbers")
 
     def __init__(self) -> None:
         """Start before the first piece."""
-        self.done = False
         self.numbers: Numbers | None = None
         self._text = ""
-        self._fence = ""  # what opens above the numbers
+        self._found: Numbers | None = None  # in the first line, with no text after it so far
+        self._at = 0  # where that line begins; then where the text may begin
+        self._seen = 0  # where white space after the numbers ends
+        self._fence = ""  # what opens above them
         self._over = False  # whether the text has begun
 
     def feed(self, piece: str) -> str:
@@ -61,48 +68,52 @@ class NumbersReader:
         self._text += piece
         return self._next(final=False)
 
-    def end(self) -> str:
-        """Finish, now that the reply is complete; return the text that was still held back."""
+    def end(self, *, cut: bool = False) -> str:
+        """Finish, now that the reply has ended; return the text that was still held back.
+
+        Args:
+            cut: Whether it was cut off, so that text would have followed the line of the numbers.
+        """
+        if cut and self._found and not self._over:
+            self._over, self.numbers = True, self._found
         return "" if self._over else self._next(final=True)
 
     @property
     def begun(self) -> bool:
         """Whether there is a number in a first line that is not complete."""
-        return not self.done and _NUMBER.search(self._text) is not None
+        return not (self._over or self._found) and _NUMBER.search(self._text) is not None
 
     def _next(self, *, final: bool) -> str:
-        if not self.done:
-            self._text = self._read(final=final)
-            self._over = self.done and self.numbers is None
-        if self.numbers is not None:
-            self._skip(final=final)
+        if not self._found:
+            self._read(final=final)
+        if self._found:
+            self._skip()
+        self._over = self._over or final
         if not self._over:
             return ""
-        text, self._text = self._text, ""
+        text, self._text = self._text[self._at if self.numbers else 0 :], ""
         return text
 
-    def _skip(self, *, final: bool) -> None:
-        """Pass over empty lines between the numbers and the text, and over the end of a fence around the numbers."""
-        while (end := self._text.find("\n")) >= 0 and self._text[:end].strip() in ("", self._fence):
-            self._text = self._text[end + 1 :]
-        rest = self._text.strip()
-        if final and rest in ("", self._fence):
-            self._text = ""
-        self._over = final or not self._fence.startswith(rest)
+    def _read(self, *, final: bool) -> None:
+        """Look for numbers in the first line that is not decoration."""
+        text = self._text
+        while (end := text.find("\n", self._at)) >= 0 and _is_decoration(text[self._at : end]):
+            self._at = end + 1
+        line = text[self._at :] if end < 0 else text[self._at : end]
+        if end < 0 and _may_be_numbers(line) and not final:
+            return
+        self._found = _numbers_in(line) if end >= 0 else None
+        self._over = self._found is None
+        self._fence, self._at = text[: self._at].strip(), end + 1
 
-    def _read(self, *, final: bool) -> str:
-        text, at = self._text, 0
-        while (end := text.find("\n", at)) >= 0 and _is_decoration(text[at:end]):
-            at = end + 1
-        line = text[at:] if end < 0 else text[at:end]
-        complete = end >= 0 or final
-        if not complete and _may_be_numbers(line):
-            return text
-        self.done = True
-        self.numbers, self._fence = _numbers_in(line) if complete else None, text[:at].strip()
-        if self.numbers is None:
-            return text
-        return text[end + 1 :] if end >= 0 else ""
+    def _skip(self) -> None:
+        """Pass over empty lines between the numbers and the text, and over the end of a fence around the numbers."""
+        text = self._text
+        while (end := text.find("\n", self._at)) >= 0 and text[self._at : end].strip() in ("", self._fence):
+            self._at = end + 1
+        self._seen = _SPACES.match(text, max(self._at, self._seen)).end()  # type: ignore[union-attr]
+        if not self._fence.startswith(text[self._seen :].rstrip()):
+            self._over, self.numbers = True, self._found
 
 
 def numbers_of(reply: str) -> tuple[Numbers | None, str]:

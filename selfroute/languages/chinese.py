@@ -143,7 +143,7 @@ CHINESE = Language(
     words=WORDS,
     parts=PARTS,
     start="{opener}",
-    labels=("({so} ,?)* ({topic} 的)? {verdict} (: | . | 是 | 为 | 為 | 应 | 應)*",),
+    labels=("({so} ,?)* ({topic} 的)? {verdict} (: | . | 是 | 为 | 為 | 应 | 應 | 如下)*",),
     answers=(
         "... , {but} (-{offer})* (. | :)",
         "... . {but} (-{offer})* {worked_out} (-{offer})* (. | :)",

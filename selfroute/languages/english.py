@@ -157,6 +157,7 @@ PARTS = {
     " | (while | although | though) ... ,"
     " | without {the}* (more | {specific})* ({information} | {passages} | {work} | {asked}) .. ,"
     " | (regarding | concerning | as for | as to) ... ,)*",
+    "to_question": "((to | for) {the}* {given}* (question | query | questions))?",
     "boxed": "boxed : (text :)?",
     "in_text": "(-{pauses})* ({passages} | provided | retrieved | given | {information} | {specific}"
     " | (in | from | within) {the}* {given}* ({work} | {law}))",
@@ -189,13 +190,14 @@ ENGLISH = Language(
     labels=(
         (
             "(the | final | my | your | short)* (answer | answers | response | reply | result | results | verdict"
-            " | conclusion | output | reasoning | final | assistant | bot | status) (: | . | ,)"
+            " | conclusion | output | reasoning | final | assistant | bot | status) {to_question} (: | . | ,)"
         ),
         "a :",
         (
             "({hedge} | {greeting} | {lead})* ,? ({the}* (final | correct)* (answer | response | question | verdict)"
-            " | (this | that | so it | i think it)) {aux} considered? (: | that)? {boxed}?"
+            " {to_question} | (this | that | so it | i think it)) {aux} (considered | as follows)? (: | that)? {boxed}?"
         ),
+        "({hedge} | {lead})* ,? here (is | s) {the}* (final | correct | short)* (answer | response) {to_question} :",
         "({hedge} | {greeting} | {lead}) (, | .)?",
         "{boxed}",
     ),
@@ -304,4 +306,14 @@ ENGLISH = Language(
         "... {do_not} ... , so (-{silent})* .",
         "(... {soft} | ({the_text} | {the_work} | {none})) ... , {but} (-{telling})* .",
     ),
+    aside="""text* passage* context* chunk* excerpt* extract* document* statement* filing* snippet* source* material*
+        content* file* paper* article* report* section* note* book* story novel* chapter* transcript* author* page*
+        table* question* answer answers information info detail* reference* mention* discuss* describ* focus* refer*
+        cover* provid* stat* list* say says contain* includ* indicat* suggest* specif* address* analy* compar* appear*
+        seem* relat* about concern* present* not no nor never none nothing neither cannot unable don doesn didn isn aren
+        wasn weren won couldn wouldn unclear unknown unspecified unanswerable insufficient impossible lack* missing
+        uncertain undisclosed however although though whether what which who whom whose how why when where if please
+        would could may might than""",
+    listing="and or as such like e example especially particularly for",
+    speech="said replied answered responded admitted testified insisted remarked exclaimed shrugged",
 )

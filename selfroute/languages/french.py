@@ -172,7 +172,9 @@ PARTS = {
     " | y? {figure} {adverb}* {not} ({end} | {given}* {in_text}))",
     "topic_not": "{article} .. ({which} -{ne} ... | , (elle | lui | elles | eux) ,)? {told_not}",
     "name": "-{no_name} (-{no_more})?",
-    "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?",
+    "to_question": "(à {the}* {given}* question)?",
+    "label": "(la | ma | notre | votre)* (réponse | question | verdict | résultat | conclusion) (finale | courte)?"
+    " {to_question}",
 }
 
 FRENCH = Language(
@@ -181,8 +183,8 @@ FRENCH = Language(
     parts=PARTS,
     start="{opener} {lead}* {opener}",
     labels=(
-        "{label} {adverb}* (: | .)",
-        "{label} (est | reste | semble) {adverb}* :?",
+        "{label} {adverb}* (: | .) | voici {label} :",
+        "{label} (est | reste | semble) ({adverb} | la suivante)* :?",
         "je dois {adverb}* répondre :?",
     ),
     explains=(
@@ -261,4 +263,11 @@ FRENCH = Language(
         "... , mais (-{telling})* (. | :)",
         "(... {negated} ... .?)? {but} (-{negated})* {worked}",
     ),
+    aside="""texte* passage* contexte* extrait* document* source* matériel* contenu* fichier* article* rapport* section*
+        livre* chapitre* procès auteur* page* tableau* question* réponse* information* détail* précision* mention*
+        évoque* décri* parle* parlent porte* concern* contien* indique* dit disent donne* fourni* traite* présent*
+        compar* montre* cite* semble* ne n pas rien aucun* jamais ni sans inconnu* flou* manqu* cependant toutefois bien
+        si que quel* qui quoi dont comment pourquoi quand où veuillez pourrai* serai*""",
+    listing="et ou comme tel tels telle telles exemple notamment pour",
+    speech="dit dirent répondit répondirent répliqua déclara avoua affirma admit",
 )

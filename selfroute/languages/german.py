@@ -205,7 +205,8 @@ PARTS = {
     "lead": "({in_text} | {the_text} zufolge | nach .. {in_text} | soweit ...) (, | :)?",
     "name": "-{no_name} (-{no_more})?",
     "opener": "(({hedge} | {apology}) ,?)*",
-    "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) (: | .)",
+    "to_question": "((auf | zu | für) {the}* {given}* (frage | fragestellung | anfrage))?",
+    "label": "({the} | kurze | endgültige | finale)* (antwort | ergebnis | fazit | lösung) {to_question}",
     # The model does not know.
     "reader_not": "{can} ({mid} {can_not} | .. {not} {adverb}* {inf}) | (weiß | wissen) {mid} {not}"
     " | (bin | sind) {mid} {not} (in der lage | sicher | befugt)"
@@ -218,8 +219,8 @@ GERMAN = Language(
     parts=PARTS,
     start="{opener} {lead}? {opener} {about}?",
     labels=(
-        "{label}",
-        "({the} | {given} | {adverb})* {asked} (ist | lautet | bleibt) {adverb}* :?",
+        "{label} (: | .) | hier ist {label} :",
+        "({the} | {given} | {adverb})* {asked} {to_question} (ist | lautet | bleibt) ({adverb} | wie folgt)* :?",
     ),
     explains=(
         "weil | denn | da ({the} | {information} | ich | es | {no})",
@@ -276,4 +277,12 @@ GERMAN = Language(
         "... , {but} (wir können | (er | sie | es) lässt sich) (-{negated})* .",
         "(... {negated} ... .?)? (-{negated})* {but} (-{negated})* {worked}",
     ),
+    aside="""text* passag* kontext* abschnitt* auszug* auszüge* dokument* unterlage* quelle* material* inhalt* datei*
+        artikel* bericht* buch* kapitel* protokoll* autor* seite* tabelle* frage* antwort* information* angabe* detail*
+        hinweis* erwähn* nenn* beschreib* beschränk* behandel* bezieh* enthält enthalten* sagt sagen steht stehen gibt
+        geben liefer* besprich* konzentrier* zeigt zeigen erklär* geht lässt finde* spricht scheint nicht nichts kein*
+        nie niemals weder ohne unklar unbekannt offen fehl* jedoch allerdings obwohl während ob wer wen wem wessen
+        welche* wie warum wann wo wenn bitte könnte* würde* dürfte*""",
+    listing="und oder sowie etwa beispielsweise z zum für als",
+    speech="sagte sagten antwortete antworteten erwiderte entgegnete erklärte gestand meinte beteuerte",
 )

@@ -18,6 +18,15 @@ from selfroute.languages.spanish import SPANISH
 
 LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 
+# How a sentence that denied goes on if it answers after all, from the denial to its end.
+_TELLS = (
+    "(-{pauses})* (, | :) (-{listing})* {amount} (-{aside})* .",
+    "(-{pauses})* , (-{listing} (-{listing} (-{listing})?)?)? {speech} (-{aside})* .",
+)
+# A year is no amount, since denials often name one. In scripts without spaces no such answer is recognised.
+_AMOUNT = "0* 1 2 10* 11* 12* 13* 14* 15* 16* 17* 21* 22* 23* 24* 25* 26* 27* 28* 29* 3* 4* 5* 6* 7* 8* 9*"
+_ASIDE = "18* 19* 20* *"
+
 
 @dataclass(frozen=True)
 class Grammar:
@@ -70,6 +79,22 @@ class Grammar:
             )
             for language in self.languages
         )
+
+    @cached_property
+    def tells(self) -> State:
+        """The first state of the automaton that reads on after such a denial; compiled when first needed."""
+
+        def words(*lists: str) -> str:
+            return " ".join(getattr(language, name) for name in lists for language in self.languages)
+
+        lists = {
+            "aside": f"{words('aside')} {_ASIDE}",
+            "listing": f"{words('aside', 'listing')} {_ASIDE}",
+            "speech": words("speech"),
+            "amount": _AMOUNT,
+            "pauses": ",",
+        }
+        return compile_rules([Rules(rules=_TELLS, words=lists)])
 
 
 @lru_cache(maxsize=1)

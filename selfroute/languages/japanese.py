@@ -93,7 +93,8 @@ PARTS = {
     "told_not": "{tell} ({tell} | {kana})* (れ て | っ て | か て) {kana}* {not}",
     "absent": "(あり | ござい | (提 供 | 行 わ れ) {kana}* | {judge} ({judge} | {kana})*)? {not}",
     "none": "(なし | 無し)",
-    "label": "(最終 | 私の)* (回答 | 答え | 答 | 解答 | 結論 | 結果 | 判定)",
+    "to_question": "({this}* 質問 (の | へ の | に 対 する | に 対 して の))?",
+    "label": "{to_question} (最終 | 私の)* (回答 | 答え | 答 | 解答 | 結論 | 結果 | 判定)",
     "opener": "({hedge} ... (, | .) | {then} ,? | {lead} | 本件 に 関 する 限り ,"
     " | ({topic} を)? (この | その | ご | お) {question} ... (が | は) ,)*",
 }
@@ -103,7 +104,7 @@ JAPANESE = Language(
     words=WORDS,
     parts=PARTS,
     start="{opener}",
-    labels=("({then} ,?)* {label} (: | . | は)",),
+    labels=("({then} ,?)* {label} (: | . | は ((次 の | 以下 の) (とおり | 通り) です)? :?)",),
     answers=(
         "... (ません でした | ません | ない | なかった) です? (が | {though}) ,? (-{offer})* ({fine} | {number}) .",
         "... {not} ... . {then} ,? (-{offer})* {worked_out} (-{offer})* .",

@@ -30,6 +30,10 @@ class Language:
         explains: How an explanation begins that follows the refusal without a punctuation mark: "Unanswerable because".
         words: Lists of words that rules refer to, by name.
         parts: Expressions that rules are composed of, by name.
+        aside: Words by which a sentence that denied goes on to speak of the text, or denies again. Without these it
+            answers after all if it names an amount, or who said it: "The report mentions no deaths, only 3 injuries".
+        listing: Words by which it goes on to list what was denied, and so gives no amount: "and", "or", "such as".
+        speech: Verbs of speech: "I don't know, said the witness."
     """
 
     name: str
@@ -41,3 +45,6 @@ class Language:
     explains: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    aside: str = ""
+    listing: str = ""
+    speech: str = ""

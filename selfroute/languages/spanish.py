@@ -183,8 +183,9 @@ PARTS = {
     " | (parece | parecen) {told_se}"
     " | (es | está | están | son | ha sido | han sido) {adverb}* ({told} | {treated} {adverb}* {in_text}))",
     "name": "-{no_name} (-{no_more})?",
+    "to_question": "((a | para) {the}* {given}* (pregunta | cuestión))?",
     "label": "(la | mi | nuestra)* (respuesta | pregunta | resultado | conclusión | solución) (final | corta |"
-    " correcta)?",
+    " correcta)? {to_question}",
 }
 
 SPANISH = Language(
@@ -192,7 +193,10 @@ SPANISH = Language(
     words=WORDS,
     parts=PARTS,
     start="{opener} {lead}* {opener}",
-    labels=("{label} (: | .)", "{label} (es | sería | queda) {adverb}* :?"),
+    labels=(
+        "{label} (: | .) | (aquí está | esta es) {label} :",
+        "{label} (es | sería | queda) ({adverb} | la siguiente)* :?",
+    ),
     explains=(
         (
             "porque | ya que | pues | dado que | debido a | puesto que"
@@ -267,4 +271,11 @@ SPANISH = Language(
         "... , (pero | aunque | aun así | sino) (-{telling})* (. | :)",
         "(... {negated} ... .?)? {but} (-{negated})* {worked}",
     ),
+    aside="""texto* pasaje* contexto* fragmento* extracto* documento* fuente* material* contenido* archivo* artículo*
+        informe* sección* libro* capítulo* acta* autor* página* tabla* pregunta* respuesta* información dato* detalle*
+        mencion* describ* habla* trata* indica* dice* conten* contiene* señala* proporcion* ofrec* presenta* compara*
+        muestra* cita* parece* no nada ni nunca ningun* ningún sin desconoc* falta* embargo aunque si que qué cuál*
+        quien* quién* cómo cuándo dónde podría* sería* se""",
+    listing="y o e como tal tales ejemplo especialmente para",
+    speech="dijo dijeron respondió contestó replicó admitió afirmó",
 )

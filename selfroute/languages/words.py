@@ -8,11 +8,13 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-# The characters that may surround a word without changing its meaning, as the inside of a character class.
-NOISE = (
-    r"\s\\\"'`*_#>~|=+.…,:;!?()\[\]{}<«»„“”‘’‚‹›「」『』＂＇（）［］【】、。，：；！？¡¿•·/–—\-"
-    "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+# Soft hyphens, characters without width and marks of direction: they may stand in a word, and nobody sees them.
+_INVISIBLE = (
+    "\u00ad\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff"
 )
+# The characters that may surround a word without changing its meaning, as the inside of a character class.
+NOISE = r"\s\\\"'`*_#>~|=+.…,:;!?()\[\]{}<«»„“”‘’‚‹›「」『』＂＇（）［］【】、。，：；！？¡¿•·/–—\-" + _INVISIBLE
 # In scripts that put no spaces between words, every character counts as a word.
 _UNSPACED_RANGES = (
     ("\u3005", "\u3007"),
@@ -23,14 +25,13 @@ _UNSPACED_RANGES = (
 )
 UNSPACED = "".join(f"{first}-{last}" for first, last in _UNSPACED_RANGES)
 _ACCENTS = r"\u0300-\u036f"
-# Soft hyphens and characters without width: they may stand inside a word, and nobody sees them.
-_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 WITHIN = _ACCENTS + _INVISIBLE  # what may stand inside a word besides letters and digits
 _WORD = rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{WITHIN}])*"
 NAMES = frozenset(["May", "Can", "Will"])  # inside a sentence these are names, not verbs
 ATTRIBUTIVE = frozenset("的之なの")  # Chinese and Japanese particles between an attribute and its noun
 _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
 NUMBERED = frozenset(["no", "nr"])  # "No. 7"
 
@@ -83,7 +84,7 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
         the end of a sentence or line; `?` for a question mark that text follows; empty if there is no mark, or if more
         text could still change which one it is.
     """
-    first = gap.lstrip(" \"'*_`”’)]）］」』")[:1]
+    first = gap.lstrip(" \"'*_`“”’)]）］」』")[:1]
     if (first and first in ",;—–([，、；（［【「『《") or gap.startswith((" - ", " -- ")):
         return ","
     if first and first in ":：{":  # in LaTeX, `\boxed{` introduces the answer
@@ -94,7 +95,7 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
         return "?"
     is_number = following[:1].isdigit() and (gap == "." or last in NUMBERED)
     goes_on = is_number or following[:1].islower() or last in ABBREVIATIONS
-    return "." if (_STOP.search(gap) and not goes_on) or "\n" in gap else ""
+    return "." if (_STOP.search(gap) and not goes_on) or _LINE_BREAK.search(gap) else ""
 
 
 def is_spaced(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,7 +128,12 @@ def test_what_was_cut_off_is_judged_by_what_came(name: str) -> None:
 
 
 TEXTS = st.lists(
-    st.sampled_from(["unanswerable", "Unanswerable.", "una", "The report", "covers 2024", ".", ":", "**", '"', "I"]),
+    st.sampled_from(
+        [
+            *("unanswerable", "Unanswerable.", "una", "The report", "covers 2024", ".", ":", "**", '"', "I"),
+            *("</s>", "<b>", "<", "<|im", "_end|>", "unanswerable<b>", "a <b>word</b>", "< 6"),
+        ]
+    ),
     max_size=6,
 ).map(" ".join)
 
@@ -136,6 +142,41 @@ TEXTS = st.lists(
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 60), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"]))
 def test_the_last_reply_is_judged_alike_however_it_is_cut_into_pieces(text: str, cuts: list[int], kind: str) -> None:
     assert judged(FinalGate(), cut(text, cuts), kind) == judged(FinalGate(), [text], kind)
+
+
+@pytest.mark.parametrize(
+    ("before", "unit"),
+    [("", "unanswerable "), ("unanswerable.", "<b>"), ("unanswerable.", "**"), ("unanswerable. una", "\u200b")],
+)
+def test_the_time_of_a_last_reply_that_goes_on_after_the_refusal_grows_with_its_length(before: str, unit: str) -> None:
+    for cut_up in (lambda text: [text], lambda text: [text[at : at + 4] for at in range(0, len(text), 4)]):
+        judged(FinalGate(), [before + unit], "complete")
+        short, long = (
+            min(seconds_of(cut_up(before + unit * (size // len(unit)))) for _ in range(3)) for size in (10_000, 100_000)
+        )
+        assert long < 50 * short  # ten times, and squared it would be a hundred
+
+
+def seconds_of(pieces: list[str]) -> float:
+    """The time of this thread that a last reply takes."""
+    begun = time.thread_time()
+    judged(FinalGate(), pieces, "complete")
+    return time.thread_time() - begun
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("unanswerable</s>", ""),
+        ("<b>unanswerable</b> The <b>report</b> covers 2024.", "The <b>report</b> covers 2024."),
+        ("unanswerable. <|im_end|><b>The report", "The report"),
+        ("unanswerable. < 6 of them", "6 of them"),
+        ("unanswerable unanswerable. Unanswerable! The report <covers", "The report <covers"),
+    ],
+)
+def test_tags_after_the_refusal_are_not_shown_and_those_in_the_words_are(reply: str, shown: str) -> None:
+    for pieces in ([reply], list(reply), [reply[:20], reply[20:]]):
+        assert judged(FinalGate(), pieces, "complete") == (shown, "sentinel")
 
 
 @examples(100)

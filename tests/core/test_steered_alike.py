@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+import langchain_parts
+import llamaindex_parts
 from both_parts import EVERYWHERE, outcome
+from scenarios import QUESTION
+from selfroute.answerability.graded import GradedGate, Ungraded
 from selfroute.errors import NoReplyError
 from selfroute.policies import Never
 from steering import BY_NAME, GRADED, LIN, STEERED, Steered, with_policy
@@ -83,3 +88,48 @@ async def test_numbers_without_a_reply_are_no_reply(name: str, where: str) -> No
 async def test_a_doubt_stands_however_the_draft_ended(where: str) -> None:
     found = await outcome(where, DOUBTED, draft=("80 42\n",), ends={"rag": "length"})
     assert (found.route, found.decision["signal"]) == ("long_context", "doubt")
+
+
+@everywhere
+async def test_ten_graded_drafts_in_a_row_without_numbers_are_worth_one_warning(
+    where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    framework, mode = where.split()
+    parts: Any = langchain_parts if framework == "langchain" else llamaindex_parts
+    scenario = BY_NAME["an answer without numbers"]
+    for options, said in ((GRADED, 1), (GRADED, 1), ({"answerability": "text"}, 0)):
+        if framework == "langchain":
+            asked: Any = parts.steered_chain(scenario, **options)
+        else:
+            asked = parts.steered_engine(scenario, mode, **options)
+        for number in range(23):
+            assert len(_warned(caplog)) == (said if number >= 10 else 0)
+            await parts.ask(asked, QUESTION, mode)
+        for warning in _warned(caplog):
+            assert "rag_prompt" in warning
+            assert 'answerability to "structured"' in warning
+        caplog.clear()
+
+
+def _warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "two numbers" in record.getMessage()]
+
+
+def test_a_draft_with_numbers_begins_the_count_anew(caplog: pytest.LogCaptureFixture) -> None:
+    ungraded = Ungraded()
+    for draft in ["Paris"] * 9 + ["80 90\nParis", "80 20\nParis"] + ["unanswerable", "12 and 15"] * 4 + [""]:
+        gate = GradedGate(doubt_below=50, ungraded=ungraded)
+        for piece in draft:
+            gate.feed(piece)
+        gate.end()
+    assert _warned(caplog) == []
+    GradedGate(ungraded=ungraded).feed("Paris, as the minutes say.")
+    assert len(_warned(caplog)) == 1
+
+
+def test_many_threads_are_warned_once(caplog: pytest.LogCaptureFixture) -> None:
+    ungraded = Ungraded()
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda _: ungraded.note(graded=False), range(400)):
+            pass
+    assert len(_warned(caplog)) == 1

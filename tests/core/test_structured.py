@@ -97,6 +97,11 @@ REPORTS = [
     declined("a decline", DECLINED, evidence="unanswerable"),
     declined("a decline that names a candidate", filled(False, "Perhaps Mr Lin."), evidence="unanswerable"),
     declined("a decline that explains itself", filled(False, "They do not tell."), evidence="unanswerable"),
+    declined("a decline with a name", filled(False, "jonathan"), evidence="unanswerable"),
+    declined("a decline with a question", filled(False, "?? who"), evidence="unanswerable"),
+    declined(
+        "a decline with a name and two words", filled(False, "jonathan"), evidence="NO ANSWER", refusal="NO ANSWER"
+    ),
     declined("a decline without an answer", filled(False, None), evidence="unanswerable"),
     declined("a decline and nothing else", ('{"answerable": false}',), evidence="unanswerable"),
     declined("an answer that is blank", filled(True, " \n"), evidence="unanswerable"),
@@ -117,6 +122,7 @@ REPORTS = [
     neither("the second answer is blank", filled(True, "")),
     neither("the second answer declines in words", filled(True, NOT_SAID), answer=NOT_SAID),
     neither("the second declines and says what there is", filled(False, ONLY), answer=ONLY),
+    neither("the second declines and names somebody", filled(False, "jonathan"), answer="jonathan"),
     Scenario("nothing is retrieved", None, FOUND, "Ms Okafor.", "long_context", "no_passages"),
 ]
 # A model that fills nothing in is judged by what it writes.

@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from replies import ANSWERS, DECLINES, DENIALS, POLICIES, REFUSALS, by_language, languages_put_back
+from replies import (
+    ANSWERS,
+    DECLINES,
+    DENIALS,
+    LEAD_INS,
+    POLICIES,
+    REFUSALS,
+    STILL_DENYING,
+    TELLING,
+    by_language,
+    languages_put_back,
+)
 from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, Gate, Verdict, declines, declines_anywhere
 from selfroute.errors import ConfigurationError
 from selfroute.languages import LANGUAGES, Language, add_language, grammar
@@ -28,7 +39,9 @@ def stream(text: str, refusal: str = "unanswerable") -> tuple[int, Gate]:
     return len(text), gate
 
 
-every_reply = [reply for table in (REFUSALS, DECLINES, ANSWERS) for replies in table.values() for reply in replies]
+every_reply = [
+    reply for table in (REFUSALS, DECLINES, ANSWERS, LEAD_INS) for replies in table.values() for reply in replies
+]
 openings = st.sampled_from([*every_reply, "Answer:", "The", "I don't", "un", "```", "<think>", "</think>", ""])
 fragments = st.one_of(
     st.sampled_from([" ", "\n", "**", ", but ", ". However, ", "? ", " not ", "12", "The text ", "'", "-", "  \n\n"]),
@@ -79,8 +92,53 @@ def test_a_reply_without_a_word_is_empty(reply: str) -> None:
     assert declines(reply) == EMPTY
 
 
+@by_language(LEAD_INS)
+def test_a_lead_in_with_nothing_after_it_is_empty_and_a_refusal_after_it_declines(reply: str) -> None:
+    assert declines(reply) == declines_anywhere(reply) == EMPTY
+    assert declines(f"{reply} unanswerable.").signal == "sentinel"
+    assert declines(f"{reply} 1921") == ANSWERED
+
+
+REFUSAL_WORDS = [
+    "unanswerable",
+    "Unanswerable.",
+    "NO ANSWER",
+    "[NO ANSWER]",
+    "{unanswerable}",
+    "**none**",
+    "I don't know.",
+    "keine Angabe",
+    "Sans r\u00e9ponse",
+    "no se sabe",
+    "\u4e0d\u660e",
+    "\u56de\u7b54\u3067\u304d\u307e\u305b\u3093",
+    "N/A",
+    "-1",
+    "???",
+    "(a|b)+",
+]
+SAID = ["jonathan", "false", "answerable", "a", "he is not named", "questions go to the chair", "ZEBRA", "May", "5/10"]
+SAID += ["? no", "?? who", ": false", "(x)", ".net", "'s plural", "-- y", "\u201cquoted\u201d", "<b>x</b>", "<think>x"]
+SAID += ["\u7684\u95ee\u9898", "\u306e\u8cea\u554f", "es ist Jonathan", "il est parti", "42"]
+
+
+@pytest.mark.parametrize("refusal", REFUSAL_WORDS)
+def test_a_refusal_with_a_full_stop_declines_whatever_is_said_after_it(refusal: str) -> None:
+    for said in SAID:
+        reply = f"{refusal}. {said}"
+        assert declines(reply, refusal).signal == "sentinel", reply
+        _, gate = stream(reply, refusal)
+        gate.end()
+        assert gate.verdict == declines(reply, refusal), reply
+
+
+@pytest.mark.parametrize("mark", ["\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"])
+def test_a_line_break_of_any_kind_ends_a_refusal(mark: str) -> None:
+    assert declines(f"unanswerable{mark}zoe took the minutes").signal == "sentinel"
+
+
 def test_what_is_invisible_does_not_hide_a_decline() -> None:
-    for mark in ("\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff"):
+    for mark in ("\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066", "\u061c", "\ufe0f"):
         assert declines(f"{mark}un{mark}answer{mark}{mark}able{mark}").signal == "sentinel"
         assert declines(f"The pas{mark}sages do not men{mark}tion it.").signal == "phrase"
         assert not declines(f"un{mark}answerable questions go to the chair")
@@ -150,6 +208,22 @@ def test_a_denial_anywhere_in_a_reply_to_whole_documents_counts(reply: str) -> N
     assert not declines(reply)
 
 
+@by_language(TELLING)
+def test_a_sentence_that_denies_and_then_answers_is_an_answer_to_whole_documents(reply: str) -> None:
+    assert declines(reply).signal == "phrase"
+    assert declines_anywhere(reply) == ANSWERED
+    assert declines_anywhere(f"Kew is a garden. {reply} So it was.") == ANSWERED
+    assert declines_anywhere(f"{reply} The text does not mention the rest.").signal == "phrase"
+
+
+@by_language(STILL_DENYING)
+def test_a_sentence_that_denies_and_then_only_describes_declines_by_either_rule(reply: str) -> None:
+    assert declines(reply)
+    verdict = declines_anywhere(reply)
+    assert verdict
+    assert verdict.evidence in reply
+
+
 @pytest.mark.parametrize("table", [REFUSALS, DECLINES], ids=["refusals", "declines"])
 def test_what_declines_by_its_opening_declines_by_the_wider_rule(table: dict[str, list[str]]) -> None:
     for reply in (reply for replies in table.values() for reply in replies):
@@ -179,7 +253,7 @@ def test_a_denial_counts_however_long_the_answer_before_it_is_and_not_in_what_th
 @given(reply=replies, refusal=refusals, answer=st.sampled_from(["It was 12.", "1921"]))
 def test_what_declines_still_does_after_an_answer_of_another_line(reply: str, refusal: str, answer: str) -> None:
     whole = declines_anywhere(reply, refusal)
-    assert bool(whole) >= bool(declines(reply, refusal))
+    assert bool(whole) >= (declines(reply, refusal).signal in {"sentinel", "empty"})
     assert whole.evidence in reply
 
 

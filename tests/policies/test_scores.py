@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lanes import examples
+from scenarios import cut
+from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import Numbers, NumbersReader, numbers_of
 
 NUMBERS = [
@@ -56,9 +61,20 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("line", NUMBERS)
-@pytest.mark.parametrize("rest", ["\nParis", "\n", "\r\nParis\nor Rome", ""])
+@pytest.mark.parametrize("rest", ["\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome"])
 def test_two_numbers_are_read_however_they_are_written(line: str, rest: str) -> None:
-    assert numbers_of(line + rest) == (Numbers(80, 42), rest.lstrip("\r\n") if rest.strip() else "")
+    assert numbers_of(line + rest) == (Numbers(80, 42), rest.lstrip())
+
+
+@pytest.mark.parametrize("line", NUMBERS)
+@pytest.mark.parametrize("rest", ["", "\n", "\r\n", "\n\n \n"])
+def test_two_numbers_with_nothing_after_them_are_text(line: str, rest: str) -> None:
+    assert numbers_of(line + rest) == (None, line + rest)
+
+
+def test_two_numbers_in_a_fence_with_nothing_after_it_are_text() -> None:
+    assert numbers_of("```\n80 42\n```\n") == (None, "```\n80 42\n```\n")
+    assert numbers_of("```\n80 42\n```\nParis") == (Numbers(80, 42), "Paris")
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -87,10 +103,37 @@ def test_the_pieces_do_not_matter(text: str, cuts: list[int]) -> None:
 def test_what_cannot_become_two_numbers_flows_at_once(text: str) -> None:
     reader = NumbersReader()
     assert "".join(map(reader.feed, text)) == text
-    assert reader.done
+    assert reader.numbers is None
 
 
-def test_the_numbers_are_known_as_soon_as_their_line_ends() -> None:
+def test_the_numbers_are_known_as_soon_as_the_text_after_them_begins() -> None:
     reader = NumbersReader()
-    assert [reader.feed(piece) for piece in ("80", " 4", "2", "\n")] == ["", "", "", ""]
-    assert reader.numbers == Numbers(80, 42)
+    assert [reader.feed(piece) for piece in ("80", " 4", "2", "\n", " \n")] == [""] * 5
+    assert reader.numbers is None
+    assert (reader.feed("P"), reader.numbers) == ("P", Numbers(80, 42))
+
+
+DRAFTS = st.lists(
+    st.sampled_from(
+        ["80 42", "5 0", "12 and 15", "\n", " ", "**", "```", "Paris", "unanswerable", "The answer is:", "-"]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@examples(200)
+@given(
+    draft=DRAFTS, cuts=st.lists(st.integers(0, 40), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"])
+)
+def test_a_graded_draft_is_judged_alike_however_it_is_cut_into_pieces(draft: str, cuts: list[int], kind: Any) -> None:
+    def judged(pieces: tuple[str, ...]) -> tuple[Any, str]:
+        gate = GradedGate(doubt_below=50, stop_below=20)
+        shown = "".join([*map(gate.feed, pieces), gate.end(kind)])
+        return gate.verdict, shown
+
+    assert judged(cut(draft, cuts)) == judged((draft,)) == judged(tuple(draft))
+    verdict, shown = judged((draft,))
+    if verdict and verdict.signal == "empty":
+        assert verdict.ruling is None
+    if verdict and verdict.prospect is None and verdict.signal == "answered":
+        assert shown == draft

@@ -18,6 +18,9 @@ from selfroute.languages import LANGUAGES, Language, grammar
 REFUSALS = {"English": english.REFUSALS, **continental.REFUSALS, **eastern.REFUSALS}
 DECLINES = {"English": [*english.DECLINES, *domains.DECLINES], **continental.DECLINES, **eastern.DECLINES}
 ANSWERS = {"English": english.ANSWERS, **continental.ANSWERS, **eastern.ANSWERS}
+LEAD_INS = {"English": english.LEAD_INS, **continental.LEAD_INS, **eastern.LEAD_INS}
+TELLING = {"English": english.TELLING, **continental.TELLING}
+STILL_DENYING = {"English": english.STILL_DENYING, **continental.STILL_DENYING, **eastern.STILL_DENYING}
 DENIALS = {"English": english.DENIALS, **translated.DENIALS}
 POLICIES = {"English": [*policies.ENGLISH, *domains.ANSWERS], **translated.ANSWERS}
 

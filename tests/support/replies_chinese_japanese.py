@@ -162,3 +162,15 @@ REFUSALS: dict[str, list[str]] = {
         "結論：Unanswerable",
     ],
 }
+
+# What introduces an answer, with none after it.
+LEAD_INS: dict[str, list[str]] = {
+    "Chinese": ["答案是：", "这个问题的答案是：", "答案如下："],
+    "Japanese": ["回答：", "答えは：", "この質問の答えは：", "この質問への回答は以下の通りです：\n"],
+}
+
+# Amounts after a denial, which the rules for whole documents leave denials in these languages.
+STILL_DENYING: dict[str, list[str]] = {
+    "Chinese": ["文中没有提到造价，介绍了3个港口。"],
+    "Japanese": ["本文には費用についての記載がありません、3つの港があります。"],
+}

@@ -72,6 +72,30 @@ REFUSALS = [
     "```c++\nunanswerable\n```",
     "unanswerable Note: the passages stop.",
     "</think>\n\nunanswerable",
+    "unanswerable. he is not named",
+    "unanswerable! the minutes stop there",
+    "**unanswerable**. jonathan",
+    "unanswerable\u2026 maybe in the annex",
+    "unanswerable\u2028Zoe took the minutes",
+    "unanswerable\x85zoe took the minutes",
+    "\u202aunanswerable\u202c",
+    "\u2067unanswerable\u2069.",
+    "UNANSWERABLE \U0001f937 Zoe took the minutes",
+    "unanswerable \u2192 nobody is named",
+    "The answer to this question is: unanswerable",
+]
+
+# What introduces an answer, with none after it.
+LEAD_INS = [
+    "Answer:",
+    "The answer is:",
+    "The answer to this question is:",
+    "The answer to the question is:\n\n",
+    "The correct answer to your question is as follows:",
+    "Based on the passages, the answer to this question is: **",
+    "Here is the answer:",
+    "Here's the answer to your question:",
+    "Answer to the question:",
 ]
 
 DECLINES = [
@@ -198,6 +222,41 @@ DENIALS = [
     "It is an old mill. Unanswerable.",
 ]
 
+# Sentences that deny and answer after that; each declines as a draft, and not as a reply to whole documents.
+TELLING = [
+    "Not stated in the minutes, the vote was 5 to 3.",
+    "Not specified, the fee was 12 euros.",
+    "The report does not mention any fatalities, only 3 injuries.",
+    "The ledger report does not mention a total, just 12 crates and 4 barrels.",
+    "No details of the settlement were disclosed; the parties agreed to pay $5 million.",
+    "The contract does not specify a date; delivery takes 30 days.",
+    "The exact sum is not disclosed; it lies between 4 and 5 million.",
+    "The document does not give the price in dollars: it is 12 euros.",
+    "Answer: The report does not mention deaths, only 3 injuries.",
+    "I don't know, said the witness.",
+    "I cannot say, he answered.",
+    '"I do not know," the captain replied.',
+]
+
+# The same openings without an answer after them.
+STILL_DENYING = [
+    "Not stated in the minutes, the vote is unknown.",
+    "Not stated in the minutes, unfortunately.",
+    "The report does not mention any fatalities, only that an accident happened.",
+    "The report does not mention the price, only the delivery date.",
+    "The report does not give the dividend of 2024, only that of 2023.",
+    "The report does not mention Asia, Europe, or 3 other regions.",
+    "The report does not state the growth rate; it only gives figures for 3 quarters.",
+    "No details of the settlement were disclosed; the 3 passages describe the dispute.",
+    "The passages do not mention the captain; please see page 12.",
+    "The documents do not mention the third quarter; only 2 quarters are discussed.",
+    "I don't know, the passages do not say.",
+    "I don't know, the report said nothing about it.",
+    "The text does not say who won, only that he said he would.",
+    "The report does not mention deaths, only 3 injuries. The text does not mention the cause.",
+    "The report does not mention deaths, only 3 injuries. Unanswerable.",
+]
+
 ANSWERS = [
     "S4: theoretically unanswerable",
     "Unanswerable questions go to the chair.",
@@ -205,6 +264,11 @@ ANSWERS = [
     "unanswerables exist",
     "unanswerable's plural is rare",
     "Unanswerable? Not at all: it was 1921.",
+    "Unanswerable zebra riddles",
+    "unanswerable.example is the name of the site",
+    "Unanswerable\u2122 is a parlour game.",
+    "The answer to this question is: 42",
+    "Here is the answer: the mayor.",
     "un",
     "Una",
     "No, the text says they never met.",

@@ -222,3 +222,64 @@ REFUSALS: dict[str, list[str]] = {
         "Unanswerable según el contexto proporcionado",
     ],
 }
+
+# What introduces an answer, with none after it.
+LEAD_INS: dict[str, list[str]] = {
+    "German": [
+        "Die Antwort lautet:",
+        "Die Antwort auf diese Frage lautet:",
+        "Antwort auf die Frage:",
+        "Hier ist die Antwort:\n",
+    ],
+    "French": [
+        "La réponse est :",
+        "La réponse à cette question est :",
+        "La réponse à la question est la suivante :",
+        "Voici la réponse :",
+    ],
+    "Spanish": [
+        "La respuesta es:",
+        "La respuesta a esta pregunta es:",
+        "La respuesta a la pregunta es la siguiente:",
+        "Esta es la respuesta:",
+    ],
+}
+
+# Sentences that deny and answer after that, for whole documents.
+TELLING: dict[str, list[str]] = {
+    "German": [
+        "Der Bericht nennt keine Toten, nur 3 Verletzte.",
+        "Im Protokoll nicht erwähnt, ging die Abstimmung 5 zu 3 aus.",
+        "Einzelheiten werden im Text nicht genannt; die Parteien einigten sich auf 5 Millionen.",
+        "Das weiß ich nicht, sagte der Zeuge.",
+        "„Ich weiß es nicht“, sagte der Zeuge.",
+    ],
+    "French": [
+        "Le rapport ne mentionne aucun mort, seulement 3 blessés.",
+        "Non précisé dans le procès-verbal, le vote fut de 5 contre 3.",
+        "Aucun détail n'est donné dans le texte ; les parties ont convenu de payer 5 millions.",
+        "Je ne sais pas, répondit le témoin.",
+    ],
+    "Spanish": [
+        "El informe no menciona muertos, solo 3 heridos.",
+        "No sé, dijo el testigo.",
+    ],
+}
+
+# The same openings without an answer after them.
+STILL_DENYING: dict[str, list[str]] = {
+    "German": [
+        "Der Bericht nennt den Preis nicht, nur das Lieferdatum.",
+        "Der Text nennt keinen Preis; er beschreibt nur die 3 Häfen.",
+        "Ich weiß es nicht, der Text sagt dazu nichts.",
+    ],
+    "French": [
+        "Le rapport ne mentionne pas le prix, seulement la date de livraison.",
+        "Le rapport ne mentionne pas le prix, il décrit seulement 3 ports.",
+        "Je ne sais pas, le texte ne le dit pas.",
+    ],
+    "Spanish": [
+        "El informe no menciona el precio, solo la fecha de entrega.",
+        "El informe no menciona el precio, solo describe 3 puertos.",
+    ],
+}

@@ -179,6 +179,13 @@ DECLINES = [
         evidence="unanswerable",
     ),
     _declined(
+        "a decline with a sentence in lower case after it",
+        *("unanswerable", ".", " he", " is", " not", " named", "."),
+        evidence="unanswerable",
+    ),
+    _declined("a decline in another line", "unanswerable\u2028", "Ms Okafor", " may have.", evidence="unanswerable"),
+    _declined("a decline between marks of direction", "\u202aunanswer", "able\u202c", evidence="unanswerable"),
+    _declined(
         "a decline because", "unanswerable ", "because the text ", "does not name the chair.", evidence="unanswerable"
     ),
     _declined(
@@ -203,6 +210,7 @@ DECLINES = [
     _declined("an empty reply", "", signal="empty"),
     _declined("only white space", " ", "\n\t", " ", signal="empty"),
     _declined("no content", None, signal="empty"),
+    _declined("a lead-in and nothing after it", "The answer to", " this question is:", signal="empty"),
 ]
 
 FINALS = [
@@ -240,6 +248,15 @@ FINALS = [
         ("unanswerable",),
         *("The report covers ", "2024 only. ", "It does not mention ", "the chair."),
         answer="The report covers 2024 only. It does not mention the chair.",
+    ),
+    Scenario(
+        "the second says what is not stated and answers",
+        ("unanswerable",),
+        ("Not stated in ", "the minutes, the vote", " was 5 to 3."),
+        "Not stated in the minutes, the vote was 5 to 3.",
+        "long_context",
+        "sentinel",
+        "unanswerable",
     ),
     _neither("the second declines more than once", ("unanswerable",), "**Unanswerable**, ", "unanswerable!"),
     _neither("the second declines in a tag", ("unanswerable",), "<answer>unanswerable</", "answer>"),

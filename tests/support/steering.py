@@ -143,8 +143,7 @@ NUMBERS = [
     _doubted("a doubt between empty pieces", "", "80", "", " 4", "2", "", "\n", "", LIN),
     _doubted("a doubt after a blank line", "\n\n80 42\n", LIN),
     _doubted("a doubt after thoughts", "<think>hm, 90 90\n</think>", "80 42\n", LIN),
-    _doubted("a doubt without an answer", "80 42"),
-    _doubted("a doubt without an answer in its line", "80 42", "\n"),
+    _doubted("a doubt about Markdown and nothing more", "80 42\n**"),
     _doubted("a doubt about what may not be in the text", f"10 30\n{LIN}", numbers=(10, 30)),
     _doubted("a doubt about an answer worth nothing", f"80 0\n{LIN}", numbers=(80, 0)),
     _doubted("a doubt by a bound of 100", f"99 99\n{LIN}", numbers=(99, 99), options={**GRADED, "doubt_below": 100}),
@@ -161,10 +160,21 @@ NUMBERS = [
     _sure("an answer that begins with a year", "1850 ", "was the year.", numbers=None, answer="1850 was the year."),
     _sure("a year in a line of its own", "1850\n", "is the year.", numbers=None, answer="1850\nis the year."),
     _sure("a number out of range", "101 20\n", LIN, numbers=None, answer=f"101 20\n{LIN}"),
+    *(
+        _sure(f"two numbers and nothing more, {text!r}", *pieces, numbers=None, answer=text)
+        for text in ("12 and 15", "5/10", "80 42", "5 90", "80 42\n", "\n5 0\n\n", "```\n80 42\n```")
+        for pieces in ((text,), tuple(text))
+    ),
+    _sure(
+        "two numbers that no policy is asked about", "80 42", numbers=None, answer="80 42", options=with_policy(Never())
+    ),
     _declined("a decline without numbers", "unanswerable", evidence="unanswerable"),
     _declined("a decline that may be answered", "60 0\n", "unanswerable", numbers=(60, 0), evidence="unanswerable"),
     _declined("a decline at the bound", "20 0\n", "unanswerable", numbers=(20, 0)),
-    _declined("a decline without words", "80 90\n", numbers=(80, 90), signal="empty"),
+    _declined("a decline without words", "80 90\n", "**", numbers=(80, 90), signal="empty"),
+    _declined(
+        "a lead-in after sure numbers", "80 90\nThe answer to", " this question is:", numbers=(80, 90), signal="empty"
+    ),
     _declined(
         "a decline where nothing stops", "0 0\nunanswerable", numbers=(0, 0), options={**GRADED, "stop_below": 0}
     ),
@@ -178,7 +188,7 @@ NUMBERS = [
         signal="phrase",
         **_PROSPECT,
     ),
-    _declined("a hopeless decline without words", "5 90", numbers=(5, 90), signal="empty", **_PROSPECT),
+    _declined("hopeless numbers before a lead-in", "5 0\n", "The answer is:", numbers=(5, 0), signal="empty"),
     _declined(
         "a hopeless decline and a policy",
         "10 0\nunanswerable",
@@ -255,7 +265,8 @@ POLICIES = [
     ),
     _doubted(
         "a doubt without an answer that is refused",
-        "80 42",
+        "80 42\n",
+        "**",
         options=with_policy(Never()),
         ruling=(False, "never"),
         **_STOPPED,
