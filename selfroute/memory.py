@@ -13,6 +13,10 @@ from selfroute.usage.prices import ModelNames, PricedModel
 from selfroute.usage.savings import LongContextEstimate
 
 
+def _unnamed(_: Any) -> PricedModel:
+    return PricedModel()
+
+
 class Said:
     """What a chain or engine has said in the log, so that it says nothing twice; safe to use from threads."""
 
@@ -41,7 +45,7 @@ class Memory:
 
     def __init__(
         self,
-        look_up: Callable[[Any], PricedModel],
+        look_up: Callable[[Any], PricedModel] = _unnamed,
         *,
         estimate: LongContextEstimate | None = None,
         said: Said | None = None,
@@ -49,7 +53,7 @@ class Memory:
         """Remember nothing.
 
         Args:
-            look_up: Returns the name of a framework's model.
+            look_up: Returns the name of a framework's model, for `names`.
             estimate: What was learned before; nothing if None.
             said: What was said before; nothing if None.
         """

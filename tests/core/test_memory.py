@@ -27,10 +27,6 @@ def values(**options: Any) -> tuple[Any, ...]:
     return tuple(options.get(name, getattr(DEFAULTS, name)) for name in SETTINGS)
 
 
-def unnamed(_: Any) -> PricedModel:
-    return PricedModel()
-
-
 class Interrupted(tuple[Any, ...]):
     """Values; while they are compared, another thread asks for settings of its own."""
 
@@ -51,7 +47,7 @@ class Shared(Memory):
     at: int | None = None
 
 
-MEMORY = Shared(unnamed)
+MEMORY = Shared()
 
 
 @pytest.mark.parametrize("at", [0, 5, len(SETTINGS) - 1])
@@ -65,7 +61,7 @@ def test_settings_are_those_of_the_values_whenever_another_thread_comes_between(
 
 
 def test_settings_are_checked_once_while_the_values_are_the_same() -> None:
-    memory = Memory(unnamed)
+    memory = Memory()
     first = memory.settings(values(refusal="none", max_context_tokens=7_000))
     assert memory.settings(values(refusal="none", max_context_tokens=7_000)) is first
     assert memory.settings(values(refusal="none")) is not first
@@ -107,7 +103,7 @@ def test_copies_with_other_options_work_in_threads_by_their_own(kind: str) -> No
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])  # noqa: S301
 def test_a_deep_copy_has_learned_and_said_nothing(copied: Any, caplog: pytest.LogCaptureFixture) -> None:
-    memory = Memory(unnamed)
+    memory = Memory()
     memory.estimate.replied(PricedModel("a"), 5_000)
     memory.said.warn(logging.getLogger("selfroute"), "beware of %s", "dogs")
     other = copied(memory)

@@ -13,7 +13,6 @@ from selfroute.memory import Memory
 from selfroute.performing import BaseSteps, check_question
 from selfroute.settings import Settings
 from selfroute.usage.entry import Entry
-from selfroute.usage.prices import PricedModel
 from selfroute.usage.tally import Tally
 from steering import LONG_TEXTS, PLACES, WIDE_TEXTS, Steered
 
@@ -25,7 +24,7 @@ class PlainAdapter(BaseSteps[str]):
         widen = len(WIDE_TEXTS) if scenario.widens else None
         settings = Settings(refusal=scenario.refusal, widen=widen, **scenario.options)
         self.booked: list[Entry] = []
-        super().__init__(settings, memory=Memory(lambda _: PricedModel()), record=self.booked.append)
+        super().__init__(settings, memory=Memory(), record=self.booked.append)
         self.scenario, self.whole = scenario, whole
         self.said: dict[Route, Pieces | None] = {
             "rag": scenario.draft,
