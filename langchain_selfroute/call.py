@@ -27,6 +27,7 @@ from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
+from langchain_selfroute.stored.searches import fixed
 from langchain_selfroute.widening import widened
 from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
@@ -67,15 +68,27 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.given = given
         self.reading: RunnableConfig | None = None  # of the run that reads documents
         self.inputs: dict[str, Any] = {}
+        self.retriever = parts.retriever
+        self._wall: Any = None  # the documents within it, or why there are none
         self._heard = TooLongHeard()  # within the latest call of a model
 
     def begin(self) -> Any:
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
+        if isinstance(self.parts.documents, StoredDocuments):
+            self._fix_wall(self.parts.documents)
         if self.first_only:
             self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
         return self.start
+
+    def _fix_wall(self, stored: StoredDocuments) -> None:
+        """Have the question retrieve and read as the retriever is configured now, whatever is changed later."""
+        try:
+            self.retriever = fixed(self.parts.retriever, self.config)
+            self._wall = stored.behind(self.retriever, self.config)
+        except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
+            self._wall = error
 
     @property
     @override
@@ -127,8 +140,9 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def _source(self) -> Any:
-        source = self.parts.documents
-        return source.behind(self.parts.retriever, self.config) if isinstance(source, StoredDocuments) else source
+        if isinstance(self._wall, Exception):
+            raise self._wall
+        return self._wall or self.parts.documents
 
     @override
     def _model_name(self, step: Route) -> PricedModel:
@@ -168,8 +182,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _retriever(self, effect: Retrieve) -> tuple[Runnable[Any, Any], str]:
         """Return the retriever, and the name of its run."""
         if not effect.wider:
-            return self.parts.retriever, "retrieve"
-        return widened(self.parts.retriever, self.settings.widen, self.config), "retrieve_wider"
+            return self.retriever, "retrieve"
+        return widened(self.retriever, self.settings.widen, self.config), "retrieve_wider"
 
     def _query(self, retriever: Runnable[Any, Any]) -> Any:
         return self.question if takes_string(retriever) else self.inputs

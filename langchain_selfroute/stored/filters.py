@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_selfroute.stored.originals import Originals
 from langchain_selfroute.stored.searches import Search, searches_of
 from langchain_selfroute.stored.stores import Store
+from selfroute.documents.wall import is_same
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
 
@@ -82,15 +82,6 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store
 def is_empty(condition: Any) -> bool:
     """Return whether a filter hides nothing."""
     return condition is None or (isinstance(condition, Mapping) and not condition)
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Return whether two filters are surely the same; some kinds make another filter out of `==`."""
-    if one is other:
-        return True
-    with suppress(Exception):
-        return type(one) is type(other) and (one == other) is True
-    return False
 
 
 def _filter_of(search: Search, store: Store) -> Any:

@@ -16,13 +16,14 @@ from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.misplaced import checked_store
-from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, is_same, scope_of
+from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
+from selfroute.documents.wall import is_same
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document
