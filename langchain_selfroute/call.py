@@ -76,17 +76,19 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Check the inputs; return the first step, or what says which it is."""
         self.inputs = inputs_of(self.given)
         check_question(self.question)
-        if isinstance(self.parts.documents, StoredDocuments):
-            self._fix_wall(self.parts.documents)
+        self._fix_wall(self.parts.documents)
         if self.first_only:
             self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
         return self.start
 
-    def _fix_wall(self, stored: StoredDocuments) -> None:
+    def _fix_wall(self, source: Any) -> None:
         """Have the question retrieve and read as the retriever is configured now, whatever is changed later."""
+        stored = isinstance(source, StoredDocuments)
         try:
-            self.retriever = fixed(self.parts.retriever, self.config)
-            self._wall = stored.behind(self.retriever, self.config)
+            if stored or self.settings.widen is not None:
+                self.retriever = fixed(self.parts.retriever, self.config)
+            if stored:
+                self._wall = source.behind(self.retriever, self.config)
         except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
             self._wall = error
 

@@ -34,23 +34,21 @@ def rebuilt(
     def inside(one: Any, config: RunnableConfig | None = config) -> Any:
         return rebuilt(one, config, changed, arguments)
 
+    update: dict[str, Any] | None = None
     if isinstance(retriever, BaseRetriever):
         return changed(retriever, config)
-    if isinstance(retriever, DynamicRunnable):
-        if config is None:
-            return None
+    if isinstance(retriever, DynamicRunnable) and config is not None:
         chosen, within = retriever.prepare(config)
         found = inside(chosen, within)
         return found and found.with_config(configurable=within.get("configurable", {}))  # with the keys renamed
     if isinstance(retriever, RunnableBindingBase):
         bound = inside(retriever.bound, config if config is None else config_within(retriever, config))
-        return bound and retriever.model_copy(update={"bound": bound, "kwargs": arguments(retriever.kwargs)})
-    if isinstance(retriever, RunnableWithFallbacks):
+        update = bound and {"bound": bound, "kwargs": arguments(retriever.kwargs)}
+    elif isinstance(retriever, RunnableWithFallbacks):
         copies = [inside(one) for one in retriever.runnables]
-        return retriever.model_copy(update={"runnable": copies[0], "fallbacks": copies[1:]}) if all(copies) else None
-    if isinstance(retriever, RunnableSequence):
+        update = {"runnable": copies[0], "fallbacks": copies[1:]} if all(copies) else None
+    elif isinstance(retriever, RunnableSequence):
         copies = [inside(step) for step in retriever.steps]
         first, *middle, last = (new or old for new, old in zip(copies, retriever.steps, strict=True))
-        update = {"first": first, "middle": middle, "last": last}
-        return retriever.model_copy(update=update) if any(copies) else None
-    return None
+        update = {"first": first, "middle": middle, "last": last} if any(copies) else None
+    return update and retriever.model_copy(update=update)

@@ -44,9 +44,9 @@ from selfroute.usage.prices import ModelNames
 from selfroute.usage.savings import LongContextEstimate
 
 dispatcher = get_dispatcher(__name__)
-# The synthesizer that an engine is asking, the engine's retriever and its postprocessors
-_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor]]] = ContextVar(
-    "selfroute_behind", default=(None, None, ())
+# The synthesizer that an engine is asking, the engine's retriever and its postprocessors, and the documents behind them
+_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor], Any]] = ContextVar(
+    "selfroute_behind", default=(None, None, (), None)
 )
 
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
@@ -246,12 +246,14 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     ) -> Iterator[None]:
         """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
 
+        They apply as they are when the context is entered, whatever is changed later.
+
         Args:
             retriever: The retriever; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
         """
         before = _BEHIND.get()
-        _BEHIND.set((self, retriever, postprocessors))
+        _BEHIND.set((self, retriever, postprocessors, self._limited(retriever, postprocessors)))
         try:
             yield
         finally:
@@ -312,16 +314,18 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     def _wider(self, settings: Settings) -> Wider | None:
         if settings.widen is None:
             return None
-        asked, retriever, postprocessors = _BEHIND.get()
+        asked, retriever, postprocessors, _ = _BEHIND.get()
         mine = asked is self
         return Wider(widened(retriever if mine else None, settings.widen), postprocessors if mine else ())
 
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""
-        if not isinstance(self.documents, StoredDocuments):
-            return self.documents
-        asked, retriever, postprocessors = _BEHIND.get()
-        return self.documents.behind(retriever if asked is self else None, postprocessors)
+        asked, *_, limited = _BEHIND.get()
+        return limited if asked is self else self._limited(None, ())
+
+    def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Source:
+        source = self.documents
+        return source.behind(retriever, postprocessors) if isinstance(source, StoredDocuments) else source
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

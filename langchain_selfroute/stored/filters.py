@@ -37,6 +37,19 @@ class RetrieverScope:
 
 
 @dataclass(frozen=True, slots=True)
+class Wall:
+    """What limits the documents of one question.
+
+    Attributes:
+        declared: The filter that the user declared; None if nothing was declared.
+        retriever: What limits the retriever; None if that is unknown.
+    """
+
+    declared: Any = None
+    retriever: RetrieverScope | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What may be read; falsy if nothing is hidden.
 

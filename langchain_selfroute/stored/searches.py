@@ -13,10 +13,10 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, 
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from langchain_selfroute import known
 from langchain_selfroute.convert import config_within
 from langchain_selfroute.host import is_retry
 from langchain_selfroute.rebuilding import rebuilt
-from langchain_selfroute.stored import known
 from langchain_selfroute.stored.originals import Originals
 from selfroute.documents.wall import frozen, is_one_of, name_of
 
@@ -207,7 +207,9 @@ _KINDS: Mapping[str, _Kind] = {
         "classic.retrievers.merger_retriever.MergerRetriever": _asking("retrievers"),
         "classic.retrievers.multi_query.MultiQueryRetriever": _asking("retriever"),
         "classic.retrievers.re_phraser.RePhraseQueryRetriever": _asking("retriever"),
-        "classic.retrievers.contextual_compression.ContextualCompressionRetriever": _Kind(_compressed, "base_retriever"),
+        "classic.retrievers.contextual_compression.ContextualCompressionRetriever": _Kind(
+            _compressed, "base_retriever"
+        ),
         "classic.retrievers.self_query.base.SelfQueryRetriever": _Kind(_by_own_filter),
         "classic.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever": _Kind(_one),
         "classic.retrievers.multi_vector.MultiVectorRetriever": _Kind(_returning_originals),

@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
-from llamaindex_selfroute.host import leaves_of
+from llamaindex_selfroute.host import fixed, leaves_of
 from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
@@ -37,21 +37,24 @@ from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
+from selfroute.documents.wall import frozen
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverScope:
-    """The retriever that found the nodes of a call.
+class Wall:
+    """What limits the documents of one question.
 
     Attributes:
-        retriever: The retriever.
+        declared: The filters that the user declared; None if nothing was declared.
+        retriever: The retriever that finds the nodes; None if it is not known.
         postprocessors: Applied to its nodes.
     """
 
-    retriever: BaseRetriever
+    declared: MetadataFilters | None = None
+    retriever: BaseRetriever | None = None
     postprocessors: Sequence[BaseNodePostprocessor] = ()
 
 
@@ -144,19 +147,21 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
         """Return these documents limited to what a retriever with these postprocessors may see.
 
-        None means that the retriever is not known.
+        Later changes of the retriever and of the filters do not reach them. None means that the retriever is not known.
         """
-        return ScopedDocuments(self, None if retriever is None else RetrieverScope(retriever, postprocessors))
+        searching = None if retriever is None else fixed(retriever)
+        return ScopedDocuments(self, Wall(frozen(self.filters), searching, tuple(postprocessors)))
 
     @override
-    def _access(self, scope: RetrieverScope | None) -> Access:
-        known = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        here = scope is not None and (
-            all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+    def _access(self, wall: Wall | None) -> Access:
+        wall = wall or Wall(self.filters)
+        known = None if wall.retriever is None else limits_of(wall.retriever, wall.postprocessors)
+        here = wall.retriever is not None and (
+            all(map(self._store.is_searched_by, leaves_of(wall.retriever)))
             or (known is not None and known.copies is not None)  # then each node is compared with its copy
         )
-        unknown = self.filters is None and (known is None or not here)
-        limits = (AccessLimits() if known is None else known).within(self.filters)
+        unknown = wall.declared is None and (known is None or not here)
+        limits = (AccessLimits() if known is None else known).within(wall.declared)
         if not here:
             limits = replace(limits, bigger=BiggerNodes(()))  # what these nodes lead to is not known there
         verified = unknown or (known is not None and not here)

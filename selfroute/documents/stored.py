@@ -63,8 +63,8 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         return self._read(self._passages_in(*given))
 
     @abstractmethod
-    def _access(self, scope: Any) -> Access:
-        """Return what may be read on behalf of a retriever; `scope` is None if nothing is known about it."""
+    def _access(self, wall: Any) -> Access:
+        """Return what may be read within a wall; None if the documents are called by themselves."""
 
     @abstractmethod
     def _source_of(self, passage: Passage) -> Hashable | None:

@@ -38,7 +38,7 @@ def frozen(value: Any) -> Any:
 
     It is the filter itself if that cannot be copied or compared with its copy, such as a callable.
     """
-    if callable(value) or type(value).__eq__ is object.__eq__:
+    if callable(value) or getattr(type(value), "__eq__", None) is object.__eq__:
         return value
     with suppress(Exception):
         copied = deepcopy(value)
