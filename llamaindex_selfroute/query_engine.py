@@ -23,6 +23,7 @@ from typing_extensions import Self, Unpack, override
 from llamaindex_selfroute import host
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.misplaced import check_index, check_retriever, refuse_synthesizer
+from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
@@ -258,12 +259,13 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         synthesizer, postprocessors = host.parts_of(self)
         own, before = host.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
         retriever = host.fixed(self.retriever) if own else None
-        _ASKED.set((self, host.with_parts(self, retriever, postprocessors) if retriever else self))
-        try:
-            with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors):
+        with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as source:
+            if retriever is not None:
+                _ASKED.set((self, host.with_parts(self, retriever, watched(postprocessors, source))))
+            try:
                 yield
-        finally:
-            _ASKED.set(before)
+            finally:
+                _ASKED.set(before)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -243,19 +243,19 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     @contextmanager
     def behind(
         self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
-    ) -> Iterator[None]:
+    ) -> Iterator[Source]:
         """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
 
-        They apply as they are when the context is entered, whatever is changed later.
+        They apply as they are when the context is entered, whatever is changed later. The context is the documents.
 
         Args:
             retriever: The retriever; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
         """
-        before = _BEHIND.get()
-        _BEHIND.set((self, retriever, postprocessors, self._limited(retriever, postprocessors)))
+        before, limited = _BEHIND.get(), self._limited(retriever, postprocessors)
+        _BEHIND.set((self, retriever, postprocessors, limited))
         try:
-            yield
+            yield limited
         finally:
             _BEHIND.set(before)
 

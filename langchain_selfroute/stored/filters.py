@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -43,10 +43,17 @@ class Wall:
     Attributes:
         declared: The filter that the user declared; None if nothing was declared.
         retriever: What limits the retriever; None if that is unknown.
+        dropped: As in `Access`.
     """
 
     declared: Any = None
     retriever: RetrieverScope | None = None
+    dropped: set[Hashable] = field(default_factory=set)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether parts that we do not know may hide more than any filter says."""
+        return self.declared is None and not (self.retriever and self.retriever.certain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             cached=cache_key is not None and not originals,
             verified=verified,
             declared=declared,
+            dropped=wall.dropped,
             whole=originals is not None,
         )
 

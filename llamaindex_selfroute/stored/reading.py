@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -51,11 +51,13 @@ class Wall:
         declared: The filters that the user declared; None if nothing was declared.
         retriever: The retriever that finds the nodes; None if it is not known.
         postprocessors: Applied to its nodes.
+        dropped: As in `Access`.
     """
 
     declared: MetadataFilters | None = None
     retriever: BaseRetriever | None = None
     postprocessors: Sequence[BaseNodePostprocessor] = ()
+    dropped: set[Hashable] = field(default_factory=set)
 
 
 class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
@@ -165,7 +167,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         if not here:
             limits = replace(limits, bigger=BiggerNodes(()))  # what these nodes lead to is not known there
         verified = unknown or (known is not None and not here)
-        return Access(limits, limits.key, cached=self._store.lists_ids, verified=verified, declared=not unknown)
+        cached, dropped = self._store.lists_ids, wall.dropped
+        return Access(limits, limits.key, cached=cached, verified=verified, declared=not unknown, dropped=dropped)
 
     @property
     @override
