@@ -258,8 +258,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         """
         synthesizer, postprocessors = host.parts_of(self)
         own, before = host.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
-        retriever = host.fixed(self.retriever) if own else None
-        with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as source:
+        retriever = self.retriever if own else None
+        with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as (retriever, source):
             if retriever is not None:
                 _ASKED.set((self, host.with_parts(self, retriever, watched(postprocessors, source))))
             try:

@@ -22,7 +22,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
-from llamaindex_selfroute import models, responses
+from llamaindex_selfroute import host, models, responses
 from llamaindex_selfroute.convert import check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
@@ -243,19 +243,23 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     @contextmanager
     def behind(
         self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
-    ) -> Iterator[Source]:
+    ) -> Iterator[tuple[BaseRetriever | None, Source]]:
         """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
 
-        They apply as they are when the context is entered, whatever is changed later. The context is the documents.
+        They apply as they are when the context is entered, whatever is changed later.
 
         Args:
             retriever: The retriever; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
+
+        Yields:
+            The retriever that stays as it is now, and the documents.
         """
-        before, limited = _BEHIND.get(), self._limited(retriever, postprocessors)
+        before, retriever = _BEHIND.get(), None if retriever is None else host.fixed(retriever)
+        limited = self._limited(retriever, postprocessors)
         _BEHIND.set((self, retriever, postprocessors, limited))
         try:
-            yield limited
+            yield retriever, limited
         finally:
             _BEHIND.set(before)
 
@@ -325,7 +329,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
 
     def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Source:
         source = self.documents
-        return source.behind(retriever, postprocessors) if isinstance(source, StoredDocuments) else source
+        return source.within(retriever, postprocessors) if isinstance(source, StoredDocuments) else source
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

@@ -46,8 +46,10 @@ class StoredDocuments(StoredReader[Document, Document]):
     Sometimes these filters do not say everything that is hidden: with a custom retriever or reranker, searches with
     unequal filters, a retriever over another store, a store that overrides its search, or no chain around the call.
     Then a document is read only if each of its chunks has the metadata of some retrieved passage, apart from page and
-    chunk numbers. Otherwise a `ConfigurationError` is raised. Pass `filter` to say what is hidden, or `filter={}` if
-    nothing is.
+    chunk numbers, and if nothing of it was found and then dropped. Otherwise a `ConfigurationError` is raised. Pass
+    `filter` to say what is hidden, or `filter={}` if nothing is. LangChain's own rerankers are known, by their classes.
+
+    What limits a question is taken when it is asked. Changing the retriever or the filter later does not affect it.
 
     Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are joined from the originals in its
     docstore that have a readable chunk. Originals without a source count as separate documents.

@@ -73,9 +73,12 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     LlamaIndex's retrievers asks others, as `QueryFusionRetriever` does, the filters of the others apply.
 
     Sometimes these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a
-    document is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings.
-    Otherwise a `ConfigurationError` is raised. Pass `filters` to say what is hidden, or `MetadataFilters(filters=[])`
-    if nothing is.
+    document is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings,
+    and if no postprocessor has dropped or changed a node of it. Otherwise a `ConfigurationError` is raised. Pass
+    `filters` to say what is hidden, or `MetadataFilters(filters=[])` if nothing is. LlamaIndex's own rerankers are
+    known, by their classes.
+
+    What limits a query is taken when it is asked. Changing the retriever or the filters later does not affect it.
 
     Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five
     minutes. If you change the text of a node but not its id, call `forget`.
@@ -151,8 +154,13 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
 
         Later changes of the retriever and of the filters do not reach them. None means that the retriever is not known.
         """
-        searching = None if retriever is None else fixed(retriever)
-        return ScopedDocuments(self, Wall(frozen(self.filters), searching, tuple(postprocessors)))
+        return self.within(None if retriever is None else fixed(retriever), postprocessors)
+
+    def within(
+        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]
+    ) -> ScopedDocuments[NodeWithScore, BaseNode]:
+        """Do as `behind` does, with a retriever that nobody can change."""
+        return ScopedDocuments(self, Wall(frozen(self.filters), retriever, tuple(postprocessors)))
 
     @override
     def _access(self, wall: Wall | None) -> Access:

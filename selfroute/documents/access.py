@@ -37,8 +37,8 @@ class Access:
         cached: Whether documents that are read under these limits may be cached.
         verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
         declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
-        dropped: Documents with a passage that was found, but that a part which we do not know left out.
         whole: Whether the passages may be whole documents, so that none of them has to name its document.
+        dropped: Documents with a passage that was found, but that a part which we do not know left out or changed.
     """
 
     limits: Any
@@ -46,5 +46,5 @@ class Access:
     cached: bool
     verified: bool
     declared: bool
-    dropped: AbstractSet[Hashable] = frozenset()
     whole: bool = False
+    dropped: AbstractSet[Hashable] = frozenset()
