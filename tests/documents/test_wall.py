@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +59,14 @@ def test_each_name_on_a_list_is_that_of_a_class_of_the_right_kind(which: str) ->
             continue
         assert issubclass(found, kinds)
         assert name_of(found) == name
+
+
+def test_the_documentation_lists_each_of_them() -> None:
+    listed = (Path(__file__).parents[2] / "docs" / "documents.md").read_text("utf-8")
+    known = in_langchain.BY_RELEVANCE | in_llamaindex.BY_RELEVANCE
+    spelled = {name for name in known if not name.startswith(("langchain_text_splitters.", "selfroute."))}
+    names = {name.rpartition(".")[2] for name in spelled}
+    assert {name for name in names if f"`{name}`" not in listed} == {"AWSBedrockRerank"}  # as older versions call it
 
 
 def test_of_llamaindexs_own_postprocessors_only_these_are_doubted() -> None:
