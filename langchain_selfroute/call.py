@@ -27,10 +27,13 @@ from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
+from langchain_selfroute.stored.dropping import FoundHeard
+from langchain_selfroute.stored.searches import fixed
 from langchain_selfroute.widening import widened
 from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.performing import BaseSteps, check_question
 from selfroute.prompts import documents_in, in_prompt
@@ -67,6 +70,9 @@ class Call(BaseSteps[Document], Generic[Manager]):
         self.given = given
         self.reading: RunnableConfig | None = None  # of the run that reads documents
         self.inputs: dict[str, Any] = {}
+        self.retriever = parts.retriever
+        self._wall: Any = None  # the documents within it, or why there are none
+        self._found: FoundHeard | None = None  # within a retriever that we do not know
         self._heard = TooLongHeard()  # within the latest call of a model
 
     def begin(self) -> Any:
@@ -75,9 +81,21 @@ class Call(BaseSteps[Document], Generic[Manager]):
         check_question(self.question)
         if len(self.inputs) > 1:
             prompting.check_messages(self.parts.prompts.values(), self.inputs)
+        self._fix_wall(self.parts.documents)
         if self.first_only:
             self._inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
         return self.start
+
+    def _fix_wall(self, source: Any) -> None:
+        """Have the question retrieve and read as the retriever is configured now, whatever is changed later."""
+        stored = isinstance(source, StoredDocuments)
+        try:
+            if stored or self.settings.widen is not None:
+                self.retriever = fixed(self.parts.retriever, self.config)
+            if stored:
+                self._wall = source.behind(self.retriever, self.config)
+        except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
+            self._wall = error
 
     @property
     @override
@@ -129,8 +147,9 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     @override
     def _source(self) -> Any:
-        source = self.parts.documents
-        return source.behind(self.parts.retriever, self.config) if isinstance(source, StoredDocuments) else source
+        if isinstance(self._wall, Exception):
+            raise self._wall
+        return self._wall or self.parts.documents
 
     @override
     def _model_name(self, step: Route) -> PricedModel:
@@ -167,11 +186,18 @@ class Call(BaseSteps[Document], Generic[Manager]):
             manager.add_tags([tag])  # inherited: the model may be within a retry or a fallback
         return {**self.config, "callbacks": manager, "run_name": name}
 
-    def _retriever(self, effect: Retrieve) -> tuple[Runnable[Any, Any], str]:
-        """Return the retriever, and the name of its run."""
+    def _retriever(self, effect: Retrieve) -> tuple[Runnable[Any, Any], RunnableConfig]:
+        """Return the retriever, and the config of its run."""
         if not effect.wider:
-            return self.parts.retriever, "retrieve"
-        return widened(self.parts.retriever, self.settings.widen, self.config), "retrieve_wider"
+            return self.retriever, self._noting(self._child("retrieve"))
+        return widened(self.retriever, self.settings.widen, self.config), self._child("retrieve_wider")
+
+    def _noting(self, config: RunnableConfig) -> RunnableConfig:
+        """Return the config with a listener to what is found, if the retriever may drop some of it for any reason."""
+        if isinstance(self._wall, ScopedDocuments) and self._wall.doubted:
+            self._found = FoundHeard(self._wall)
+            cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
+        return config
 
     def _query(self, retriever: Runnable[Any, Any]) -> Any:
         return self.question if takes_string(retriever) else self.inputs
@@ -179,6 +205,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _retrieved(self, found: Any) -> ReadDocuments:
         """Keep the passages; return the effect of fitting them."""
         self.passages = documents.documents_of(found, "retriever")
+        if self._found:
+            self._wall.note_dropped(self._found.found, self.passages)
         return ReadDocuments(self.passages, step="rag")
 
     def _widened(self, found: Any) -> Sequence[Document]:

@@ -39,8 +39,8 @@ class Steps(Call[CallbackManagerForChainRun]):
 
     def retrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Call the retriever, in a child run."""
-        retriever, name = self._retriever(effect)
-        found = retriever.invoke(self._query(retriever), self._child(name))
+        retriever, config = self._retriever(effect)
+        found = retriever.invoke(self._query(retriever), config)
         return self._fit(self._retrieved(found)) if not effect.wider else self._widened(found)
 
     @override
@@ -103,8 +103,8 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
         """Do as `Steps.retrieve` does, asynchronously."""
-        retriever, name = self._retriever(effect)
-        found = await retriever.ainvoke(self._query(retriever), self._child(name))
+        retriever, config = self._retriever(effect)
+        found = await retriever.ainvoke(self._query(retriever), config)
         return await self._afit(self._retrieved(found)) if not effect.wider else await self._awidened(found)
 
     async def _awidened(self, found: Any) -> Sequence[Document]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
-from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.runnables import Runnable, RunnableConfig
 
-from langchain_selfroute.convert import config_within
+from langchain_selfroute.rebuilding import rebuilt
 from selfroute.errors import ConfigurationError
 
 
@@ -61,27 +60,11 @@ def retrieving(retriever: Runnable[Any, Any], k: int, config: RunnableConfig) ->
 
 def _with_k(retriever: Any, k: int, config: RunnableConfig) -> Any:
     """Return a copy that retrieves `k` passages; None if it takes no number."""
-    if isinstance(retriever, BaseRetriever):
-        return _searching(retriever, k)
-    if isinstance(retriever, DynamicRunnable):
-        return _with_k(*_prepared(retriever, k, config))
-    if isinstance(retriever, RunnableBindingBase):
-        bound = _with_k(retriever.bound, k, config_within(retriever, config))
-        kwargs = {**retriever.kwargs, "k": k} if "k" in retriever.kwargs else retriever.kwargs
-        return bound and retriever.model_copy(update={"bound": bound, "kwargs": kwargs})
-    if isinstance(retriever, RunnableWithFallbacks):
-        wider = [_with_k(one, k, config) for one in retriever.runnables]
-        return retriever.model_copy(update={"runnable": wider[0], "fallbacks": wider[1:]}) if all(wider) else None
-    if isinstance(retriever, RunnableSequence):
-        wider = [_with_k(step, k, config) for step in retriever.steps]
-        steps = [new or old for new, old in zip(wider, retriever.steps, strict=True)]
-        return RunnableSequence(*steps, name=retriever.name) if any(wider) else None
-    return None
 
+    def arguments(bound: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**bound, "k": k} if "k" in bound else bound
 
-def _prepared(retriever: DynamicRunnable[Any, Any], k: int, config: RunnableConfig) -> tuple[Any, int, RunnableConfig]:
-    chosen, config = retriever.prepare(config)
-    return chosen, k, config
+    return rebuilt(retriever, config, lambda one, _: _searching(one, k), arguments)
 
 
 def _searching(retriever: BaseRetriever, k: int) -> BaseRetriever | None:

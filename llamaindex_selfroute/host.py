@@ -7,7 +7,7 @@ filter of a retriever is reported as unknown, so that nothing unverified is read
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, singledispatchmethod
@@ -32,15 +32,26 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 
+from llamaindex_selfroute import known
+from selfroute.documents.wall import frozen, is_one_of
 from selfroute.errors import ConfigurationError
 
+Engine = TypeVar("Engine")
 Method = TypeVar("Method", bound=Callable[..., Any])
+
 _SELECTING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
 _WRAPPED = ("_retriever", "_vector_retriever")
-_WORDS = ("llama_index.retrievers.bm25.", "BM25Retriever")  # searches its own copies of nodes by words
+_ASKED: Mapping[type, str] = {
+    QueryFusionRetriever: "_retrievers",
+    RouterRetriever: "_retrievers",
+    RecursiveRetriever: "_retriever_dict",
+    AutoMergingRetriever: "_vector_retriever",
+    TransformRetriever: "_retriever",
+}
+_LIMITS = ("_filters", "_doc_ids", "_node_ids", "_kwargs", "corpus", "corpus_weight_mask")
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -125,30 +136,51 @@ def bigger_nodes_of(retriever: BaseRetriever) -> list[Mapping[str, Any] | BaseDo
     return known + [one for asked in _asked_by(retriever) or () for one in bigger_nodes_of(asked)]
 
 
+def fixed(retriever: BaseRetriever) -> BaseRetriever:
+    """Return a copy of a retriever whose searches stay as they are now; itself if it is none of LlamaIndex's own."""
+    kind = type(retriever)
+    if kind is VectorIndexRetriever or is_one_of(retriever, known.WORDS):
+        found = copy(retriever)
+        for name in vars(found).keys() & set(_LIMITS):
+            value = getattr(found, name)
+            setattr(found, name, copy(value) if isinstance(value, list | dict) else frozen(value))
+        return found
+    if _asked_by(retriever) is None:
+        return retriever
+    found, held = copy(retriever), getattr(retriever, _ASKED[kind])
+    if isinstance(held, dict):
+        inside: Any = {name: fixed(one) for name, one in held.items()}
+    else:
+        inside = [fixed(one) for one in held] if isinstance(held, list) else fixed(held)
+    setattr(found, _ASKED[kind], inside)
+    return found
+
+
+def with_parts(engine: Engine, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor]) -> Engine:
+    """Return a copy of a query engine with another retriever and other postprocessors."""
+    found: Any = copy(engine)
+    found._retriever, found._node_postprocessors = retriever, [*postprocessors]  # noqa: SLF001
+    return found  # type: ignore[no-any-return]
+
+
 def _asked_by(retriever: Any) -> list[BaseRetriever] | None:
     """Return the retrievers that a wrapper asks; None if it is none of LlamaIndex's own."""
     kind = type(retriever)
+    if kind not in _ASKED:
+        return None
     try:
-        if kind in (QueryFusionRetriever, RouterRetriever):
-            return [*retriever._retrievers]  # noqa: SLF001
-        if kind is RecursiveRetriever:
-            return [*retriever._retriever_dict.values()]  # noqa: SLF001
-        if kind is AutoMergingRetriever:
-            return [retriever._vector_retriever]  # noqa: SLF001
-        if kind is TransformRetriever and _is_own(retriever._query_transform):  # noqa: SLF001
-            return [retriever._retriever]  # noqa: SLF001
+        if kind is TransformRetriever and not is_one_of(retriever._query_transform, known.TRANSFORMS):  # noqa: SLF001
+            return None
+        held = getattr(retriever, _ASKED[kind])
     except AttributeError:
         _refuse(f"where a {kind.__name__} keeps the retrievers that it asks")
-    return None
-
-
-def _is_own(part: Any) -> bool:
-    return type(part).__module__.startswith("llama_index.")
+    if isinstance(held, dict):
+        return [*held.values()]
+    return [*held] if isinstance(held, list | tuple) else [held]
 
 
 def _searches_words(retriever: Any) -> bool:
-    package, name = _WORDS
-    return type(retriever).__module__.startswith(package) and type(retriever).__name__ == name
+    return is_one_of(retriever, known.WORDS)
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +30,7 @@ from llamaindex_selfroute.misplaced import (
     checked_callbacks,
     refuse_synthesizer,
 )
+from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
     "streaming": False
 }  # the default of all other fields is None
+
+_ASKED: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_asked", default=(None, None))
+"""The engine that is asked a question, and a copy of it as it was then."""
 
 
 class Fields(SynthesizerFields, total=False):
@@ -254,11 +259,35 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         with self._scoped():
             host.parts_of(self)[0].check_wider()
 
-    def _scoped(self) -> AbstractContextManager[None]:
-        """Tell the synthesizer which retriever it answers for; a subclass that selects nodes itself may hide some."""
+    @override
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return super(SelfRouteQueryEngine, self._as_asked()).retrieve(query_bundle)
+
+    @override
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await super(SelfRouteQueryEngine, self._as_asked()).aretrieve(query_bundle)
+
+    def _as_asked(self) -> Self:
+        """Return this engine as it was when it was asked the question that is being answered, if there is one."""
+        engine, as_asked = _ASKED.get()
+        return as_asked if engine is self else self
+
+    @contextmanager
+    def _scoped(self) -> Iterator[None]:
+        """Retrieve and answer, within this context, as the engine is now, whatever is changed later.
+
+        A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
+        """
         synthesizer, postprocessors = host.parts_of(self)
-        own = host.selects_nodes_as(type(self), SelfRouteQueryEngine)
-        return cast("SelfRouteSynthesizer", synthesizer).behind(self.retriever if own else None, postprocessors)
+        own, before = host.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
+        retriever = self.retriever if own else None
+        with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as (retriever, source):
+            if retriever is not None:
+                _ASKED.set((self, host.with_parts(self, retriever, watched(postprocessors, source))))
+            try:
+                yield
+            finally:
+                _ASKED.set(before)
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

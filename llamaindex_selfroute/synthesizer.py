@@ -22,7 +22,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
-from llamaindex_selfroute import models, responses
+from llamaindex_selfroute import host, models, responses
 from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
@@ -43,9 +43,9 @@ from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
-# The synthesizer that an engine is asking, the engine's retriever and its postprocessors
-_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor]]] = ContextVar(
-    "selfroute_behind", default=(None, None, ())
+# The synthesizer that an engine is asking, the engine's retriever and its postprocessors, and the documents behind them
+_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor], Any]] = ContextVar(
+    "selfroute_behind", default=(None, None, (), None)
 )
 
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
@@ -239,17 +239,23 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     @contextmanager
     def behind(
         self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor] = ()
-    ) -> Iterator[None]:
+    ) -> Iterator[tuple[BaseRetriever | None, Source]]:
         """Answer, within this context, for an engine with a retriever, whose filters then apply to `StoredDocuments`.
+
+        They apply as they are when the context is entered, whatever is changed later.
 
         Args:
             retriever: The retriever; None if the nodes are not selected by a retriever alone.
             postprocessors: Applied to the retrieved nodes.
+
+        Yields:
+            The retriever that stays as it is now, and the documents.
         """
-        before = _BEHIND.get()
-        _BEHIND.set((self, retriever, postprocessors))
+        before, retriever = _BEHIND.get(), None if retriever is None else host.fixed(retriever)
+        limited = self._limited(retriever, postprocessors)
+        _BEHIND.set((self, retriever, postprocessors, limited))
         try:
-            yield
+            yield retriever, limited
         finally:
             _BEHIND.set(before)
 
@@ -307,16 +313,18 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     def _wider(self, settings: Settings) -> Wider | None:
         if settings.widen is None:
             return None
-        asked, retriever, postprocessors = _BEHIND.get()
+        asked, retriever, postprocessors, _ = _BEHIND.get()
         mine = asked is self
         return Wider(widened(retriever if mine else None, settings.widen), postprocessors if mine else ())
 
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""
-        if not isinstance(self.documents, StoredDocuments):
-            return self.documents
-        asked, retriever, postprocessors = _BEHIND.get()
-        return self.documents.behind(retriever if asked is self else None, postprocessors)
+        asked, *_, limited = _BEHIND.get()
+        return limited if asked is self else self._limited(None, ())
+
+    def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Source:
+        source = self.documents
+        return source.within(retriever, postprocessors) if isinstance(source, StoredDocuments) else source
 
     @override
     def _get_prompts(self) -> dict[str, Any]:

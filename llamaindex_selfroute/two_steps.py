@@ -122,6 +122,10 @@ class EngineSteps:
         """Tell the synthesizer on whose behalf it answers."""
         raise NotImplementedError
 
+    def _as_asked(self) -> Finder:
+        """Return what retrieves as the engine did when it was asked."""
+        raise NotImplementedError
+
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the nodes for a query."""
         raise NotImplementedError
@@ -149,12 +153,12 @@ class EngineSteps:
         from the row.
         """
         with self._scoped():
-            return self._synthesizer.second_step(row, retriever=self)
+            return self._synthesizer.second_step(row, retriever=self._as_asked())
 
     async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Do as `second_step` does, asynchronously."""
         with self._scoped():
-            return await self._synthesizer.asecond_step(row, retriever=self)
+            return await self._synthesizer.asecond_step(row, retriever=self._as_asked())
 
     @property
     def _synthesizer(self) -> SynthesizerSteps:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -13,6 +12,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_selfroute.stored.originals import Originals
 from langchain_selfroute.stored.searches import Search, searches_of
 from langchain_selfroute.stored.stores import Store
+from selfroute.documents.wall import is_same
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
 
@@ -34,6 +34,26 @@ class RetrieverScope:
     others: tuple[str, ...] = ()
     originals: Originals | None = None
     certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What limits the documents of one question.
+
+    Attributes:
+        declared: The filter that the user declared; None if nothing was declared.
+        retriever: What limits the retriever; None if that is unknown.
+        dropped: As in `Access`.
+    """
+
+    declared: Any = None
+    retriever: RetrieverScope | None = None
+    dropped: set[Hashable] = field(default_factory=set)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether parts that we do not know may hide more than any filter says."""
+        return self.declared is None and not (self.retriever and self.retriever.certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +102,6 @@ def scope_of(retriever: Runnable[Any, Any], config: RunnableConfig, store: Store
 def is_empty(condition: Any) -> bool:
     """Return whether a filter hides nothing."""
     return condition is None or (isinstance(condition, Mapping) and not condition)
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Return whether two filters are surely the same; some kinds make another filter out of `==`."""
-    if one is other:
-        return True
-    with suppress(Exception):
-        return type(one) is type(other) and (one == other) is True
-    return False
 
 
 def _filter_of(search: Search, store: Store) -> Any:

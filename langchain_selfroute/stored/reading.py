@@ -16,13 +16,14 @@ from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.misplaced import checked_store
-from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, is_same, scope_of
+from langchain_selfroute.stored.filters import Limits, Wall, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
+from selfroute.documents.wall import frozen, is_same
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document
@@ -45,8 +46,10 @@ class StoredDocuments(StoredReader[Document, Document]):
     Sometimes these filters do not say everything that is hidden: with a custom retriever or reranker, searches with
     unequal filters, a retriever over another store, a store that overrides its search, or no chain around the call.
     Then a document is read only if each of its chunks has the metadata of some retrieved passage, apart from page and
-    chunk numbers. Otherwise a `ConfigurationError` is raised. Pass `filter` to say what is hidden, or `filter={}` if
-    nothing is.
+    chunk numbers, and if nothing of it was found and then dropped. Otherwise a `ConfigurationError` is raised. Pass
+    `filter` to say what is hidden, or `filter={}` if nothing is. LangChain's own rerankers are known, by their classes.
+
+    What limits a question is taken when it is asked. Changing the retriever or the filter later does not affect it.
 
     Behind a `ParentDocumentRetriever` or `MultiVectorRetriever`, documents are joined from the originals in its
     docstore that have a readable chunk. Originals without a source count as separate documents.
@@ -138,21 +141,23 @@ class StoredDocuments(StoredReader[Document, Document]):
         if scope and scope.others and self.filter is None:
             msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide chunks: {_ADVICE}"
             raise ConfigurationError(msg)
-        return ScopedDocuments(self, scope)
+        return ScopedDocuments(self, Wall(frozen(self.filter), scope))
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
         """Return the arguments for a retriever of the same store: `k` passages under the declared filter."""
         return {"k": k} if is_empty(self.filter) else {"k": k, self._store.filter_key: self.filter}
 
     @override
-    def _access(self, scope: RetrieverScope | None) -> Access:
-        own = [] if is_empty(self.filter) else [self.filter]
+    def _access(self, wall: Wall | None) -> Access:
+        wall = wall or Wall(self.filter)
+        scope = wall.retriever
+        own = [] if is_empty(wall.declared) else [wall.declared]
         theirs = [] if scope is None or scope.filter is None else [scope.filter]
         for condition in theirs:
             self._store.check(condition)
         conditions = own + [condition for condition in theirs if not any(is_same(condition, one) for one in own)]
         elsewhere = scope is not None and not all(map(self._store.is_of, scope.vectorstores))
-        declared = self.filter is not None
+        declared = wall.declared is not None
         plain = scope is not None and scope.certain and all(map(self._store.is_plain, scope.vectorstores))
         verified = elsewhere or not (declared or plain)
         originals = scope.originals if scope else None
@@ -166,6 +171,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             cached=cache_key is not None and not originals,
             verified=verified,
             declared=declared,
+            dropped=wall.dropped,
             whole=originals is not None,
         )
 

@@ -8,17 +8,18 @@ from itertools import chain
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
-from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
+from langchain_selfroute import known
 from langchain_selfroute.convert import config_within
 from langchain_selfroute.host import is_retry
+from langchain_selfroute.rebuilding import rebuilt
 from langchain_selfroute.stored.originals import Originals
+from selfroute.documents.wall import frozen, is_one_of, name_of
 
-_PACKAGES = frozenset({"langchain", "langchain_classic", "langchain_community"})
 _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _Config = RunnableConfig | None
 _Arguments = Mapping[str, Any]
@@ -67,12 +68,42 @@ def searches_of(
         else:
             return None
     if isinstance(retriever, VectorStoreRetriever):
-        # A subclass with a search of its own may hide more.
-        plain = all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
-        return (Search(retriever.vectorstore, {**retriever.search_kwargs, **given}),) if plain else None
-    kind = type(retriever)
-    see = _KINDS.get(kind.__name__) if _package_of(kind) in _PACKAGES else None
-    return see(retriever, config, given) if see else None
+        found = Search(retriever.vectorstore, {**retriever.search_kwargs, **given})
+        return (found,) if _is_plain(retriever) else None
+    kind = _KINDS.get(name_of(type(retriever)))
+    return kind.see(retriever, config, given) if kind else None
+
+
+def fixed(retriever: Runnable[Any, Any], config: _Config) -> Runnable[Any, Any]:
+    """Return a copy of a retriever whose searches stay as they are now; itself if it cannot be seen what it does.
+
+    Args:
+        retriever: The retriever.
+        config: The config that it is called with; None if that is unknown.
+    """
+    copied: Runnable[Any, Any] | None = rebuilt(retriever, config, _fixed_searches, _frozen_values)
+    return retriever if copied is None else copied
+
+
+def _fixed_searches(retriever: Any, config: _Config) -> Any:
+    kind = _KINDS.get(name_of(type(retriever)))
+    if kind and kind.inside:
+        held, within = getattr(retriever, kind.inside), kind.within(config)
+        asked = [fixed(one, within) for one in held] if isinstance(held, list) else fixed(held, within)
+        return retriever.model_copy(update={kind.inside: asked})
+    searches = getattr(retriever, "search_kwargs", None)
+    if searches is None or not (kind or (isinstance(retriever, VectorStoreRetriever) and _is_plain(retriever))):
+        return None
+    return retriever.model_copy(update={"search_kwargs": _frozen_values(searches)})
+
+
+def _frozen_values(arguments: _Arguments) -> dict[str, Any]:
+    return {name: frozen(value) for name, value in arguments.items()}
+
+
+def _is_plain(retriever: VectorStoreRetriever) -> bool:
+    """Return whether a retriever has LangChain's own search; a subclass with another one may hide more."""
+    return all(getattr(type(retriever), name) is getattr(VectorStoreRetriever, name) for name in _OWN)
 
 
 def _each(retrievers: Iterable[Runnable[Any, Any]], config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
@@ -86,14 +117,15 @@ def _each(retrievers: Iterable[Runnable[Any, Any]], config: _Config, given: _Arg
 
 def _compressed(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
     found = searches_of(retriever.base_retriever, None, given)
-    known = _only_drops(retriever.base_compressor)
-    return found if known or found is None else tuple(replace(search, certain=False) for search in found)
+    trusted = _only_drops(retriever.base_compressor)
+    return found if trusted or found is None else tuple(replace(search, certain=False) for search in found)
 
 
 def _only_drops(compressor: Any) -> bool:
-    """Return whether a compressor drops only what is irrelevant, as those of LangChain and its partners do."""
-    parts = compressor.transformers if type(compressor).__name__ == "DocumentCompressorPipeline" else ()
-    return _is_langchains(compressor) and all(map(_only_drops, parts))
+    """Return whether a compressor is known to drop only what is irrelevant."""
+    if is_one_of(compressor, {known.PIPELINE}):
+        return all(map(_only_drops, compressor.transformers))
+    return is_one_of(compressor, known.BY_RELEVANCE)
 
 
 def _by_own_filter(retriever: Any, _: _Config, given: _Arguments) -> tuple[Search, ...] | None:
@@ -106,15 +138,20 @@ def _by_own_filter(retriever: Any, _: _Config, given: _Arguments) -> tuple[Searc
         return None
     asks = _unbound(retriever.query_constructor)
     steps = map(_unbound, asks.steps) if type(asks) is RunnableSequence else [asks]
-    certain = _is_langchains(retriever.structured_query_translator) and all(map(_is_known_step, steps))
+    certain = is_one_of(retriever.structured_query_translator, known.TRANSLATORS) and all(map(_is_known_step, steps))
     return (Search(retriever.vectorstore, retriever.search_kwargs, certain=certain),)
 
 
 def _is_known_step(step: Any) -> bool:
     """Return whether a step only asks a model for a filter, or parses its reply."""
-    parse = getattr(step, "ast_parse", None)
-    known = isinstance(step, BasePromptTemplate) or _is_langchains(parse) or _package_of(parse) == "lark"
-    return isinstance(step, BaseLanguageModel) or (known and _is_langchains(step))
+    if is_one_of(step, known.QUERY_PARSERS):
+        parse = step.ast_parse
+        return name_of(parse) in known.FILTER_PARSERS or (name_of(parse) == known.LARK and _only_reads(parse.__self__))
+    return isinstance(step, BaseLanguageModel) or is_one_of(step, known.QUERY_PROMPTS)
+
+
+def _only_reads(lark: Any) -> bool:
+    return is_one_of(getattr(getattr(lark, "options", None), "transformer", None), known.FILTER_TRANSFORMERS)
 
 
 def _unbound(step: Any) -> Any:
@@ -136,27 +173,49 @@ def _in_memory(_retriever: Any, _config: _Config, given: _Arguments) -> tuple[Se
     return None if given else ()
 
 
-def _is_langchains(part: Any) -> bool:
-    return _package_of(part).startswith("langchain_") or _package_of(part) == "langchain"
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of LangChain's own retrievers.
+
+    Attributes:
+        see: Finds the searches of one.
+        inside: The field that holds what one asks; without it, one has `search_kwargs` or searches in memory.
+        hands_on: Whether one hands its config on to those that it asks.
+    """
+
+    see: Callable[[Any, _Config, _Arguments], tuple[Search, ...] | None]
+    inside: str | None = None
+    hands_on: bool = False
+
+    def within(self, config: _Config) -> _Config:
+        """Return the config that reaches those that one asks."""
+        return config if self.hands_on else None
 
 
-def _package_of(part: Any) -> str:
-    """Return the top-level package of a class or a function, or of an object's class."""
-    return str(getattr(part, "__module__", "")).partition(".")[0]
+def _asking(field: str, *, hands_on: bool = False) -> _Kind:
+    def see(retriever: Any, config: _Config, given: _Arguments) -> tuple[Search, ...] | None:
+        held = getattr(retriever, field)
+        return _each(held if isinstance(held, list) else [held], config if hands_on else None, given)
+
+    return _Kind(see, field, hands_on)
 
 
-# Only `EnsembleRetriever` hands the config on, so within the others it is unknown.
-_KINDS: Mapping[str, Callable[[Any, _Config, _Arguments], tuple[Search, ...] | None]] = {
-    "EnsembleRetriever": lambda retriever, config, given: _each(retriever.retrievers, config, given),
-    "MergerRetriever": lambda retriever, _, given: _each(retriever.retrievers, None, given),
-    "MultiQueryRetriever": lambda retriever, _, given: _each([retriever.retriever], None, given),
-    "RePhraseQueryRetriever": lambda retriever, _, given: _each([retriever.retriever], None, given),
-    "ContextualCompressionRetriever": _compressed,
-    "SelfQueryRetriever": _by_own_filter,
-    "TimeWeightedVectorStoreRetriever": _one,
-    "MultiVectorRetriever": _returning_originals,
-    "ParentDocumentRetriever": _returning_originals,
-    "BM25Retriever": _in_memory,
-    "TFIDFRetriever": _in_memory,
+_KINDS: Mapping[str, _Kind] = {
+    f"langchain_{name}": kind
+    for name, kind in {
+        "classic.retrievers.ensemble.EnsembleRetriever": _asking("retrievers", hands_on=True),
+        "classic.retrievers.merger_retriever.MergerRetriever": _asking("retrievers"),
+        "classic.retrievers.multi_query.MultiQueryRetriever": _asking("retriever"),
+        "classic.retrievers.re_phraser.RePhraseQueryRetriever": _asking("retriever"),
+        "classic.retrievers.contextual_compression.ContextualCompressionRetriever": _Kind(
+            _compressed, "base_retriever"
+        ),
+        "classic.retrievers.self_query.base.SelfQueryRetriever": _Kind(_by_own_filter),
+        "classic.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever": _Kind(_one),
+        "classic.retrievers.multi_vector.MultiVectorRetriever": _Kind(_returning_originals),
+        "classic.retrievers.parent_document_retriever.ParentDocumentRetriever": _Kind(_returning_originals),
+        "community.retrievers.bm25.BM25Retriever": _Kind(_in_memory),
+        "community.retrievers.tfidf.TFIDFRetriever": _Kind(_in_memory),
+    }.items()
 }
-"""How to see through LangChain's own retrievers, by the names of their classes; subclasses are unknown."""
+"""How to see through LangChain's own retrievers, by the full names of their classes; subclasses are unknown."""

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.node_parser.text.sentence_window import DEFAULT_WINDOW_METADATA_KEY
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
+from llamaindex_selfroute import known
 from llamaindex_selfroute.host import bigger_nodes_of, copies_in, leaves_of, search_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes
+from selfroute.documents.wall import is_one_of, name_of
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."
-_UNFILTERED = tuple(_INDICES + kind for kind in ("list.", "keyword_table.", "tree.", "document_summary."))
 _HALF_FILTERED = tuple(_INDICES + kind for kind in ("knowledge_graph.", "property_graph."))
 
 
@@ -72,12 +74,12 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
 
     Args:
         retriever: The retriever.
-        postprocessors: Applied to its nodes. LlamaIndex's own only drop what is irrelevant; others may hide nodes.
+        postprocessors: Applied to its nodes. Those that are known only drop what is irrelevant; others may hide nodes.
 
     Returns:
         The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
-    if not all(type(one).__module__.startswith(("llama_index.", "selfroute.")) for one in postprocessors):
+    if not all(map(is_trusted, postprocessors)):
         return None
     first, *others = [_limits(leaf) for leaf in leaves_of(retriever)] or [None]
     if first is None or any(one != first for one in others):
@@ -85,9 +87,16 @@ def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostpro
     return replace(first, bigger=BiggerNodes(bigger_nodes_of(retriever)))
 
 
+def is_trusted(postprocessor: BaseNodePostprocessor) -> bool:
+    """Return whether a postprocessor is known to hide nothing but what is irrelevant."""
+    if is_one_of(postprocessor, known.REPLACING):
+        return getattr(postprocessor, "target_metadata_key", None) == DEFAULT_WINDOW_METADATA_KEY
+    return is_one_of(postprocessor, known.BY_RELEVANCE)
+
+
 def _limits(retriever: BaseRetriever) -> AccessLimits | None:
     """Return the limits of a retriever that asks no other one."""
-    if type(retriever).__module__.startswith(_UNFILTERED):
+    if is_one_of(retriever, known.UNFILTERED):
         return _OPEN
     copies = copies_in(retriever)
     if copies is not None:
@@ -105,4 +114,5 @@ def _limits(retriever: BaseRetriever) -> AccessLimits | None:
 
 def takes_filters(retriever: BaseRetriever) -> bool:
     """Return whether a retriever applies the filters that it is given; those of many kinds of indices ignore them."""
-    return not type(retriever).__module__.startswith(_UNFILTERED + _HALF_FILTERED)
+    kinds = type(retriever).__mro__
+    return not any(name_of(kind) in known.UNFILTERED or kind.__module__.startswith(_HALF_FILTERED) for kind in kinds)

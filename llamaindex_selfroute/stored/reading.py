@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
-from llamaindex_selfroute.host import leaves_of
+from llamaindex_selfroute.host import fixed, leaves_of
 from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
@@ -37,22 +37,27 @@ from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
+from selfroute.documents.wall import frozen
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverScope:
-    """The retriever that found the nodes of a call.
+class Wall:
+    """What limits the documents of one question.
 
     Attributes:
-        retriever: The retriever.
+        declared: The filters that the user declared; None if nothing was declared.
+        retriever: The retriever that finds the nodes; None if it is not known.
         postprocessors: Applied to its nodes.
+        dropped: As in `Access`.
     """
 
-    retriever: BaseRetriever
+    declared: MetadataFilters | None = None
+    retriever: BaseRetriever | None = None
     postprocessors: Sequence[BaseNodePostprocessor] = ()
+    dropped: set[Hashable] = field(default_factory=set)
 
 
 class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
@@ -68,9 +73,12 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     LlamaIndex's retrievers asks others, as `QueryFusionRetriever` does, the filters of the others apply.
 
     Sometimes these are unknown: in a synthesizer of another engine, or with a custom retriever or postprocessor. Then a
-    document is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings.
-    Otherwise a `ConfigurationError` is raised. Pass `filters` to say what is hidden, or `MetadataFilters(filters=[])`
-    if nothing is.
+    document is read only if each of its nodes has the metadata of some retrieved node, apart from pages and headings,
+    and if no postprocessor has dropped or changed a node of it. Otherwise a `ConfigurationError` is raised. Pass
+    `filters` to say what is hidden, or `MetadataFilters(filters=[])` if nothing is. LlamaIndex's own rerankers are
+    known, by their classes.
+
+    What limits a query is taken when it is asked. Changing the retriever or the filters later does not affect it.
 
     Documents are cached. They are read again if the ids of their nodes in the store have changed, and after five
     minutes. If you change the text of a node but not its id, call `forget`.
@@ -144,23 +152,31 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
         """Return these documents limited to what a retriever with these postprocessors may see.
 
-        None means that the retriever is not known.
+        Later changes of the retriever and of the filters do not reach them. None means that the retriever is not known.
         """
-        return ScopedDocuments(self, None if retriever is None else RetrieverScope(retriever, postprocessors))
+        return self.within(None if retriever is None else fixed(retriever), postprocessors)
+
+    def within(
+        self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]
+    ) -> ScopedDocuments[NodeWithScore, BaseNode]:
+        """Do as `behind` does, with a retriever that nobody can change."""
+        return ScopedDocuments(self, Wall(frozen(self.filters), retriever, tuple(postprocessors)))
 
     @override
-    def _access(self, scope: RetrieverScope | None) -> Access:
-        known = limits_of(scope.retriever, scope.postprocessors) if scope else None
-        here = scope is not None and (
-            all(map(self._store.is_searched_by, leaves_of(scope.retriever)))
+    def _access(self, wall: Wall | None) -> Access:
+        wall = wall or Wall(self.filters)
+        known = None if wall.retriever is None else limits_of(wall.retriever, wall.postprocessors)
+        here = wall.retriever is not None and (
+            all(map(self._store.is_searched_by, leaves_of(wall.retriever)))
             or (known is not None and known.copies is not None)  # then each node is compared with its copy
         )
-        unknown = self.filters is None and (known is None or not here)
-        limits = (AccessLimits() if known is None else known).within(self.filters)
+        unknown = wall.declared is None and (known is None or not here)
+        limits = (AccessLimits() if known is None else known).within(wall.declared)
         if not here:
             limits = replace(limits, bigger=BiggerNodes(()))  # what these nodes lead to is not known there
         verified = unknown or (known is not None and not here)
-        return Access(limits, limits.key, cached=self._store.lists_ids, verified=verified, declared=not unknown)
+        cached, dropped = self._store.lists_ids, wall.dropped
+        return Access(limits, limits.key, cached=cached, verified=verified, declared=not unknown, dropped=dropped)
 
     @property
     @override

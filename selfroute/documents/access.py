@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,7 @@ class Access:
         verified: Whether to compare each chunk with the passages, because more may be hidden than the limits say.
         declared: Whether the user declared what is hidden. Then only the presence of the passages is verified.
         whole: Whether the passages may be whole documents, so that none of them has to name its document.
+        dropped: Documents with a passage that was found, but that a part which we do not know left out or changed.
     """
 
     limits: Any
@@ -45,6 +47,7 @@ class Access:
     verified: bool
     declared: bool
     whole: bool = False
+    dropped: AbstractSet[Hashable] = frozenset()
 
     @property
     def is_from_passages(self) -> bool:

@@ -7,7 +7,7 @@ read, what to check and what to cache is decided here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -63,8 +63,8 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         return self._read(self._passages_in(*given))
 
     @abstractmethod
-    def _access(self, scope: Any) -> Access:
-        """Return what may be read on behalf of a retriever; `scope` is None if nothing is known about it."""
+    def _access(self, wall: Any) -> Access:
+        """Return what may be read within a wall; None if the documents are called by themselves."""
 
     @abstractmethod
     def _source_of(self, passage: Passage) -> Hashable | None:
@@ -185,12 +185,22 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
             return self._alone(passages[0])
         if access.verified:  # before anything is used, even the original
             rebuilt = self._rebuild(source, access, self._check(source, passages, access), keep=False)
+            self._refuse_dropped(source, access)
             original = self._visible_original(source, passages, access)
         else:
             original = self._visible_original(source, passages, access)
             if original is None:
                 rebuilt = self._cached(source, passages, access) or self._rebuild(source, access, None, keep=keep)
         return self._document(source, rebuilt.document, rebuilt.fields) if original is None else original
+
+    def _refuse_dropped(self, source: Any, access: Access) -> None:
+        """Raise if a part that we do not know left out a passage of a document, whatever its metadata are."""
+        if source in access.dropped and not access.declared:
+            msg = (
+                f"cannot verify that all of {source!r} may be read: a passage of it was found, and then dropped or "
+                f"changed by a part of your own or one that we do not know; {self.advice}"
+            )
+            raise ConfigurationError(msg)
 
     def _check(self, source: Any, passages: Sequence[Passage], access: Access) -> VisibilityCheck:
         return VisibilityCheck(
@@ -294,6 +304,19 @@ class ScopedDocuments(Generic[Passage, Document]):
     def is_overridden(self) -> bool:
         """Whether a user's subclass decides what is read."""
         return self._stored._is_overridden  # noqa: SLF001
+
+    @property
+    def doubted(self) -> bool:
+        """Whether parts that we do not know may hide more than any filter says."""
+        return bool(self._scope.doubted)
+
+    def noted(self, passages: Iterable[Passage]) -> set[tuple[Hashable | None, str]]:
+        """Return the names of the passages' documents and their texts, as they are now."""
+        return {(self._stored._source_of(one), self._stored._retrieved(one).text) for one in passages}  # noqa: SLF001
+
+    def note_dropped(self, found: AbstractSet[tuple[Hashable | None, str]], left: Iterable[Passage]) -> None:
+        """Hide the documents of passages that were found and noted, but are not left as they were."""
+        self._scope.dropped.update(source for source, _ in found - self.noted(left))
 
     def access(self) -> Access:
         """Return what may be read."""

@@ -61,7 +61,7 @@ class Words(BaseRetriever):
         return sorted(scored, key=lambda item: -(item.score or 0))[:4]
 
 
-Words.__name__ = "BM25Retriever"
+Words.__name__ = Words.__qualname__ = "BM25Retriever"
 
 
 class Hiding(BaseRetriever):

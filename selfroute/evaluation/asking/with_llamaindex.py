@@ -350,7 +350,7 @@ class EnginePipeline:
         engine = self._engine_for(task, used, noting, options)
         return cast("EngineResponse", engine.query(with_choices(task.question)))
 
-    def _scoped(self, synthesizer: SelfRouteSynthesizer | None = None) -> AbstractContextManager[None]:
+    def _scoped(self, synthesizer: SelfRouteSynthesizer | None = None) -> AbstractContextManager[Any]:
         """Let a synthesizer know the engine's retriever, as far as it is known to select the nodes alone."""
         postprocessors = self.engine._node_postprocessors  # noqa: SLF001
         return (synthesizer or self.synthesizer).behind(self._known_retriever, postprocessors)

@@ -1,0 +1,135 @@
+"""Parts are known by their exact class, and a filter is kept as it was."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer
+from langchain_core.structured_query import Visitor
+from llama_index.core import postprocessor as host_postprocessors
+from llama_index.core.indices.query.query_transform.base import BaseQueryTransform
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from pydantic import BaseModel
+
+import langchain_selfroute.known as in_langchain
+import llamaindex_selfroute.known as in_llamaindex
+from selfroute.documents.wall import frozen, is_one_of, is_same, name_of
+
+KNOWN: Mapping[str, tuple[frozenset[str], Any]] = {
+    "compressors": (in_langchain.BY_RELEVANCE, (BaseDocumentCompressor, BaseDocumentTransformer)),
+    "translators": (in_langchain.TRANSLATORS, Visitor),
+    "prompts": (in_langchain.QUERY_PROMPTS, BaseModel),
+    "parsers": (in_langchain.QUERY_PARSERS, BaseModel),
+    "transformers of filters": (in_langchain.FILTER_TRANSFORMERS, object),
+    "postprocessors": (in_llamaindex.BY_RELEVANCE | in_llamaindex.REPLACING, BaseNodePostprocessor),
+    "retrievers": (in_llamaindex.UNFILTERED | in_llamaindex.WORDS, BaseRetriever),
+    "transforms": (in_llamaindex.TRANSFORMS, BaseQueryTransform),
+}
+ALWAYS_THERE = ("langchain_classic.", "langchain_core.", "langchain_text_splitters.", "llama_index.core.", "selfroute.")
+DOUBTED = {  # of LlamaIndex's own: they choose by words, dates or neighbours, or mask
+    *("KeywordNodePostprocessor", "PrevNextNodePostprocessor", "AutoPrevNextNodePostprocessor"),
+    *("FixedRecencyPostprocessor", "EmbeddingRecencyPostprocessor", "TimeWeightedPostprocessor"),
+    *("PIINodePostprocessor", "NERPIINodePostprocessor", "MetadataReplacementPostProcessor"),
+}
+
+
+@pytest.mark.parametrize("which", KNOWN)
+def test_each_name_on_a_list_is_that_of_a_class_of_the_right_kind(which: str) -> None:
+    """Or a slip would make a part doubted, unseen."""
+    names, kinds = KNOWN[which]
+    for name in sorted(names):
+        module, _, last = name.rpartition(".")
+        if not name.startswith(ALWAYS_THERE) and find_spec(module.partition(".")[0]) is None:
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # some modules of the hosts use what is deprecated
+                found = getattr(import_module(module), last)
+        except ModuleNotFoundError:  # an integration of LlamaIndex that is not installed
+            assert not name.startswith(ALWAYS_THERE), name
+            continue
+        assert issubclass(found, kinds)
+        assert name_of(found) == name
+
+
+def test_the_documentation_lists_each_of_them() -> None:
+    listed = (Path(__file__).parents[2] / "docs" / "documents.md").read_text("utf-8")
+    known = in_langchain.BY_RELEVANCE | in_llamaindex.BY_RELEVANCE
+    spelled = {name for name in known if not name.startswith(("langchain_text_splitters.", "selfroute."))}
+    names = {name.rpartition(".")[2] for name in spelled}
+    assert {name for name in names if f"`{name}`" not in listed} == {"AWSBedrockRerank"}  # as older versions call it
+
+
+def test_of_llamaindexs_own_postprocessors_only_these_are_doubted() -> None:
+    kinds = {kind for kind in vars(host_postprocessors).values() if isinstance(kind, type)}
+    own = {kind for kind in kinds if issubclass(kind, BaseNodePostprocessor)}
+    assert {kind.__name__ for kind in own if name_of(kind) not in in_llamaindex.BY_RELEVANCE} == DOUBTED
+
+
+def test_a_subclass_or_a_namesake_is_another_class() -> None:
+    class Filters(MetadataFilters):
+        pass
+
+    namesake = type("MetadataFilters", (), {})
+    known = {name_of(MetadataFilters)}
+    assert is_one_of(MetadataFilters(filters=[]), known)
+    assert not any(is_one_of(one, known) for one in (Filters(filters=[]), namesake(), MetadataFilters))
+
+
+PLAIN: list[Any] = [
+    None,
+    "tenant == 'a'",
+    {"tenant": "a"},
+    {"$and": [{"tenant": {"$in": ["a", "b"]}}]},
+    [{"term": {"tenant": "a"}}],
+    MetadataFilters(filters=[MetadataFilter(key="tenant", value="a")]),
+]
+
+
+@pytest.mark.parametrize("one", PLAIN)
+def test_a_filter_is_copied_deeply(one: Any) -> None:
+    kept = frozen(one)
+    assert is_same(kept, one)
+    assert type(kept) is type(one)
+    if isinstance(one, MetadataFilters):
+        assert kept.filters[0] is not one.filters[0]
+    elif isinstance(one, list | dict):
+        assert kept is not one
+        assert frozen({"filter": one})["filter"] is not one
+
+
+class _Expression:
+    """Makes another filter out of a comparison."""
+
+    def __eq__(self, other: object) -> Any:
+        return _Expression()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Connected:
+    """Cannot be copied."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __deepcopy__(self, _: Any) -> Any:
+        msg = "connected"
+        raise TypeError(msg)
+
+
+@pytest.mark.parametrize("one", [lambda document: True, _Expression(), _Connected(), object(), sys])
+def test_what_cannot_be_copied_or_compared_is_kept_itself(one: Any) -> None:
+    assert frozen(one) is one
