@@ -82,7 +82,7 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
     error = row.get("error")
     if not error and row.get("done") is False:
         return None
-    used = row.get("usage") or {}
+    used = _dict(row, "usage")
     if not (error or used):
         msg = f"a ledger reads rows with the key 'usage', or 'error'; the keys of this one are {sorted(map(str, row))}"
         raise InputError(msg)
@@ -90,8 +90,8 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
     if error:
         name = str(error).partition(":")[0].strip()
         return Entry("failed", usage, seconds, error=name, models=models)
-    decision, route = row.get("decision") or {}, row.get("route")
-    ruling = decision.get("ruling") or {}
+    route, decision = row.get("route"), _dict(row, "decision")
+    ruling = _dict(decision, "ruling")
     return Entry(
         "answered",
         usage,
@@ -104,6 +104,16 @@ def entry_of(row: Mapping[str, Any]) -> Entry | None:
         answerable=row.get("answerable"),
         models=models,
     )
+
+
+def _dict(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = row.get(key) or {}
+    if isinstance(value, Mapping):
+        return value
+    msg = (
+        f"usage, decision and ruling must be dicts, as a chain or an engine returns them; {key} is {str(value)[:40]!r}"
+    )
+    raise InputError(msg)
 
 
 def steps_row(usage: Usage) -> dict[str, Any]:
