@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -36,7 +35,7 @@ def parse(text: bytes | str, where: str, *, todo: str | None = None) -> Any:
         msg = f"{where} is not JSON ({error.msg}, column {error.colno}); {todo or 'write one object a line'}"
         raise InputError(msg) from error
     except RecursionError as error:
-        msg = f"{where} is nested too deeply; {todo or 'write one object a line'}"
+        msg = f"{where} cannot be read (it is nested too deeply); {todo or 'write one object a line'}"
         raise InputError(msg) from error
     except ValueError as error:  # such as a number of thousands of digits
         msg = f"{where} cannot be read ({error}); {todo or 'write one object a line'}"
@@ -99,5 +98,5 @@ def _fits(value: Any, annotation: Any) -> bool:
     if origin in {list, Sequence}:
         return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
     if annotation in {int, float}:
-        return type(value) in {int, annotation} and isfinite(value) and 0 <= value <= MOST
+        return type(value) in {int, annotation} and 0 <= value <= MOST  # which NaN is not
     return value is None if annotation is NoneType else type(value) is annotation

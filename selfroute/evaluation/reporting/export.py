@@ -75,7 +75,7 @@ def save(record: Record, folder: str | Path) -> None:
 def load(folder: str | Path) -> Record:
     """Read the record that `save` wrote; the documents of its questions are ids."""
     path = Path(folder) / "results.json"
-    saved = parse(path.read_bytes(), str(path), todo="run the same `selfroute evaluate` again; it asks nothing anew")
+    saved = parse(path.read_bytes(), str(path), todo="evaluate again into that folder, which asks nothing anew")
     texts = saved["passages"]
     return Record(
         questions=[
