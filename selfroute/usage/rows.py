@@ -110,9 +110,7 @@ def _dict(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = row.get(key) or {}
     if isinstance(value, Mapping):
         return value
-    msg = (
-        f"usage, decision and ruling must be dicts, as a chain or an engine returns them; {key} is {str(value)[:40]!r}"
-    )
+    msg = f"decision and usage must be as a chain or an engine returns them; {key} is {str(value)[:40]!r}"
     raise InputError(msg)
 
 
