@@ -147,6 +147,7 @@ async def by_document(
 
 def add_line(path: Path, row: Row) -> None:
     """Append a line, and close the file, so that it is kept if the run is killed next."""
+    path.touch(0o600)  # answers are for nobody else
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
 

@@ -104,7 +104,7 @@ def open_round(out: Path, questions: Path | None) -> Path | None:
         return rounds[-1]
     left = again(rounds[-1]) if rounds else numbered(read_questions(questions))
     folder = out / f"round-{len(rounds) + 1:03}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)  # questions and answers are for nobody else
     with pq.ParquetWriter(folder / "part", SCHEMA.with_metadata({"digest": digest})) as writer:
         count = 0
         for rows in iter(lambda: list(islice(left, 10_000)), []):
@@ -246,6 +246,7 @@ def results(folder: Path) -> Iterator[tuple[Row, Row]]:
 def write_answers(out: Path) -> Iterator[Row]:
     """Write `answers.jsonl`, and yield each result: the answers of all rounds, and what failed in the last one."""
     rounds, part = rounds_in(out), out / "answers.part"
+    part.touch(0o600)
     with part.open("w", encoding="utf-8") as file:
         for folder in rounds:
             for row, result in results(folder):

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from selfroute.command.texts import Text
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 from selfroute.performing import check_question
+from selfroute.private import make_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,12 @@ def open_session(library: Library, models: run.Models, options: Options) -> Abst
 
 
 def default_store() -> Path:
-    """Return the user's cache folder for indexes."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(folder) if folder else Path.home() / ".cache") / "selfroute"
+    """Return the user's cache folder for indexes, which is for nobody else."""
+    given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    folder = (Path(given) if given else Path.home() / ".cache") / "selfroute"
+    with suppress(OSError):  # where it cannot be made, the index says so
+        make_folder(folder, ours=True)
+    return folder
 
 
 def load_embeddings(options: Options, progress: Console) -> Any:

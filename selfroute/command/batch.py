@@ -121,7 +121,7 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
     files = [Path(name) for name in setup.files]
     sources = Sources(files=files, store=Path(setup.store) if setup.store else None, everything=True)
     questions = [item.question["question"] for item in items]
-    setup.check(map(read_text, files))  # before they are indexed
+    setup.check_texts(map(read_text, files))  # before they are indexed
     err = open_console(sys.stderr)
     with (
         open_files(options, sources, questions=questions) as (_, library, models),

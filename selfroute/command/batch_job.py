@@ -12,13 +12,17 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from selfroute.command.batch_results import Json, Result
 from selfroute.command.texts import Text
 from selfroute.errors import ConfigurationError, InputError
+from selfroute.kept import make, parse, rows
+from selfroute.private import make_folder, open_file
+from selfroute.usage.rows import entry_of
 
 _ATTEMPT = "-"
+_IMPORT_AGAIN = "delete it, and import all results of the provider again"
 
 
 @dataclass(slots=True)
@@ -40,6 +44,18 @@ class Item:
     row: Json | None = None
     answer: Json | None = None
     error: str | None = None
+
+    def check(self) -> None:
+        """Check what its types do not say.
+
+        Raises:
+            ValueError: It is no question, or its answer is none.
+        """
+        if not isinstance(self.question.get("question"), str) or (self.row is not None and "sources" not in self.row):
+            msg = "a question or a draft is missing"
+            raise ValueError(msg)
+        if self.answer is not None:
+            entry_of(self.answer)
 
     @property
     def status(self) -> Literal["answered", "failed", "waiting", "next"]:
@@ -80,7 +96,10 @@ class Setup:
     graded: bool = False
     widen: int | None = None
 
-    def check(self, texts: Iterable[Text]) -> None:
+    def check(self) -> None:
+        """Check what its types do not say: nothing."""
+
+    def check_texts(self, texts: Iterable[Text]) -> None:
         """Check that the documents are those that the job was begun with.
 
         Raises:
@@ -90,6 +109,16 @@ class Setup:
             if self.files[text.source] != text.key:
                 msg = f"{text.source} has changed since the job began: put it back, or begin another job with --job"
                 raise ConfigurationError(msg)
+
+
+class _Kept(Protocol):
+    """What a line of a job's files holds."""
+
+    def check(self) -> None:
+        """Check what its types do not say; raises ValueError."""
+
+
+T = TypeVar("T", bound=_Kept)
 
 
 class Job:
@@ -108,8 +137,8 @@ class Job:
         self.answers = folder / "answers.jsonl"
         self._ids: dict[str, Result] = {}
         self.results: dict[str, Result] = {}
-        for line in _lines(folder / "results.jsonl"):
-            self._hold(Result(**line))
+        for result in _kept(folder / "results.jsonl", Result, todo=_IMPORT_AGAIN):
+            self._hold(result)
 
     @classmethod
     def begin(cls, folder: Path, setup: Setup, questions: Iterable[Json]) -> Job:
@@ -129,6 +158,7 @@ class Job:
 
         Raises:
             ConfigurationError: The folder holds none, or one of another version.
+            InputError: One of its files is damaged; the message names it, and what to delete.
         """
         if not (folder / "job.json").exists():
             msg = (
@@ -137,8 +167,12 @@ class Job:
             )
             raise ConfigurationError(msg)
         try:
-            [setup] = _lines(folder / "job.json")
-            return cls(folder, Setup(**setup), [Item(**row) for row in _lines(folder / "state.jsonl")])
+            todo = f"put a copy of it back, or delete {folder} and begin the job again"
+            setup, *_ = [*_kept(folder / "job.json", Setup, todo=todo), None]
+            if setup is None:
+                msg = f"{folder / 'job.json'} is empty; {todo}"
+                raise InputError(msg)
+            return cls(folder, setup, list(_kept(folder / "state.jsonl", Item, todo=todo)))
         except TypeError as error:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
@@ -223,11 +257,7 @@ def read_questions(path: Path) -> list[Json]:
 
 
 def _question(line: str, where: str) -> Json:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        msg = f'{where} is not JSON; write one object a line, such as {{"question": "..."}}'
-        raise InputError(msg) from error
+    row = parse(line, where, todo='write one object a line, such as {"question": "..."}')
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
         msg = f"{where}: there is no question in {line[:80]}"
         raise InputError(msg)
@@ -243,8 +273,8 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """
     temporary = path.with_suffix(".part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8") as file:
+        make_folder(path.parent)
+        with open_file(temporary, "w") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
@@ -254,7 +284,20 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         raise ConfigurationError(msg) from error
 
 
-def _lines(path: Path) -> Iterator[Any]:
+def _kept(path: Path, kind: type[T], *, todo: str) -> Iterator[T]:
+    """Read objects of a file that we wrote; none if there is no such file.
+
+    Raises:
+        InputError: A line is damaged.
+        TypeError: Another version wrote it.
+    """
     if path.exists():
         with path.open("rb") as file:
-            yield from map(json.loads, file)
+            for where, row in rows(file, str(path), todo=todo):
+                made = make(kind, row, where, todo=todo)
+                try:
+                    made.check()
+                except ValueError as error:
+                    msg = f"{where} is damaged ({error}); {todo}"
+                    raise InputError(msg) from error
+                yield made

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from typing_extensions import Self
 
 from selfroute.errors import ConfigurationError
+from selfroute.private import make_folder, open_file
 
 Json = dict[str, Any]
 _MB = 1_000_000
@@ -137,8 +138,8 @@ class _File:
         self.path, self.model, self.endpoint = path, model, endpoint
         self.requests = self.size = 0
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.with_suffix(".part").open("w", encoding="utf-8")
+            make_folder(path.parent)
+            self._file = open_file(path.with_suffix(".part"), "w")
         except OSError as error:
             msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
             raise ConfigurationError(msg) from error

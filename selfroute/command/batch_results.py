@@ -5,17 +5,18 @@ Nothing of a reply is understood here: a result holds the body that the provider
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
+from selfroute.kept import parse
 
 Json = dict[str, Any]
 _ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
+_STATUSES = range(100, 600)
 _INVALID_ARGUMENT = 3  # among the codes of google.rpc
 
 
@@ -32,6 +33,14 @@ class Result:
     id: str
     status: int
     body: Json
+
+    def check(self) -> None:
+        """Check that its id has a number.
+
+        Raises:
+            ValueError: It has none.
+        """
+        int(self.id.partition("-")[2])
 
     @property
     def replied(self) -> bool:
@@ -79,9 +88,11 @@ def read_results(path: Path) -> Results:
 
 def _read(line: bytes) -> tuple[Result] | None:
     try:
-        return (_result(json.loads(line)),)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        result = _result(parse(line, ""))
+        asdict(result)  # as it is kept: what is nested too deeply cannot be
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return (result,) if result.status in _STATUSES else None
 
 
 def _result(line: Json) -> Result:

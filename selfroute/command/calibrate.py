@@ -58,7 +58,7 @@ def _load(folder: Path) -> Evaluation:
         raise InputError(msg)
     try:
         return Evaluation.load(folder)
-    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         msg = f"{path} was not written by this version ({type(error).__name__}): evaluate again into that folder"
         raise InputError(msg) from error
     except OSError as error:

@@ -17,6 +17,7 @@ from selfroute.command.framework import Framework, Session
 from selfroute.command.steering import Steering
 from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, IndexedPassage, Text, split
 from selfroute.errors import ConfigurationError
+from selfroute.private import make_folder, umask
 
 _BATCH = 64
 _PAGE = 5000
@@ -57,10 +58,11 @@ class Library:
         self.texts = {text.source: text for text in texts}
         self.names = {text.source: text.name or text.source for text in texts}
         self.passages = {passage.id: passage for text in texts for passage in split(text)}
-        client, name = _open(framework.NAME, embeddings_name, folder)
-        self._collection = client.get_or_create_collection(
-            name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
-        )
+        with umask():  # in a folder that others may look into, Chroma's files are private
+            client, name = _open(framework.NAME, embeddings_name, folder)
+            self._collection = client.get_or_create_collection(
+                name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+            )
         self._index = framework.open_index(client, name, embeddings)
 
     def missing(self) -> list[IndexedPassage]:
@@ -78,7 +80,8 @@ class Library:
             on_progress: Called with the number of passages that have just been added.
         """
         for page in _pages(passages, _BATCH):
-            self._index.add(page)
+            with umask():
+                self._index.add(page)
             on_progress(len(page))
         for source in {passage.source for passage in passages}:
             current = self.texts[source].key
@@ -110,7 +113,7 @@ def _open(framework: str, embeddings: str, folder: Path | None) -> tuple[ClientA
         return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
     made_with = f"{framework} {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} titled"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         client = chromadb.PersistentClient(folder.resolve(), settings)
     except Exception as error:
         msg = f"--store {folder}: the index cannot be kept there ({error})"

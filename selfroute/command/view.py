@@ -9,6 +9,7 @@ from pathlib import Path
 from selfroute.command.terminal import open_console
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.reporting.view import view as page_of
+from selfroute.private import write
 
 _PAGE = "view.html"
 
@@ -29,7 +30,7 @@ def view(path: Path, *, out: Path | None, most: int, opens: bool) -> None:
     page = out or (path / _PAGE if path.is_dir() else path.with_suffix(".html"))
     text = page_of(path, most=most)
     try:
-        page.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        write(page, text, errors="replace")
     except OSError as error:
         msg = f"{page} cannot be written ({error.strerror}): name another file with --out"
         raise ConfigurationError(msg) from error

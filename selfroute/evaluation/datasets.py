@@ -17,7 +17,8 @@ from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.hub import download
 from selfroute.evaluation.passkey import LARGER, SPECIAL_TOKEN, larger, special_token
 from selfroute.evaluation.prompts import LETTERS
-from selfroute.evaluation.questions import Question, load_questions, option_and_letter, rows
+from selfroute.evaluation.questions import Question, load_questions, option_and_letter
+from selfroute.kept import rows
 
 Benchmark = Literal["LongBench", "InfiniteBench"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from selfroute.errors import InputError
 from selfroute.evaluation.judging import GRADES
-from selfroute.evaluation.questions import rows
 from selfroute.evaluation.records import OtherGrade
+from selfroute.kept import rows
 
 _OTHER_KEYS = ("id", "dataset", "model")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,6 +12,7 @@ from selfroute.errors import InputError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import LETTERS, PROMPTS
 from selfroute.files import UnreadableFileError, read_file
+from selfroute.kept import rows
 
 _PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
 
@@ -115,38 +115,6 @@ def question_of(row: Mapping[str, Any], name: str) -> Question:
         InputError: It is not as `load_questions` describes.
     """
     return _question(_Fields(f"question {name}", row), name, "questions", _Documents(Path()))
-
-
-def rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Read JSONL: yield the place of each object, as `file:line`, and the object. Blank lines are skipped.
-
-    Args:
-        lines: The file's lines, read as they are needed.
-        name: The file's name in error messages.
-
-    Raises:
-        InputError: A line is not a JSON object in UTF-8.
-    """
-    for number, line in enumerate(lines, 1):
-        where = f"{name}:{number}"
-        try:
-            text = line.decode("utf-8-sig")
-            if not text.strip():
-                continue
-            row = json.loads(text)
-        except UnicodeDecodeError as error:
-            msg = f"{where} is not UTF-8; save the file in that encoding"
-            raise InputError(msg) from error
-        except json.JSONDecodeError as error:
-            msg = f"{where} is not JSON ({error.msg}, column {error.colno}); write one object a line"
-            raise InputError(msg) from error
-        except (RecursionError, ValueError) as error:  # of the latter kind is a number of thousands of digits
-            msg = f"{where} cannot be read ({error}); write one object a line"
-            raise InputError(msg) from error
-        if not isinstance(row, dict):
-            msg = f"{where} is not a JSON object; write one object a line"
-            raise InputError(msg)
-        yield where, row
 
 
 def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[str, str]:

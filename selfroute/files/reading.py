@@ -20,7 +20,10 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD = 8192  # bytes
 _LARGEST = 200_000_000  # bytes
 _BETWEEN = "\n\n"
-_HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*<(?:!doctype\s+html|html)\b",  # each comment ends one way
+    re.IGNORECASE,
+)
 _SUFFIXES = {".pdf": "PDF", ".docx": "docx", ".html": "HTML", ".htm": "HTML", ".xhtml": "HTML"}
 
 
@@ -138,6 +141,8 @@ def _extracted(kind: str, data: bytes, name: str) -> list[str]:
         return kinds.READERS[kind](data)
     except kinds.RefusedError as error:
         raise (NotTextError if error.unknown else UnreadableFileError)(name, str(error)) from error
+    except RecursionError as error:
+        raise UnreadableFileError(name, "its parts are nested too deeply: save it as plain text") from error
     except ModuleNotFoundError as error:
         install = f'to read {kind} files, install {error.name}: pip install "selfroute[files]"'
         raise UnreadableFileError(name, install) from error

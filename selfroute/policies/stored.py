@@ -8,8 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
-from selfroute.errors import ConfigurationError
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.kept import parse
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain
+from selfroute.private import write
 
 VERSION = 1
 _NO_CALIBRATION = "this is not a calibration, {}: make one with `selfroute calibrate FOLDER`"
@@ -31,8 +33,8 @@ def from_json(text: str) -> Calibration:
         ConfigurationError: It is not one of this version, or not well-formed; the message says where.
     """
     try:
-        found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        found = parse(text, "the calibration")
+    except InputError as error:
         _refuse("it is not JSON", error)
     if not isinstance(found, dict) or "version" not in found:
         _refuse("it has no version")
@@ -61,7 +63,7 @@ def save(calibration: Calibration, path: str | Path) -> None:
         ConfigurationError: The file cannot be written.
     """
     try:
-        Path(path).write_text(to_json(calibration), encoding="utf-8")
+        write(Path(path), to_json(calibration))
     except OSError as error:
         msg = f"{path} cannot be written ({error.strerror}): name a file in a folder that exists"
         raise ConfigurationError(msg) from error

@@ -520,6 +520,61 @@ def test_a_question_that_would_be_asked_otherwise_today_is_asked_again(run: Run,
     assert len(finish(run, server)) == 2
 
 
+NESTED = "[" * 100_000
+DAMAGES: dict[str, Callable[[str], str | bytes]] = {
+    "cut off": lambda text: text[: len(text) // 2],
+    "no UTF-8": lambda text: text.encode()[:30] + b"\xff" + text.encode()[30:],
+    "nested": lambda text: f"{NESTED}\n{text}",
+    "a list": lambda text: f"[]\n{text}",
+    "a key without quotes": lambda text: text.replace('"', "", 1),
+    "text where it does not belong": lambda text: re.sub(
+        r'("k"|"retrieved"|"status"): [^"]+?(, "|})', r'\1: "x"\2', text
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["job.json", "state.jsonl", "results.jsonl"])
+def test_a_damaged_file_of_a_job_is_named_with_what_to_delete(
+    run: Run, server: LoopbackServer, name: str, damage: str
+) -> None:
+    results = OPENAI.process(server, begin(run))
+    import_(run, results)
+    path = Path("batch", name)
+    whole = path.read_text()
+    changed = DAMAGES[damage](whole)
+    path.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
+    refused = run("batch", "export")
+    assert (refused.code, refused.out) == (2, ""), refused.err
+    [line] = refused.err.splitlines()
+    assert re.match(rf"selfroute: batch/{name}:\d ", line)
+    assert "delete" in line
+    if name == "results.jsonl":
+        path.unlink()
+        import_(run, results)
+        assert run("batch", "export").code == 0
+    else:
+        path.write_text(whole)
+        assert len(finish(run, server)) == 2
+
+
+@pytest.mark.parametrize("line", [NESTED, f'{{"custom_id": "a", "response": {NESTED}'])
+def test_a_result_of_nested_brackets_is_a_line_that_cannot_be_read(run: Run, server: LoopbackServer, line: str) -> None:
+    first, second = OPENAI.process(server, begin(run))
+    deep: Any = 1
+    for _ in range(600):
+        deep = [deep]
+    second["response"]["body"]["deep"] = deep
+    lines = [json.dumps(first), line, json.dumps(second), json.dumps(of_openai("a-1", 10**30, {}))]
+    Path("results.jsonl").write_text("\n".join(lines))
+    imported = run("batch", "import", "results.jsonl", "--json")
+    assert (imported.code, imported.json["results"]["replies"]) == (1, 1), imported.err
+    assert (imported.json["unreadable_lines"], imported.json["cut_off"]) == (
+        {"results.jsonl": [2, 3]},
+        ["results.jsonl"],
+    )
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -182,6 +182,25 @@ def test_the_chain_of_the_readme_goes_on_answering(ran: Ran) -> None:
     assert (answers["answer"], answers["route"]) == ("Ms Okafor", "long_context")
 
 
+@pages(DOCS / "documents.md")
+def test_the_files_of_the_page_on_documents_are_those_below_the_folder(ran: Ran, tmp_path: Path) -> None:
+    folder: Path = ran.names["FOLDER"]
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "secret").write_text("secret")
+    (folder.parent / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "below/a.txt").write_text("open")
+
+    def read(name: str) -> list[str]:
+        found = ran.names["read_files"]({"retrieved": [ran.names["Document"]("x", metadata={"source": name})]})
+        return [document.page_content for document in found]
+
+    assert read("below/a.txt") == read("below/../below/a.txt") == ["open"]
+    for name in ("../secret", str(tmp_path / "secret"), "below/../../secret", "link"):
+        with pytest.raises(PermissionError, match="not below"):
+            read(name)
+
+
 @pages(DOCS / "composing.md")
 async def test_the_workflow_of_the_page_on_composing_answers(ran: Ran) -> None:
     result = await ran.names["Ask"]().run(question="Who chaired?")

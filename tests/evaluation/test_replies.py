@@ -95,14 +95,81 @@ def test_replies_that_another_version_kept_with_more_or_less_are_taken(tmp_path:
     assert model.asked == 1
 
 
-@pytest.mark.parametrize("damage", ["{}", "null", "[1]", "what", '{"key": "k", "step": "rag", "strange": 1}', "\0"])
-def test_a_damaged_line_is_asked_again_and_costs_no_other(tmp_path: Path, damage: str) -> None:
+WELL = {"key": "k", "step": "rag", "text": "t", "input_tokens": 1, "output_tokens": 1}
+DAMAGED: dict[str, bytes | dict[str, object]] = {
+    "no fields": {},
+    "null": b"null",
+    "a list": b"[1]",
+    "no JSON": b"what",
+    "no text": {"key": "k", "step": "rag", "strange": 1},
+    "a zero byte": b"\0",
+    "no UTF-8": b'{"key": "\xff"}',
+    "nested brackets": b"[" * 100_000,
+    "a number of thousands of digits": b"1" * 5000,
+    "a key that is a list": {**WELL, "key": []},
+    "a step that is a dict": {**WELL, "step": {}},
+    "fewer tokens than none": {**WELL, "input_tokens": -1},
+    "tokens that are text": {**WELL, "output_tokens": "1"},
+    "tokens that no float holds": {**WELL, "output_tokens": 10**400},
+    "an endless time": {**WELL, "seconds": float("inf")},
+    "a negative cost": {**WELL, "cost": "-0.01"},
+    "a cost that is not a number": {**WELL, "cost": "NaN"},
+    "a cost without bounds": {**WELL, "cost": "1e999999999"},
+    "a model that is a list": {**WELL, "model": [[1]]},
+}
+
+
+def damaged(name: str) -> bytes:
+    damage = DAMAGED[name]
+    return damage if isinstance(damage, bytes) else json.dumps(damage).encode()
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_line_is_told_and_asked_again_and_costs_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
     model = PricedModel()
     get(Replies(tmp_path), "a", model)
-    with (tmp_path / FILE).open("a") as file:
-        file.write(f"{damage}\n")
+    with (tmp_path / FILE).open("ab") as file:
+        file.write(damaged(name) + b"\n")
     get(Replies(tmp_path), "b", model)
-    assert Replies(tmp_path).kept == 2
+    [told] = caplog.messages
+    assert told.startswith(f"{tmp_path / FILE}:2 ")
+    assert "asked again" in told
+    assert (Replies(tmp_path).kept, Replies(tmp_path).budget.spent) == (2, 2 * CENT)
+
+
+NOTE = {"key": "k", "step": "rag", "cost": "0.01"}
+DAMAGED_NOTES: dict[str, bytes | dict[str, object]] = {
+    **{name: damage for name, damage in DAMAGED.items() if isinstance(damage, bytes)},
+    "empty": b"",
+    "torn": b'{"key": "k", "st',
+    **{f"a {field} that is {value}": {**NOTE, field: value} for field in NOTE for value in ([], {}, None, 1, True)},
+    **{f"a cost of {value}": {**NOTE, "cost": value} for value in ("x", "", "NaN", "-1", "Infinity", "1e999999")},
+    "no cost": {"key": "k", "step": "rag"},
+    "a field more": {**NOTE, "other": 1},
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED_NOTES)
+def test_a_damaged_note_of_a_call_is_set_aside_and_told_once_and_the_others_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    folder = tmp_path / "in_flight"
+    folder.mkdir()
+    damage = DAMAGED_NOTES[name]
+    note = damage if isinstance(damage, bytes) else json.dumps(damage).encode()
+    (folder / "a.json").write_bytes(note)
+    (folder / "z.json").write_text(json.dumps(NOTE))
+    (folder / "y.part").write_text("of a run that was killed before it asked")
+    for _ in range(2):
+        with Replies(tmp_path) as replies:
+            assert (replies.lost, replies.budget.spent) == ([CENT], CENT)
+            assert "$0.0100 in all" in replies.summary
+    [told] = caplog.messages
+    assert told.startswith(f"{folder / 'a.json'} ")
+    assert "kept as a.damaged" in told
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a.damaged": note}
 
 
 def test_threads_that_ask_the_same_at_once_pay_for_one_reply() -> None:

@@ -571,7 +571,7 @@ def test_a_rambling_decline_in_its_own_words_is_hung_up_on(server: LoopbackServe
     assert draft.left
 
 
-NUMBERS = ["80", " 42", "\n", "Mr Lin took the chair"]
+NUMBERS = ["80", " 42", "\n", "Mr", " Lin took the chair"]
 GOING_ON = "".join(f" and again on day {day}" for day in range(60))
 
 
@@ -579,7 +579,7 @@ GOING_ON = "".join(f" and again on day {day}" for day in range(60))
 @streaming
 def test_a_doubted_draft_is_hung_up_on_after_its_numbers(server: LoopbackServer, client: str, ask: Ask) -> None:
     pieces = [*NUMBERS, *GOING_ON.split(" ")]
-    needed = NUMBERS.index("\n") + 1
+    needed = NUMBERS.index("Mr") + 1
     script(server, draft=Reply(pieces=pieces, delay=SLOW, hold_after=needed + MOST_AFTER), final=LEISURELY)
     output = ask(chain_over(server, client).model_copy(update={"answerability": "graded"}))
     assert (output["route"], output["answer"], output["decision"]["signal"]) == ("long_context", ANSWER, "doubt")
@@ -598,7 +598,7 @@ def test_a_doubted_draft_that_is_kept_is_read_on_with_not_a_character_lost(
     script(server, draft=Reply(pieces=[*NUMBERS, GOING_ON, "."], delay=SLOW))
     kept = {"answerability": "graded", "escalation": Never()}
     output = ask(chain_over(server, client).model_copy(update=kept))
-    assert (output["route"], output["answer"]) == ("rag", f"{NUMBERS[-1]}{GOING_ON}.")
+    assert (output["route"], output["answer"]) == ("rag", f"Mr Lin took the chair{GOING_ON}.")
     (draft,) = entries(server)["draft"]
     assert (draft.done, draft.left, models_asked(server)) == (True, False, ["draft"])
     assert (output["usage"]["estimated"], output["usage"]["rag"]) == (False, counts(draft))

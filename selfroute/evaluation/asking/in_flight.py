@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from selfroute.errors import InputError
+from selfroute.kept import make, parse
+from selfroute.private import make_folder, write
 from selfroute.usage.counts import Cost
+from selfroute.usage.values import WRONG, amount
+
+_logger = logging.getLogger(__name__)
+_ASIDE = "what this call cost is not counted, and the note is kept as"
 
 
 class Call(NamedTuple):
@@ -38,17 +46,40 @@ class InFlight:
         if not expected.dollars:
             yield
             return
-        self._folder.mkdir(exist_ok=True)
-        path = self._folder / f"{key}.json"
-        path.write_text(json.dumps(Call(key, step, f"{expected.dollars:f}")._asdict()), encoding="utf-8")
+        make_folder(self._folder)
+        path, part = (self._folder / f"{key}{suffix}" for suffix in (".json", ".part"))
+        write(part, json.dumps(Call(key, step, f"{expected.dollars:f}")._asdict()))
+        part.replace(path)  # a run that is killed while it writes has not asked yet, and leaves no note
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
 
     def take(self) -> Iterator[Call]:
-        """Yield the calls that earlier runs left behind, and forget each once it has been dealt with."""
-        for path in sorted(self._folder.glob("*.json")):
-            with suppress(ValueError, TypeError):  # it was killed while it wrote this, before it asked
-                yield Call(**json.loads(path.read_text(encoding="utf-8")))
+        """Yield the calls that earlier runs left behind, and forget each once it has been dealt with.
+
+        A note that is damaged is set aside under another name, and logged: it may be all that is known of a call that
+        was paid.
+        """
+        for path in self._folder.glob("*.part"):
             path.unlink()
+        for path in sorted(self._folder.glob("*.json")):
+            aside = path.with_suffix(".damaged")
+            if call := _read(path, todo=f"{_ASIDE} {aside.name}"):
+                yield call
+                path.unlink()
+            else:
+                path.replace(aside)
+
+
+def _read(path: Path, *, todo: str) -> Call | None:
+    try:
+        call = make(Call, parse(path.read_bytes(), str(path), todo=todo), str(path), todo=todo)
+        amount(call.cost)
+    except InputError as error:
+        _logger.warning("%s", error)
+    except (OSError, *WRONG):
+        _logger.warning("%s is no note of a call; %s", path, todo)
+    else:
+        return call
+    return None

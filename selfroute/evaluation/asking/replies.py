@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from functools import reduce
@@ -17,13 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.answerability.ending import Ending
-from selfroute.errors import ConfigurationError
+from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.asking.budget import Budget, Price
 from selfroute.evaluation.asking.in_flight import InFlight
+from selfroute.kept import make, parse
+from selfroute.private import make_folder, open_file
 from selfroute.usage.counts import Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.values import WRONG, amount
 
 FILE = "replies.jsonl"
+_AGAIN = "its prompt is asked again, and what it cost before is not counted"
+_logger = logging.getLogger(__name__)
 _LOST = "run aborted"
 
 
@@ -271,7 +277,7 @@ class Replies:
         with self._lock:
             if self._path:
                 line = json.dumps({"key": key, "step": step, **asdict(reply)})
-                with self._path.open("a", encoding="utf-8") as file:
+                with open_file(self._path, "a") as file:
                     file.write(f"{line}\n")
                     file.flush()
                     os.fsync(file.fileno())
@@ -297,8 +303,8 @@ def _locked(folder: Path) -> Any:
     from filelock import FileLock, Timeout  # noqa: PLC0415
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / f"{FILE}.lock", timeout=0, thread_local=False)
+        make_folder(folder)
+        lock = FileLock(folder / f"{FILE}.lock", timeout=0, mode=0o600, thread_local=False)
         lock.acquire()
     except Timeout as error:
         msg = f"another run keeps its replies in {folder}: wait for it to end, or use another folder"
@@ -310,21 +316,29 @@ def _locked(folder: Path) -> Any:
 
 
 def _kept(path: Path) -> Iterator[tuple[str, str, Reply]]:
-    """Read the replies of a file, with their keys and steps."""
+    """Read the replies of a file, with their keys and steps; a line that is damaged is logged."""
     with path.open("rb") as lines:
-        for line in lines:
-            # The prompt of a damaged line is asked again.
-            with suppress(ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
-                row = json.loads(line)
-                known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
-                yield row["key"], row["step"], _checked(Reply(**known))
+        for number, line in enumerate(lines, 1):
+            if kept := _read(line, f"{path}:{number}"):
+                yield kept
 
 
-def _checked(reply: Reply) -> Reply:
-    if not isinstance(reply.text, str) or Decimal(reply.cost or 0) < 0 or reply.input_tokens + reply.output_tokens < 0:
-        msg = "not a reply"
-        raise ValueError(msg)
-    return reply
+def _read(line: bytes, where: str) -> tuple[str, str, Reply] | None:
+    try:
+        row = parse(line, where, todo=_AGAIN)
+        key, step = row["key"], row["step"]
+        known = {name: value for name, value in row.items() if name in _FIELDS}  # another version has others
+        reply = make(Reply, known, where, todo=_AGAIN)
+        amount(reply.cost or "0")
+        if isinstance(key, str) and isinstance(step, str):
+            return key, step, reply
+    except InputError as error:
+        _logger.warning("%s", error)
+        return None
+    except WRONG:
+        pass
+    _logger.warning("%s is no reply; %s", where, _AGAIN)
+    return None
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -23,6 +23,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.found import Found, Retriever
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.hub import is_online
+from selfroute.private import make_folder, open_file
 
 _MISSPELT = ("contriever", "dragon", "bm25")
 SUMMARIZED = ("tree", "raptor")
@@ -223,7 +224,7 @@ def _encoders(name: str, *, folder: Path | None, replies: Replies | None) -> tup
     _need("sentence_transformers", name)
     if folder:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         except OSError as error:
             msg = f"vectors cannot be kept in {folder}: {error.strerror}"
             raise ConfigurationError(msg) from error
@@ -295,6 +296,6 @@ def _read(path: Path, *, shape: tuple[int, int]) -> _Floats | None:
 def _write(path: Path, vectors: _Floats) -> None:
     """Write vectors so that nobody ever reads half of them."""
     temporary = path.with_suffix(f".{os.getpid()}")
-    with temporary.open("wb") as file:
+    with open_file(temporary, "wb") as file:
         np.save(file, vectors)
     temporary.replace(path)

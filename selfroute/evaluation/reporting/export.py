@@ -36,6 +36,8 @@ from selfroute.evaluation.reporting.report import html
 from selfroute.evaluation.reporting.summary import summary
 from selfroute.evaluation.reporting.tables import tables
 from selfroute.evaluation.table import Table, printable
+from selfroute.kept import parse
+from selfroute.private import make_folder, open_file, write
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
 
@@ -54,20 +56,16 @@ def save(record: Record, folder: str | Path) -> None:
     shown, drawn, questions = tables(record, advice), plots(record, advice), browsed(record)
     excerpts = tuple(excerpt for one in questions for excerpt in one.evidence.excerpts)
     for part in (folder / "tables", folder / "plots"):
-        part.mkdir(parents=True, exist_ok=True)
+        make_folder(part)
     # Models do send lone surrogates, which UTF-8 cannot hold; escaped they are JSON.
     written = json.dumps(
         _as_json(replace(record, excerpts=excerpts), shown, advice), ensure_ascii=False, allow_nan=False, indent=1
     )
-    (folder / "results.json").write_text(written, encoding="utf-8", errors="backslashreplace", newline="\n")
-    (folder / "report.html").write_text(
-        html(record, advice=advice, tables_=shown, plots_=drawn, questions=questions),
-        encoding="utf-8",
-        errors="replace",
-        newline="\n",
-    )
+    write(folder / "results.json", written, errors="backslashreplace")
+    page = html(record, advice=advice, tables_=shown, plots_=drawn, questions=questions)
+    write(folder / "report.html", page, errors="replace")
     for name, image in drawn.items():
-        (folder / "plots" / f"{name}.png").write_bytes(image)
+        write(folder / "plots" / f"{name}.png", image)
     for table in shown:
         _write_csv(folder / "tables" / f"{table.name}.csv", [table.columns, *table.rows])
     for name, rows in (("questions", list(_question_rows(record))), ("looks", list(map(_fields, record.looks)))):
@@ -76,7 +74,8 @@ def save(record: Record, folder: str | Path) -> None:
 
 def load(folder: str | Path) -> Record:
     """Read the record that `save` wrote; the documents of its questions are ids."""
-    saved = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+    path = Path(folder) / "results.json"
+    saved = parse(path.read_bytes(), str(path), todo="evaluate again into that folder, which asks nothing anew")
     texts = saved["passages"]
     return Record(
         questions=[
@@ -175,7 +174,7 @@ def _question_rows(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+    with open_file(path, "w", errors="replace") as file:
         csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
 
 

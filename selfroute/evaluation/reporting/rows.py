@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
-from selfroute.evaluation.questions import Question, rows
+from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Excerpt, Failure, Passage, Record, Result
 from selfroute.evaluation.reporting.evidence import around
+from selfroute.kept import rows
 from selfroute.usage.counts import STEPS
 from selfroute.usage.rows import entry_of
 from selfroute.usage.values import MOST

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
-from selfroute.evaluation.questions import Question, load_questions, rows
+from selfroute.evaluation.questions import Question, load_questions
 from selfroute.evaluation.reporting.pages import render
 from selfroute.evaluation.writing.written import Written
+from selfroute.kept import rows
+from selfroute.private import write
 
 _MADE_HERE = "<title>Questions to review: "
 _AROUND = 240  # characters of an excerpt on either side of a quote
@@ -33,7 +35,7 @@ def save(written: Sequence[Written], path: Path) -> None:
     ]
     temporary = path.with_suffix(f".{os.getpid()}")
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-    temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    write(temporary, text, errors="backslashreplace")
     temporary.replace(path)
 
 
@@ -118,7 +120,7 @@ def save_review(path: Path) -> Path:
         if page.exists() and _MADE_HERE not in page.read_text(encoding="utf-8", errors="replace"):
             msg = f"{page} is there already, and is not a page of --review: move it away, or rename {path.name}"
             raise InputError(msg)
-        page.write_text(review(path), encoding="utf-8")
+        write(page, review(path))
     except OSError as error:
         msg = f"{page} cannot be written: {error.strerror}"
         raise InputError(msg) from error

@@ -1,0 +1,132 @@
+"""What holds people's text is for nobody but the user, whatever the umask is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from calibrating_parts import evaluated, made_up
+from command_parts import QUESTION, Run, both, model
+from loopback import LoopbackServer
+from selfroute.demo import corpus
+from selfroute.evaluation.asking.replies import Replies, Reply
+from selfroute.evaluation.asking.retrieval import _write
+from selfroute.usage.counts import Cost
+from writing_parts import ScriptedWriter, is_writing
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows knows no such permissions")
+
+
+@pytest.fixture(autouse=True)
+def _usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def seen_by_others(*paths: Path) -> list[str]:
+    """What others may look into, with its permissions."""
+    every = [each for path in paths for each in (path, *path.rglob("*"))]
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in every}
+    return [f"{name} {mode:o}" for name, mode in modes.items() if mode & 0o077]
+
+
+def asking(run: Run, server: LoopbackServer) -> None:
+    for framework in ("langchain", "llamaindex"):
+        assert run("ask", "ferry.md", "-q", QUESTION, "--framework", framework).code == 0
+
+
+def evaluating(run: Run, server: LoopbackServer) -> None:
+    Path("q.jsonl").write_text('{"question": "Who?", "answers": ["Orla"], "document_file": "ferry.md"}\n')
+    assert run("evaluate", "q.jsonl", "--retriever", "bm25", *model(server)).code == 0
+    assert run("view", "evaluation", "--no-open").code == 0
+
+
+def writing_questions(run: Run, server: LoopbackServer) -> None:
+    writer = ScriptedWriter()
+    server.answer = lambda request: writer(request) if is_writing(request) else "unanswerable"
+    Path("harbour.md").write_text(next(iter(corpus.load_documents().values())))
+    result = run("questions", "harbour.md", "--n", "2", "--unanswerable", "0", "--review", *model(server))
+    assert Path("questions.html").exists(), result.err
+
+
+def batching(run: Run, server: LoopbackServer) -> None:
+    Path("q.txt").write_text(QUESTION)
+    began = run("batch", "export", "ferry.md", "--questions", "q.txt", "--model", "openai:gpt-4o-mini", "--job", "a/b")
+    assert began.code == 0, began.err
+    Path("r.jsonl").write_text('{"custom_id": "other", "response": {"status_code": 200, "body": {}}}\n')
+    assert run("batch", "import", "r.jsonl", "--job", "a/b").code == 0
+
+
+def saving(run: Run, server: LoopbackServer) -> None:
+    evaluation = evaluated(made_up(60, 20), model="openai:any")
+    evaluation.save("saved")
+    evaluation.calibrate().save("policy.json")
+
+
+def keeping_replies(run: Run, server: LoopbackServer) -> None:
+    def ask() -> Reply:
+        assert [path.name for path in Path("new/kept/in_flight").glob("*.json")]
+        assert seen_by_others(Path("new")) == []
+        return Reply("text", 1, 1)
+
+    with Replies(Path("new/kept")) as replies:
+        replies.get("a", ask, step="rag", price=lambda _: Cost(Decimal(1)))
+
+
+def keeping_vectors(run: Run, server: LoopbackServer) -> None:
+    np = pytest.importorskip("numpy")
+    _write(Path("vectors.npy"), np.zeros((1, 1), dtype=np.float32))
+
+
+WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
+    "ask": asking,
+    "evaluate and view": evaluating,
+    "questions": writing_questions,
+    "batch": batching,
+    "save": saving,
+    "replies": keeping_replies,
+    "vectors": keeping_vectors,
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer, tmp_path: Path, writer: str) -> None:
+    (tmp_path / "cache").mkdir()  # where others' packages keep what they like
+    given = {"ferry.md", "q.jsonl", "q.txt", "r.jsonl", "harbour.md", "cache"}
+    WRITERS[writer](run, server)
+    written = [path for path in (*tmp_path.iterdir(), tmp_path / "cache/selfroute") if path.name not in given]
+    assert [path for path in written if path.exists()]
+    assert seen_by_others(*(path for path in written if path.exists())) == []
+
+
+@both
+def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it_is(
+    run: Run, tmp_path: Path, framework: str
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir(0o755)
+    asked = ("ask", "ferry.md", "-q", QUESTION, "--store", "store", "--framework", framework)
+    assert [run(*asked).code for _ in range(2)] == [0, 0]
+    assert list(store.iterdir())
+    assert (stat.S_IMODE(store.stat().st_mode), seen_by_others(*store.iterdir())) == (0o755, [])
+    assert os.umask(0o022) == 0o022
+
+
+def test_a_cache_folder_of_an_earlier_version_becomes_private_and_files_keep_what_the_user_chose(
+    run: Run, server: LoopbackServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "cache/selfroute"
+    folder.mkdir(0o755, parents=True)
+    assert run("ask", "ferry.md", "-q", QUESTION).code == 0
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    evaluating(run, server)
+    report = tmp_path / "evaluation/report.html"
+    report.chmod(0o640)
+    evaluating(run, server)
+    assert stat.S_IMODE(report.stat().st_mode) == 0o640
