@@ -235,6 +235,16 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
     assert document.page_content == text_of(MINE)
 
 
+@every_mode
+async def test_what_an_unknown_part_dropped_is_hidden_from_the_second_half_too(mode: str) -> None:
+    store = store_with("chroma", chunks_about(MINE))
+    chain = chain_on(store, StoredDocuments(store), _dropping("in a package of the user's own", store))
+    row = chain.first_step.invoke(QUESTION)
+    with pytest.raises(ConfigurationError, match="found, and then dropped"):
+        await ask(chain.second_step, row, mode)
+    assert "lifts 25 crates" not in prompts_of(chain.llm)
+
+
 @both_modes
 async def test_check_says_that_an_unknown_part_may_hide_something(mode: str) -> None:
     store = store_with("chroma", chunks_about(MINE))

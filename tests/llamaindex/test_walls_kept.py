@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,7 +15,7 @@ from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever, Tra
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 
-from llamaindex_parts import FAR_APART, MODES, STREAMS, ScriptedLLM, ask
+from llamaindex_parts import AWAITED, FAR_APART, MODES, STREAMS, ScriptedLLM, ask, pieces_of
 from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments
 from llamaindex_stores_parts import STORES, Words, only, split
 from scenarios import FINAL
@@ -269,6 +269,23 @@ async def test_a_document_with_a_node_that_an_unknown_postprocessor_hid_is_refus
     fields: Any = {"documents": documents, "node_postprocessors": HIDING[name]()}
     declared = _engine(shared, shared.search, mode, change=lambda: None, **fields)
     assert (await ask(declared, ASK, mode)).sources == [MINE.text]
+
+
+@every_mode
+async def test_what_an_unknown_postprocessor_hid_is_hidden_from_the_second_half_too(mode: str) -> None:
+    index = STORES["simple"](split(MINE))
+    shared = Shared(index, index.as_retriever(similarity_top_k=100))
+    engine = _engine(shared, shared.search, mode, change=lambda: None, node_postprocessors=[Dropping()])
+    row = engine.first_step(ASK)
+
+    async def go_on() -> str:
+        response = (engine.asecond_step if mode in AWAITED else engine.second_step)(row)
+        response = await response if isinstance(response, Awaitable) else response
+        return "".join([piece async for piece in pieces_of(response, mode)])
+
+    with pytest.raises(ConfigurationError, match="found, and then dropped"):
+        await go_on()
+    assert len(_calls(engine)) == 1
 
 
 @both_modes
