@@ -1,4 +1,4 @@
-"""Break the code in twenty places, one after the other, and see whether the tests of `make test` notice.
+"""Break the code in one place after the other, and see whether the tests of `make test` notice.
 
     python benchmarks/mutations.py [--only WORD ...]
 
@@ -49,7 +49,7 @@ CORE, LANGCHAIN, LLAMAINDEX = ("core",), ("langchain",), ("llamaindex",)
 DOCUMENTS, USAGE, STORED = ("documents",), ("usage",), ("langchain", "llamaindex")
 LC, LI = "langchain_selfroute", "llamaindex_selfroute"
 MUTATIONS = (
-    Mutation("answers escalate", "selfroute/flow.py", "and not decision:", "and decision:", CORE),
+    Mutation("answers escalate", "selfroute/flow.py", "if not decision.escalates:", "if decision.escalates:", CORE),
     Mutation(
         "no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long, step)", "()", CORE
     ),
@@ -79,7 +79,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an overlap is written twice",
-        "selfroute/documents/rebuild.py",
+        "selfroute/documents/offsets.py",
         "yield text[max(shared, 0) :]",
         "yield text",
         DOCUMENTS,
@@ -104,8 +104,8 @@ MUTATIONS = (
     Mutation(
         "cached tokens cost full price",
         "selfroute/usage/prices.py",
-        "cache_read_tokens=cached",
-        "cache_read_tokens=0",
+        '"cache_read_tokens": cached,',
+        '"cache_read_tokens": 0,',
         USAGE,
     ),
     Mutation(
@@ -120,9 +120,66 @@ MUTATIONS = (
     Mutation(
         "the retriever's filter is not heard",
         f"{LC}/stored/reading.py",
-        "conditions.append(scope.filter)",
-        "pass",
+        "theirs = [] if scope is None or scope.filter is None else [scope.filter]",
+        "theirs = []",
         LANGCHAIN,
+    ),
+    Mutation(
+        "the passages of a row are believed",
+        "selfroute/two_steps.py",
+        "if first and not self._must_retrieve() else None",
+        "if first else None",
+        CORE,
+    ),
+    Mutation("a row may have negative numbers", "selfroute/usage/values.py", "if not 0 <= value", "if not value", CORE),
+    Mutation(
+        "a part is known by its package",
+        "selfroute/documents/wall.py",
+        "return name_of(type(part)) in names",
+        'return any(name.startswith(type(part).__module__.split(".")[0]) for name in names)',
+        STORED,
+    ),
+    Mutation(
+        "a filter can be changed later", "selfroute/documents/wall.py", "return copied", "return value", LANGCHAIN
+    ),
+    Mutation(
+        "what a part dropped is forgotten",
+        "selfroute/documents/stored.py",
+        "if source in access.dropped and not access.declared:",
+        "if False:",
+        STORED,
+    ),
+    Mutation(
+        "two numbers alone are grades",
+        "selfroute/answerability/scores.py",
+        "if cut and self._found",
+        "if self._found",
+        ("policies",),
+    ),
+    Mutation(
+        "a refusal and a full stop answer",
+        "selfroute/answerability/gate.py",
+        "ended = self._refusal.ends_reply(reader.text, end)",
+        "ended = False",
+        ("languages",),
+    ),
+    Mutation(
+        "a denial hides the answer after it",
+        "selfroute/answerability/anywhere.py",
+        "if answering.matched or telling.matched:",
+        "if answering.matched:",
+        ("languages",),
+    ),
+    Mutation(
+        "settings are of the latest copy", "selfroute/memory.py", "return latest[1]", "return self._latest[1]", CORE
+    ),
+    Mutation("a policy sets what the user set", "selfroute/settings.py", "if twice:", "if False:", ("policies",)),
+    Mutation(
+        "text is written for everybody",
+        "selfroute/private.py",
+        "0o600, 0o700, 0o077",
+        "0o644, 0o755, 0o022",
+        ("command",),
     ),
     Mutation("model runs have no tag", f"{LC}/call.py", "manager.add_tags([tag])", "pass", LANGCHAIN),
     Mutation(
