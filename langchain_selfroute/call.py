@@ -190,7 +190,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Return the retriever, and the config of its run."""
         if not effect.wider:
             return self.retriever, self._noting(self._child("retrieve"))
-        return widened(self.retriever, self.settings.widen, self.config), self._child("retrieve_wider")
+        return widened(self.retriever, self.settings.widen, self.config), self._noting(self._child("retrieve_wider"))
 
     def _noting(self, config: RunnableConfig) -> RunnableConfig:
         """Return the config with a listener to what is found, if the retriever may drop some of it for any reason."""
@@ -204,13 +204,18 @@ class Call(BaseSteps[Document], Generic[Manager]):
 
     def _retrieved(self, found: Any) -> ReadDocuments:
         """Keep the passages; return the effect of fitting them."""
-        self.passages = documents.documents_of(found, "retriever")
-        if self._found:
-            self._wall.note_dropped(self._found.found, self.passages)
+        self.passages = self._noted(found)
         return ReadDocuments(self.passages, step="rag")
 
     def _widened(self, found: Any) -> Sequence[Document]:
-        return self._fit_wider(documents.documents_of(found, "retriever"))
+        return self._fit_wider(self._noted(found))
+
+    def _noted(self, found: Any) -> list[Document]:
+        """Return the passages that a retriever returned; note which of those that were found it dropped."""
+        passages = documents.documents_of(found, "retriever")
+        if self._found:
+            self._wall.note_dropped(self._found.found, passages)
+        return passages
 
     def _reading_config(self) -> RunnableConfig:
         """Return the config for reading documents; a policy may read them before the step that answers from them."""

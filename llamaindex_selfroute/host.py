@@ -151,7 +151,7 @@ def fixed(retriever: BaseRetriever) -> BaseRetriever:
     if isinstance(held, dict):
         inside: Any = {name: fixed(one) for name, one in held.items()}
     else:
-        inside = [fixed(one) for one in held] if isinstance(held, list) else fixed(held)
+        inside = [fixed(one) for one in held] if isinstance(held, list | tuple) else fixed(held)
     setattr(found, _ASKED[kind], inside)
     return found
 

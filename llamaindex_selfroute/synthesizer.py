@@ -29,6 +29,7 @@ from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
+from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
 from llamaindex_selfroute.widening import Wider, widened
@@ -313,9 +314,11 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     def _wider(self, settings: Settings) -> Wider | None:
         if settings.widen is None:
             return None
-        asked, retriever, postprocessors, _ = _BEHIND.get()
+        asked, retriever, postprocessors, source = _BEHIND.get()
         mine = asked is self
-        return Wider(widened(retriever if mine else None, settings.widen), postprocessors if mine else ())
+        return Wider(
+            widened(retriever if mine else None, settings.widen), watched(postprocessors, source) if mine else ()
+        )
 
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""

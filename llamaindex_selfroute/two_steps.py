@@ -74,32 +74,37 @@ class SynthesizerSteps:
         steps = self._first(query, nodes, response_kwargs)
         return steps.row(await arun(await steps.aflow(), steps))
 
-    def second_step(self, row: Mapping[str, Any], *, retriever: Finder | None = None) -> RESPONSE_TYPE:
+    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Go on from a row of `first_step`, in the same process or another, and answer its query.
 
         Args:
             row: The row, from a synthesizer of the same configuration.
-            retriever: Retrieves the nodes again, if nothing but the nodes says what `StoredDocuments` may read. Those
-                of a row are not believed there. An engine passes itself.
 
         Returns:
             What `synthesize` would have returned; from a row that is done, without asking any model.
 
         Raises:
             InputError: It is not such a row.
-            ConfigurationError: The nodes have to be retrieved again, and there is no retriever.
+            ConfigurationError: Nothing but the nodes says what `StoredDocuments` may read, and those of a row are not
+                believed. An engine retrieves them again.
         """
+        return self._go_on(row, None)
+
+    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Do as `second_step` does, asynchronously."""
+        return await self._ago_on(row, None)
+
+    def _go_on(self, row: Mapping[str, Any], finder: Finder | None) -> RESPONSE_TYPE:
         kept = read_row(row, node_from_json, name=text)
         if kept.result:
             return of_row(kept, streaming=self._streaming)
-        return self._respond(self._second(row, kept, retriever), ())
+        return self._respond(self._second(row, kept, finder), ())
 
-    async def asecond_step(self, row: Mapping[str, Any], *, retriever: Finder | None = None) -> RESPONSE_TYPE:
-        """Do as `second_step` does, asynchronously."""
+    async def _ago_on(self, row: Mapping[str, Any], finder: Finder | None) -> RESPONSE_TYPE:
         kept = read_row(row, node_from_json, name=text)
         if kept.result:
             return aof_row(kept, streaming=self._streaming)
-        return await self._arespond(self._second(row, kept, retriever), ())
+        return await self._arespond(self._second(row, kept, finder), ())
 
     def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> Steps:
         steps = self._steps(query, nodes, words, streaming=False)
@@ -107,10 +112,10 @@ class SynthesizerSteps:
         steps.check_row()
         return steps
 
-    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], retriever: Finder | None) -> Steps:
+    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], finder: Finder | None) -> Steps:
         query, words = query_in_row(row)
         steps = self._steps(query, kept.retrieved, words)
-        steps.finder = retriever
+        steps.finder = finder
         steps.go_on(kept)
         return steps
 
@@ -153,12 +158,12 @@ class EngineSteps:
         from the row.
         """
         with self._scoped():
-            return self._synthesizer.second_step(row, retriever=self._as_asked())
+            return self._synthesizer._go_on(row, self._as_asked())  # noqa: SLF001
 
     async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Do as `second_step` does, asynchronously."""
         with self._scoped():
-            return await self._synthesizer.asecond_step(row, retriever=self._as_asked())
+            return await self._synthesizer._ago_on(row, self._as_asked())  # noqa: SLF001
 
     @property
     def _synthesizer(self) -> SynthesizerSteps:

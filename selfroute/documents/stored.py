@@ -213,11 +213,11 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         )
 
     def _visible_original(self, source: Any, passages: Sequence[Passage], access: Access) -> Document | None:
-        """Return the original, unless a filter hides a part of it."""
+        """Return the original, if the store holds the document and no filter hides a part of it."""
         original = self._original(source, passages)
-        if original is not None and access.limits:
-            visible, held = len(self._ids(source, access.limits)), len(self._ids(source, None))
-            if not 0 < visible == held:
+        if original is not None:
+            visible = len(self._ids(source, access.limits))
+            if not visible or (access.limits and visible != len(self._ids(source, None))):
                 return None
         return original
 

@@ -14,9 +14,12 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import HumanMessage
+from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.schema import Document as LlamaDocument
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 
 import langchain_parts
@@ -221,7 +224,7 @@ async def test_nothing_found_any_more_is_nothing_to_read(framework: str) -> None
     assert asked.llm.calls == []
 
 
-async def test_a_synthesizer_cannot_retrieve_again_unless_it_is_given_a_retriever() -> None:
+async def test_a_synthesizer_by_itself_cannot_retrieve_again() -> None:
     row, asked = Asked("llamaindex").first_step(), Asked("llamaindex")
     synthesizer = asked.whole._response_synthesizer
     refused = partial(pytest.raises, ConfigurationError, match=r"of the engine, or pass StoredDocuments\(filters=")
@@ -230,11 +233,34 @@ async def test_a_synthesizer_cannot_retrieve_again_unless_it_is_given_a_retrieve
     with refused():
         await synthesizer.asecond_step(row)
     assert asked.llm.calls == []
-    bad = forged(row, FORGED["a letter"]("llamaindex"))
-    synthesizer.second_step(bad, retriever=asked.retriever)
-    await synthesizer.asecond_step(bad, retriever=asked.retriever)
-    assert [call.step for call in asked.llm.calls] == ["long_context"] * 2
+
+
+def a_store_of_the_north(framework: str) -> dict[str, Any]:
+    """A store of its own, with a plain retriever, and originals that both tenants share."""
+    if framework == "langchain":
+        store, originals = InMemoryVectorStore(DeterministicFakeEmbedding(size=4)), InMemoryStore()
+        store.add_documents(documents_of(NORTH))
+        for tenant in (NORTH, SOUTH):
+            originals.mset([(tenant, Document(" ".join(texts_of(tenant)), metadata={"source": tenant}))])
+        documents: Any = langchain_selfroute.StoredDocuments(store, docstore=originals)
+        return {"retriever": store.as_retriever(search_kwargs={"k": 1}), "documents": documents}
+    index = VectorStoreIndex(nodes_of(NORTH), embed_model=MockEmbedding(embed_dim=4))
+    held = SimpleDocumentStore()
+    held.add_documents([LlamaDocument(id_=tenant, text=" ".join(texts_of(tenant))) for tenant in (NORTH, SOUTH)])
+    documents = llamaindex_selfroute.StoredDocuments(index, docstore=held)
+    return {"retriever": index.as_retriever(similarity_top_k=1), "documents": documents}
+
+
+@everywhere
+async def test_an_original_is_opened_only_if_the_store_holds_its_document(framework: str, mode: str) -> None:
+    asked = Asked(framework, mode, marker=" ".join(texts_of(NORTH)), **a_store_of_the_north(framework))
+    row = asked.first_step()
+    bad = json.loads(json.dumps(row).replace(f'"{NORTH}"', f'"{SOUTH}"'))
+    with pytest.raises(SelfRouteError):
+        await asked.second_step(bad)
     assert HIDDEN not in asked.prompts
+    await asked.second_step(row)
+    assert SHOWN in asked.prompts
 
 
 class ForOneTenant(SelfRouteQueryEngine):

@@ -236,6 +236,17 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
 
 
 @every_mode
+async def test_what_is_dropped_from_a_wider_look_is_hidden_too(mode: str) -> None:
+    store = store_with("chroma", chunks_about(MINE))
+    visible = RunnableLambda(lambda found: [one for one in found if "lifts 25 crates" not in one.page_content][:1])
+    wider = _dropping("a function after the retriever", store)
+    chain = chain_on(store, StoredDocuments(store), store.as_retriever(search_kwargs={"k": 1}) | visible)
+    with pytest.raises(ConfigurationError, match="found, and then dropped"):
+        await ask(chain.model_copy(update={"widen": wider}), QUESTION, mode)
+    assert "lifts 25 crates" not in prompts_of(chain.llm)
+
+
+@every_mode
 async def test_what_an_unknown_part_dropped_is_hidden_from_the_second_half_too(mode: str) -> None:
     store = store_with("chroma", chunks_about(MINE))
     chain = chain_on(store, StoredDocuments(store), _dropping("in a package of the user's own", store))

@@ -59,13 +59,15 @@ CHANGES: dict[str, Callable[[Shared], None]] = {
 }
 
 
-def _fusion(shared: Shared) -> BaseRetriever:
-    return QueryFusionRetriever([shared.search, shared.search], llm=MockLLM(), num_queries=1, use_async=False)
+def _fusion(shared: Shared, kind: Callable[[Any], Any] = list) -> BaseRetriever:
+    asked = kind([shared.search, shared.search])
+    return QueryFusionRetriever(asked, llm=MockLLM(), num_queries=1, use_async=False)
 
 
 AROUND: dict[str, Callable[[Shared], BaseRetriever]] = {
     "itself": lambda shared: shared.search,
     "a fusion": _fusion,
+    "a fusion of a tuple": lambda shared: _fusion(shared, tuple),
     "a fusion in a transform": lambda shared: TransformRetriever(_fusion(shared), IdentityQueryTransform()),
 }
 
@@ -286,6 +288,17 @@ async def test_what_an_unknown_postprocessor_hid_is_hidden_from_the_second_half_
     with pytest.raises(ConfigurationError, match="found, and then dropped"):
         await go_on()
     assert len(_calls(engine)) == 1
+
+
+@every_mode
+async def test_what_is_dropped_from_a_wider_look_is_hidden_too(mode: str) -> None:
+    index = STORES["simple"](split(MINE))
+    shared = Shared(index, index.as_retriever(similarity_top_k=1))
+    (nearest,) = shared.search.retrieve(ASK)
+    drop = [Dropping(words="number 5 " if "number 5 " not in nearest.node.get_content() else "number 30 ")]
+    engine = _engine(shared, shared.search, mode, change=lambda: None, node_postprocessors=drop, widen=100)
+    with pytest.raises(ConfigurationError, match="found, and then dropped"):
+        await ask(engine, ASK, mode)
 
 
 @both_modes
