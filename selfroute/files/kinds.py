@@ -16,7 +16,6 @@ from zipfile import ZipFile
 _BREAK = "\0"  # of a line; other white space is shown as one space
 _MOST_OF_MARKUP = {"elements": 300_000, "characters": 10_000_000}
 _MOST_OF_PDF = {"pages": 10_000, "drawing operators": 5_000_000, "characters": 10_000_000}
-_ELEMENT = re.compile("<[a-zA-Z]")
 _END = "<!---->"  # ends what is open, such as a comment, which Python's parser would try again from each "<" in it
 _LEFT_OUT = ["head", "script", "style", "noscript", "template", "svg", "math", "select", "button", "iframe", "object"]
 _CELLS = ["td", "th"]
@@ -112,10 +111,17 @@ def _html(data: bytes) -> list[str]:
     except UnicodeDecodeError:
         page = UnicodeDammit(data, is_html=True).unicode_markup or ""
     work = _Work(_MOST_OF_MARKUP)
-    work.add("elements", sum(1 for _ in _ELEMENT.finditer(page)))
+
+    class Counted(BeautifulSoup):
+        """A page whose elements are counted as they are found; tags within a script are text."""
+
+        def handle_starttag(self, *args: Any, **kwargs: Any) -> Any:
+            work.add("elements")
+            return super().handle_starttag(*args, **kwargs)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a page that looks like XML, or like the name of a file
-        soup = BeautifulSoup(page + _END, "html.parser")
+        soup = Counted(page + _END, "html.parser")
     title = soup.title.get_text() if soup.title else ""
     lines = (line.strip(" ") for line in re.sub(r"\s+", " ", "".join(_shown(soup))).split(_BREAK))
     text = re.sub(r"\n{3,}", "\n\n", re.sub(r"\|  +", "| ", "\n".join(lines))).strip()

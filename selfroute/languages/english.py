@@ -315,5 +315,6 @@ ENGLISH = Language(
         uncertain undisclosed however although though whether what which who whom whose how why when where if please
         would could may might than""",
     listing="and or as such like e example especially particularly for",
+    only="only just merely",
     speech="said replied answered responded admitted testified insisted remarked exclaimed shrugged",
 )

@@ -269,5 +269,6 @@ FRENCH = Language(
         compar* montre* cite* semble* ne n pas rien aucun* jamais ni sans inconnu* flou* manqu* cependant toutefois bien
         si que quel* qui quoi dont comment pourquoi quand où veuillez pourrai* serai*""",
     listing="et ou comme tel tels telle telles exemple notamment pour",
+    only="seulement uniquement",
     speech="dit dirent répondit répondirent répliqua déclara avoua affirma admit",
 )

@@ -284,5 +284,6 @@ GERMAN = Language(
         nie niemals weder ohne unklar unbekannt offen fehl* jedoch allerdings obwohl während ob wer wen wem wessen
         welche* wie warum wann wo wenn bitte könnte* würde* dürfte*""",
     listing="und oder sowie etwa beispielsweise z zum für als",
+    only="nur lediglich bloß",
     speech="sagte sagten antwortete antworteten erwiderte entgegnete erklärte gestand meinte beteuerte",
 )

@@ -20,7 +20,8 @@ LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 
 # How a sentence that denied goes on if it answers after all, from the denial to its end.
 _TELLS = (
-    "(-{pauses})* (, | :) (-{listing})* {amount} (-{aside})* .",
+    "(-{pauses})* (, | :) ((-{listing})* | {only}) {amount} (-{aside})* .",
+    "any (-{pauses})* , (-{aside})* {amount} (-{aside})* .",  # "any losses, only a profit of 4 million"
     "(-{pauses})* , (-{listing} (-{listing} (-{listing})?)?)? {speech} (-{aside})* .",
 )
 # A year is no amount, since denials often name one. In scripts without spaces no such answer is recognised.
@@ -89,7 +90,8 @@ class Grammar:
 
         lists = {
             "aside": f"{words('aside')} {_ASIDE}",
-            "listing": f"{words('aside', 'listing')} {_ASIDE}",
+            "listing": f"{words('aside', 'listing', 'only')} {_ASIDE}",
+            "only": words("only"),
             "speech": words("speech"),
             "amount": _AMOUNT,
             "pauses": ",",

@@ -33,6 +33,7 @@ class Language:
         aside: Words by which a sentence that denied goes on to speak of the text, or denies again. Without these it
             answers after all if it names an amount, or who said it: "The report mentions no deaths, only 3 injuries".
         listing: Words by which it goes on to list what was denied, and so gives no amount: "and", "or", "such as".
+        only: Words for "only". An amount directly after one answers; "only the date of 12 May" does not.
         speech: Verbs of speech: "I don't know, said the witness."
     """
 
@@ -47,4 +48,5 @@ class Language:
     parts: Mapping[str, str] = field(default_factory=dict)
     aside: str = ""
     listing: str = ""
+    only: str = ""
     speech: str = ""

@@ -277,5 +277,6 @@ SPANISH = Language(
         muestra* cita* parece* no nada ni nunca ningun* ningún sin desconoc* falta* embargo aunque si que qué cuál*
         quien* quién* cómo cuándo dónde podría* sería* se""",
     listing="y o e como tal tales ejemplo especialmente para",
+    only="solo sólo solamente únicamente",
     speech="dijo dijeron respondió contestó replicó admitió afirmó",
 )

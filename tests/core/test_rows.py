@@ -390,7 +390,7 @@ async def test_no_size_of_a_row_makes_a_wider_look_free(framework: str, prompt: 
     if framework == "langchain":
         widen: Any = langchain_parts.ListRetriever(passages=[Document(long), Document(long)])
     else:
-        found = [NodeWithScore(node=TextNode(text=long, id_=name)) for name in "ab"]
+        found = [NodeWithScore(node=TextNode(text=long + name, id_=name)) for name in "ab"]
         widen = llamaindex_parts.ListRetriever(found)
     options = {"widen": widen, "escalation": Budget(tokens=2_000), "wall": KNOWN["declared"](framework)["wall"]}
     row = Asked(framework, **PRICED, **options).first_step()

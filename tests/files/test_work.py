@@ -103,6 +103,11 @@ def test_what_a_page_leaves_open_at_its_end_is_not_tried_again_and_again(piece: 
     assert read_bytes(f"<html><p>text</p>{piece * 20_000}".encode(), "a.html").text == "text"
 
 
+def test_tags_within_a_script_are_text() -> None:
+    page = f"<html><script>var page = '{'<b>' * 310_000}';</script><p>text</p>"
+    assert read_bytes(page.encode(), "a.html").text == "text"
+
+
 ENTITIES = f"<!DOCTYPE l [<!ENTITY a '{'<w:p/>' * 100}'><!ENTITY b '{'&a;' * 100}'>]>"
 TOO_MUCH: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "tags": (lambda: b"<html>" + b"<p>" * 300_001, "a.html", "300,000 elements"),

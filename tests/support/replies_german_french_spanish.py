@@ -269,16 +269,19 @@ TELLING: dict[str, list[str]] = {
 # The same openings without an answer after them.
 STILL_DENYING: dict[str, list[str]] = {
     "German": [
+        "Im Brief wird kein Preis genannt, nur die Menge von 12 Tonnen.",
         "Der Bericht nennt den Preis nicht, nur das Lieferdatum.",
         "Der Text nennt keinen Preis; er beschreibt nur die 3 Häfen.",
         "Ich weiß es nicht, der Text sagt dazu nichts.",
     ],
     "French": [
+        "Le rapport n'indique pas l'âge, seulement la date du 12 mai.",
         "Le rapport ne mentionne pas le prix, seulement la date de livraison.",
         "Le rapport ne mentionne pas le prix, il décrit seulement 3 ports.",
         "Je ne sais pas, le texte ne le dit pas.",
     ],
     "Spanish": [
+        "El texto no menciona la edad, solo la fecha del 12 de mayo.",
         "El informe no menciona el precio, solo la fecha de entrega.",
         "El informe no menciona el precio, solo describe 3 puertos.",
     ],
