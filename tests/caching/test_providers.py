@@ -99,14 +99,18 @@ def test_nothing_is_shared_where(name: str) -> None:
 def test_prompts_on_the_same_documents_share_all_up_to_their_end(
     before: str, context: str, questions: tuple[str, str], system: bool
 ) -> None:
+    front = [("system", "Be short.")] if system else []
+    shared = [text for _, text in front] + [f"{before}{context}"]
+
     def found(question: str) -> Prefix | None:
-        front = [("system", "Be short.")] if system else []
         return prefix_in([*front, ("user", f"{before}{context}\n{question}")], context=context, question=question)
 
     first, second = map(found, questions)
     for prefix in filter(None, (first, second)):
+        last = len(prefix.texts) - 1  # the system's message, if the documents are a part of it
         assert prefix.texts[-1].endswith(context)
-        assert f"{before}{context}".startswith(prefix.texts[-1])
+        assert list(prefix.texts[:last]) == shared[:last]
+        assert shared[last].startswith(prefix.texts[-1])
     if first and second:
         assert first == second
         assert first.digest() == second.digest()
