@@ -137,7 +137,7 @@ def bigger_nodes_of(retriever: BaseRetriever) -> list[Mapping[str, Any] | BaseDo
 
 
 def fixed(retriever: BaseRetriever) -> BaseRetriever:
-    """Return a copy of a retriever whose searches stay as they are now; itself if it is none of LlamaIndex's own."""
+    """Return a copy of a retriever whose searches stay as they are now; itself if it is not LlamaIndex's own."""
     kind = type(retriever)
     if kind is VectorIndexRetriever or is_one_of(retriever, known.WORDS):
         found = copy(retriever)

@@ -15,7 +15,7 @@ from selfroute.documents.stored import ScopedDocuments
 
 
 class Watching(BaseNodePostprocessor):
-    """Shows the nodes that come by to somebody, and leaves them as they are."""
+    """Passes the nodes to a function, and returns them unchanged."""
 
     see: Callable[[list[NodeWithScore]], None] = Field(exclude=True, repr=False)
 

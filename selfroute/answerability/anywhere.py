@@ -3,7 +3,7 @@
 The second step has read whole documents, after the first one declined. Models then like to describe what the documents
 hold before they say that they do not hold the answer, so that the opening of a reply tells less. Each sentence is
 looked through by rules that need not begin with it; what denies a fact and not the answer is no denial here either.
-Nothing comes after this verdict, so a denial is read to the end of its sentence, which may answer after all.
+Nothing comes after this verdict, so a denial is read to the end of its sentence, which may still answer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def declines_anywhere(reply: str, refusal: str = "unanswerable") -> Verdict:
 
 
 def _denial(text: str, refusal: Refusal, *, opening: Verdict | None) -> Verdict | None:
-    """Return the verdict on the first sentence that denies and does not answer after all; None if no sentence does.
+    """Return the verdict on the first sentence that denies and does not answer after that; None if no sentence does.
 
     Args:
         text: The reply.

@@ -18,7 +18,7 @@ from selfroute.languages.spanish import SPANISH
 
 LANGUAGES = [ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE]
 
-# How a sentence that denied goes on if it answers after all, from the denial to its end.
+# How a sentence that denied goes on if it still answers, from the denial to its end.
 _TELLS = (
     "(-{pauses})* (, | :) ((-{listing})* | {only}) {amount} (-{aside})* .",
     "any (-{pauses})* , (-{aside})* {amount} (-{aside})* .",  # "any losses, only a profit of 4 million"
