@@ -29,12 +29,11 @@ from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.dropping import FoundHeard
 from langchain_selfroute.stored.searches import fixed
-from langchain_selfroute.widening import widened
 from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Retrieve, Route
+from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Route
 from selfroute.performing import BaseSteps, check_question
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.two_steps import cited_in
@@ -90,9 +89,8 @@ class Call(BaseSteps[Document], Generic[Manager]):
         """Have the question retrieve and read as the retriever is configured now, whatever is changed later."""
         stored = isinstance(source, StoredDocuments)
         try:
-            if stored or self.settings.widen is not None:
-                self.retriever = fixed(self.parts.retriever, self.config)
             if stored:
+                self.retriever = fixed(self.parts.retriever, self.config)
                 self._wall = source.behind(self.retriever, self.config)
         except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
             self._wall = error
@@ -186,36 +184,23 @@ class Call(BaseSteps[Document], Generic[Manager]):
             manager.add_tags([tag])  # inherited: the model may be within a retry or a fallback
         return {**self.config, "callbacks": manager, "run_name": name}
 
-    def _retriever(self, effect: Retrieve) -> tuple[Runnable[Any, Any], RunnableConfig]:
-        """Return the retriever, and the config of its run."""
-        if not effect.wider:
-            return self.retriever, self._noting(self._child("retrieve"))
-        return widened(self.retriever, self.settings.widen, self.config), self._noting(self._child("retrieve_wider"))
+    def _retrieving(self) -> tuple[Any, RunnableConfig]:
+        """Return what the retriever is called with.
 
-    def _noting(self, config: RunnableConfig) -> RunnableConfig:
-        """Return the config with a listener to what is found, if the retriever may drop some of it for any reason."""
+        Its config has a listener to what is found, if the retriever may drop some of it for any reason.
+        """
+        config = self._child("retrieve")
         if isinstance(self._wall, ScopedDocuments) and self._wall.doubted:
             self._found = FoundHeard(self._wall)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
-        return config
-
-    def _query(self, retriever: Runnable[Any, Any]) -> Any:
-        return self.question if takes_string(retriever) else self.inputs
+        return (self.question if takes_string(self.retriever) else self.inputs), config
 
     def _retrieved(self, found: Any) -> ReadDocuments:
-        """Keep the passages; return the effect of fitting them."""
-        self.passages = self._noted(found)
-        return ReadDocuments(self.passages, step="rag")
-
-    def _widened(self, found: Any) -> Sequence[Document]:
-        return self._fit_wider(self._noted(found))
-
-    def _noted(self, found: Any) -> list[Document]:
-        """Return the passages that a retriever returned; note which of those that were found it dropped."""
+        """Keep the passages, and note which of those that were found were dropped; return the effect of fitting them."""
         passages = documents.documents_of(found, "retriever")
         if self._found:
             self._wall.note_dropped(self._found.found, passages)
-        return passages
+        return self._found_passages(passages)
 
     def _reading_config(self) -> RunnableConfig:
         """Return the config for reading documents; a policy may read them before the step that answers from them."""
@@ -284,7 +269,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         if template is not None:
             return "\n\n".join([format_document(_shown(document), template) for document in context])
         texts = [document.page_content for document in context]
-        if step != "long_context":
+        if step == "rag":
             return "\n\n".join(texts)
         return documents_in(texts, [one.metadata.get("title", self._source_name(one)) for one in context])
 
@@ -314,7 +299,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
     def _given(self) -> dict[str, Any]:
         return {**self.inputs, "retrieved": list(self.passages)}
 
-    def _summary(self) -> dict[str, Any]:
+    def _summary(self, context: Sequence[Document]) -> dict[str, Any]:
         """Return what the run of `read_documents` records as its outputs, which includes no text."""
         return {
             "documents": [
@@ -323,7 +308,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
                     "characters": len(document.page_content),
                     **documents.label_of(document),
                 }
-                for document in self.context
+                for document in context
             ]
         }
 

@@ -25,17 +25,26 @@ from langchain_selfroute.parts import Parts
 from langchain_selfroute.running import Make
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of
 from langchain_selfroute.steps import AsyncSteps, Steps
-from langchain_selfroute.stored.reading import StoredDocuments
+from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.two_steps import FirstStep, SecondStep
-from langchain_selfroute.widening import widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.memory import Memory
-from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings, checked
+from selfroute.settings import (
+    MAX_DOCUMENTS,
+    SETTINGS,
+    Doubt,
+    MeasureSavings,
+    PromptCache,
+    Sections,
+    Settings,
+    checked,
+    reach_of,
+)
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -54,7 +63,7 @@ def _prompt(template: str) -> ChatPromptTemplate:
     return ChatPromptTemplate([("placeholder", "{chat_history}"), ("human", template.replace("{question}", "{input}"))])
 
 
-_RAG_PROMPT, _GRADED_PROMPT = _prompt(prompts.RAG), _prompt(prompts.GRADED)
+_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
 class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
@@ -90,7 +99,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             than `model | parser`; otherwise closing a sync stream does not stop it.
         documents: Where the whole documents come from: `StoredDocuments`, which reads those behind the passages from
             the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
-            `{**inputs, "retrieved": [...]}` and returns a list of Documents.
+            `{**inputs, "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
+            `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
             `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
@@ -105,18 +115,23 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
             whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence).
             Your own `rag_prompt` must ask for them, as `selfroute.prompts.GRADED` does.
-        doubt_below: An answer with a lower confidence is in doubt: the documents are read as after a decline. None
-            means 50. With `"structured"`, setting a bound adds both numbers to the fields.
+        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair, such
+            as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
+            setting a bound adds the numbers to the fields.
         stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-        widen: The number of passages for a wider look. After a decline or a doubt, the model is first asked again with
-            this many passages. Whole documents are read only if that does not settle the question. The retriever must
-            take a number (`search_kwargs["k"]`); otherwise pass a second retriever. The wider look is skipped if it
-            would take more than a quarter of the documents' tokens.
+        sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked
+            again with those sections of the documents behind the passages that share the most words with the question.
+            Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
+            twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
+        draft_passages: How many of the retrieved passages the draft reads, the first ones; None for all. The others
+            only say which documents may hold the answer.
+        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
+            None for all. With 0 the question ends before, so set `sections`, too.
         escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
             one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
             returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
-        start: The first step: `"rag"`, `"long_context"` (no draft), or a callable or runnable that takes the inputs and
-            returns one of them.
+        start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 % of the
+            documents or more), or a callable or runnable that takes the inputs and returns one of them.
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.
@@ -146,16 +161,18 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     retriever: Runnable[Any, Any]
     llm: Runnable[Any, Any]
-    documents: Source = Field(repr=False, exclude=True)
+    documents: Source = Field(default=None, repr=False, exclude=True)  # type: ignore[assignment] # filled in below
     long_context_llm: Runnable[Any, Any] | None = None
     rag_prompt: Runnable[Any, Any] = _RAG_PROMPT
     long_context_prompt: Runnable[Any, Any] = _prompt(prompts.LONG_CONTEXT)
     document_prompt: BasePromptTemplate | None = None  # type: ignore[type-arg]
     refusal: str = "unanswerable"
     answerability: Answerability = "text"
-    doubt_below: int | None = None
+    doubt_below: Doubt = None
     stop_below: int | None = None
-    widen: Any = None
+    sections: Sections = None
+    draft_passages: int | None = None
+    max_documents: int | None = MAX_DOCUMENTS
     escalation: Any = Field(default=None, repr=False, exclude=True)
     start: Any = "rag"
     max_context_tokens: int | None = None
@@ -179,6 +196,13 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
                     if isinstance(own, ConfigurationError):
                         raise own from None
                 raise
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_documents(cls, fields: Any) -> Any:
+        given = isinstance(fields, dict) and fields.get("documents") is None
+        retriever = fields.get("retriever") if given else None
+        return {**fields, "documents": documents_behind(retriever)} if isinstance(retriever, Runnable) else fields
 
     @field_validator("documents", mode="plain")
     @classmethod
@@ -219,13 +243,6 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         settings = self._settings()
-        if settings.widen is not None:
-            if not isinstance(settings.widen, int | Runnable):
-                msg = f"widen must be a number of passages, a retriever, or None, not {type(settings.widen).__name__}"
-                raise ConfigurationError(msg)
-            if isinstance(settings.widen, Runnable):
-                misplaced.checked_retriever("widen", settings.widen)
-            widened(self.retriever, settings.widen, {})
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))
         settings.check_prompts(*map(prompting.wording_of, (self._first_prompt(settings), self.long_context_prompt)))
@@ -263,6 +280,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         llm: Runnable[Any, Any],
         *,
         k: int = 5,
+        reach: int | None = None,
         source_key: str = "source",
         filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
@@ -274,7 +292,9 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         Args:
             vectorstore: The store that holds the chunks.
             llm: The model.
-            k: The number of passages to retrieve.
+            k: The number of passages that the draft reads.
+            reach: The number of passages to retrieve. All of them say which documents may hold the answer. None means
+                20 with `sections`, else `k`.
             source_key: The key of the metadata that names a chunk's document.
             filter: Limits both the retriever and the documents, in the form that the store itself takes.
             docstore: Holds original documents, as in `StoredDocuments`.
@@ -286,7 +306,10 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         """
         misplaced.checked_store(vectorstore, searched=True)
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
-        retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(k))
+        found = reach_of(k, reach, sections=fields.get("sections"))
+        retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
+        if found != k:
+            fields.setdefault("draft_passages", k)
         return cls(retriever=retriever, llm=llm, documents=stored, **fields)
 
     @property
@@ -304,7 +327,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     @override
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         models, settings = (self.llm, self.long_context_llm), self._settings()
-        supplied = (self.documents, settings.widen, settings.start)
+        supplied = (self.documents, settings.start)
         parts = (self.retriever, *models, *supplied, self.rag_prompt, self.long_context_prompt)
         return get_unique_config_specs(
             spec for part in parts if isinstance(part, Runnable) for spec in part.config_specs
@@ -315,14 +338,12 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         start, end = self.get_input_schema(config), self.get_output_schema(config)
         source = self.documents if isinstance(self.documents, Runnable) else self.retriever
         settings = self._settings()
-        drafts = settings.start != "long_context"
+        ladder = settings.ladder("long_context" if settings.start == "long_context" else "rag")
         steps: dict[str, Runnable[Any, Any]] = {"retrieve": self.retriever}
-        if drafts:
-            steps["rag"] = self._models["rag"]
-        if drafts and settings.widen is not None:
-            steps["retrieve_wider"] = widened(self.retriever, settings.widen, config or {})
-            steps["wider"] = self._models["wider"]
-        steps |= {"read_documents": source, "long_context": self._models["long_context"]}
+        for step in ladder:
+            if step != "rag":
+                steps.setdefault("read_documents", source)
+            steps[step] = self._models[step]
         return graph_of(steps, start=start, end=end, chooses=settings.start not in ("rag", "long_context"))
 
     @override
@@ -379,7 +400,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
     @property
     def _models(self) -> dict[Route, Runnable[Any, Any]]:
-        return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
+        return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
         return self.memory.settings(_options_of(self.__dict__))
@@ -397,11 +418,13 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     def parts(self) -> Parts:
         """Return the parts that a call works with, as the chain is configured now."""
         settings = self._settings()
-        first = self._first_prompt(settings)
+        first = sections = self._first_prompt(settings)
+        if first is _GRADED_PROMPT:
+            sections = _SECTIONS_PROMPT
         return Parts(
             retriever=self.retriever,
             models=self._models,
-            prompts={"rag": first, "wider": first, "long_context": self.long_context_prompt},
+            prompts={"rag": first, "sections": sections, "long_context": self.long_context_prompt},
             documents=self.documents,
             document_prompt=self.document_prompt,
             settings=settings,

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.calling import acall, call
-from selfroute.documents.rebuild import original_label
+from selfroute.documents.rebuild import labelled_with
 from selfroute.performing import items_of
 
 Given: TypeAlias = dict[str, Any]
@@ -59,7 +59,7 @@ def documents_of(found: Any, what: str) -> list[Document]:
 
 def labelled(document: Document, text: str, **label: Any) -> Document:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
-    how = {**original_label(), **label_of(document), **label}
+    how = labelled_with(label_of(document), label)
     return Document(page_content=text, metadata={**document.metadata, "selfroute": how}, id=document.id)
 
 

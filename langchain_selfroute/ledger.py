@@ -32,7 +32,7 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
         chain = SelfRouteChain.from_vectorstore(store, llm).with_config(callbacks=[ledger])
         chain.invoke("Who chaired the meeting?")
         print(ledger)
-        assert ledger.to_dict()["routes"] == {"rag": 0, "wider": 0, "long_context": 1}
+        assert ledger.to_dict()["routes"] == {"rag": 0, "sections": 0, "long_context": 1}
         ```
     """
 

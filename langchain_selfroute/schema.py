@@ -14,7 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
 from selfroute.flow import Route
-from selfroute.settings import MeasureSavings, PromptCache
+from selfroute.settings import Doubt, MeasureSavings, PromptCache, Sections
 
 
 class SelfRouteInput(TypedDict):
@@ -57,7 +57,7 @@ class Usage(TypedDict):
     """
 
     rag: StepTokens | None
-    wider: StepTokens | None
+    sections: StepTokens | None
     long_context: StepTokens | None
     total_tokens: int
     estimated: bool
@@ -104,7 +104,7 @@ class SelfRouteOutput(Uncited, total=False):
     Attributes:
         input: The question.
         retrieved: The retrieved passages, on every route.
-        context: What the model answered from: the passages, those of a wider look, or the whole documents.
+        context: What the model answered from: the passages, sections of the documents, or the whole documents.
         route: The step that produced the answer.
         answer: The text of the answer. If no step answered, the last step's own words, or the refusal word if it gave
             none.
@@ -133,9 +133,11 @@ class Fields(TypedDict, total=False):
     document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
     refusal: str
     answerability: Answerability
-    doubt_below: int | None
+    doubt_below: Doubt
     stop_below: int | None
-    widen: Runnable[Any, Any] | int | None
+    sections: Sections
+    draft_passages: int | None
+    max_documents: int | None
     escalation: Any
     start: Any
     max_context_tokens: int | None
@@ -164,7 +166,7 @@ def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: 
         node = graph.add_node(step)
         nodes[name] = graph.nodes[node.id] = node.copy(name=name)
         graph.add_edge(before, nodes[name], data="declined" if answers else None, conditional=answers)
-        before, answers = nodes[name], name in ("rag", "wider")
+        before, answers = nodes[name], name in ("rag", "sections")
         if answers:
             graph.add_edge(before, last, data="answered", conditional=True)
     if chooses:

@@ -37,11 +37,9 @@ class Steps(Call[CallbackManagerForChainRun]):
             start = call(start, self.inputs, self._child("start"), name="start")
         return self.flow_from(start)
 
-    def retrieve(self, effect: Retrieve) -> Sequence[Document]:
+    def retrieve(self, _: Retrieve) -> Sequence[Document]:
         """Call the retriever, in a child run."""
-        retriever, config = self._retriever(effect)
-        found = retriever.invoke(self._query(retriever), config)
-        return self._fit(self._retrieved(found)) if not effect.wider else self._widened(found)
+        return self._fit(self._retrieved(self.retriever.invoke(*self._retrieving())))
 
     @override
     def _reply(self, effect: Generate) -> Generator[str, None, None]:
@@ -63,7 +61,7 @@ class Steps(Call[CallbackManagerForChainRun]):
     def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Read the documents and fit them to the window, in a run that records no text; or fit the passages."""
         effect = self._named(effect)
-        if effect.step != "long_context":
+        if effect.step == "rag":
             return self._fit(effect)
         run = self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
@@ -74,7 +72,7 @@ class Steps(Call[CallbackManagerForChainRun]):
         except BaseException as error:
             run.on_chain_error(error)
             raise
-        run.on_chain_end(self._summary())
+        run.on_chain_end(self._summary(context))
         return context
 
     @override
@@ -85,7 +83,7 @@ class Steps(Call[CallbackManagerForChainRun]):
     def _announce(self, decided: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided, self.passages)
+            self._count_early(decided)
         if self.manager.handlers:
             data = {"route": decided.route, "decision": decided.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -101,14 +99,9 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
             start = await acall(start, self.inputs, self._child("start"))
         return self.flow_from(start)
 
-    async def aretrieve(self, effect: Retrieve) -> Sequence[Document]:
+    async def aretrieve(self, _: Retrieve) -> Sequence[Document]:
         """Do as `Steps.retrieve` does, asynchronously."""
-        retriever, config = self._retriever(effect)
-        found = await retriever.ainvoke(self._query(retriever), config)
-        return await self._afit(self._retrieved(found)) if not effect.wider else await self._awidened(found)
-
-    async def _awidened(self, found: Any) -> Sequence[Document]:
-        return await run_in_executor(None, self._widened, found)
+        return await self._afit(self._retrieved(await self.retriever.ainvoke(*self._retrieving())))
 
     @override
     async def _areply(self, effect: Generate) -> AsyncGenerator[str, None]:
@@ -135,7 +128,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
         """Do as `Steps.read_documents` does, asynchronously."""
         effect = self._named(effect)
-        if effect.step != "long_context":
+        if effect.step == "rag":
             return await self._afit(effect)
         run = await self.manager.get_child().on_chain_start(None, self._reading(effect), name="read_documents")
         try:
@@ -146,7 +139,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
         except BaseException as error:
             await run.on_chain_error(error)
             raise
-        await run.on_chain_end(self._summary())
+        await run.on_chain_end(self._summary(context))
         return context
 
     async def _afit(self, effect: ReadDocuments) -> Sequence[Document]:
@@ -163,7 +156,7 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     async def _aannounce(self, decided: Decided) -> None:
         """Do as `Steps._announce` does, asynchronously."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided, self.passages)
+            self._count_early(decided)
         if self.manager.handlers:
             data = {"route": decided.route, "decision": decided.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
-from selfroute.documents.rebuild import original_label
+from selfroute.documents.rebuild import labelled_with
 from selfroute.performing import items_of
 
 Result = TypeVar("Result")
@@ -101,7 +101,7 @@ def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
     """Return a copy whose metadata says how the document was assembled, hidden from models and embeddings."""
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
     known = node.metadata.get(LABEL)
-    how = {**original_label(), **(known if isinstance(known, Mapping) else {}), **label}
+    how = labelled_with(known if isinstance(known, Mapping) else {}, label)
     copy = node.model_copy(
         update={
             "metadata": {**node.metadata, LABEL: how},

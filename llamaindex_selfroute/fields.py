@@ -13,7 +13,6 @@ from llama_index.core.prompts import BasePromptTemplate
 from llamaindex_selfroute.convert import checked_prompt
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.misplaced import check_model, checked_callbacks, checked_documents
-from llamaindex_selfroute.widening import checked_widen
 from selfroute.settings import SETTINGS, checked
 
 PROMPTS = ("rag_prompt", "long_context_prompt")
@@ -95,5 +94,4 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
     **{name: partial(checked, name) for name in SETTINGS},
-    "widen": lambda value: checked_widen(checked("widen", value)),
 }

@@ -236,16 +236,6 @@ def with_top_k(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
     return found
 
 
-async def apostprocessed(
-    postprocessor: BaseNodePostprocessor, nodes: list[NodeWithScore], query: QueryBundle
-) -> list[NodeWithScore]:
-    """Return what a postprocessor leaves of some nodes; older versions of LlamaIndex have only sync ones."""
-    if apostprocess := getattr(postprocessor, "apostprocess_nodes", None):
-        left: list[NodeWithScore] = await apostprocess(nodes, query_bundle=query)
-        return left
-    return postprocessor.postprocess_nodes(nodes, query_bundle=query)
-
-
 def index_of(retriever: Any) -> Any:
     """Return the index that a retriever searches; None if that is unknown."""
     return getattr(retriever, "_index", None)

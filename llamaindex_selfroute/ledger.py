@@ -35,7 +35,7 @@ class SelfRouteLedger(Ledger, BaseEventHandler):
         engine = SelfRouteQueryEngine.from_index(index, llm=MockLLM(max_tokens=3))
         engine.query("Who chaired the meeting?")
         print(ledger)
-        assert ledger.to_dict()["routes"] == {"rag": 1, "wider": 0, "long_context": 0}
+        assert ledger.to_dict()["routes"] == {"rag": 1, "sections": 0, "long_context": 0}
         ```
     """
 

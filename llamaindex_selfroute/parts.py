@@ -9,11 +9,20 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.widening import Wider
 from selfroute.flow import Route
 from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.usage.prices import is_one_model
+
+
+class Finder(Protocol):
+    """What finds the nodes for a query, such as an engine or a retriever."""
+
+    def retrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Return the nodes, best first."""
+
+    async def aretrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Do as `retrieve` does, asynchronously."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +34,6 @@ class Parts:
         prompts: The prompt of each step.
         documents: Where the whole documents come from.
         document_prompt: Formats each node and document; None to use the node's own format.
-        wider: Finds the nodes of a wider look; None for no wider look.
         streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
         settings: The options.
         memory: What the synthesizer keeps between queries.
@@ -35,7 +43,6 @@ class Parts:
     prompts: Mapping[Route, BasePromptTemplate]
     documents: Source
     document_prompt: BasePromptTemplate | None
-    wider: Wider | None
     streaming: bool
     settings: Settings
     memory: Memory

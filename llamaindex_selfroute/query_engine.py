@@ -32,13 +32,13 @@ from llamaindex_selfroute.misplaced import (
 )
 from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.filters import takes_filters
-from llamaindex_selfroute.stored.reading import StoredDocuments
+from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
-from selfroute.settings import Settings
+from selfroute.settings import Settings, reach_of
 
 if TYPE_CHECKING:
     from selfroute.checking import Findings
@@ -100,11 +100,12 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
                 this or the arguments below. It is not copied, so attributes that you set on it later apply here, too.
             node_postprocessors: Applied to the retrieved nodes.
             callback_manager: The callback manager of the engine. Unless a synthesizer is passed, both models get it.
-            documents: Where the whole documents come from, as in `SelfRouteSynthesizer`.
+            documents: Where the whole documents come from, as in `SelfRouteSynthesizer`. It may be left out if the
+                retriever is an index's own: then it is `StoredDocuments(index)`.
             llm: The model; `Settings.llm` if None.
             **fields: Other fields of `SelfRouteSynthesizer`: `long_context_llm`, `rag_prompt`, `long_context_prompt`,
-                `document_prompt`, `refusal`, `answerability`, `doubt_below`, `stop_below`, `widen`, `escalation`,
-                `start`, `max_context_tokens`, `token_counter`, `citations`, `prompt_cache`, `measure_savings`,
+                `document_prompt`, `refusal`, `answerability`, `doubt_below`, `stop_below`, `sections`,
+                `draft_passages`, `max_documents`, `escalation`, `start`, `max_context_tokens`, `token_counter`, `citations`, `prompt_cache`, `measure_savings`,
                 `priced_as`, `long_context_priced_as`, `streaming`.
 
         Raises:
@@ -116,6 +117,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         if node_postprocessors is not None:
             check_postprocessors(node_postprocessors)
         if response_synthesizer is None:
+            documents = documents_behind(retriever) if documents is None else documents
             synthesizer = SelfRouteSynthesizer(
                 documents=documents, llm=llm, callback_manager=callback_manager, **fields
             )
@@ -123,7 +125,6 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             synthesizer = response_synthesizer
             _check_alone(synthesizer, {"documents": documents, "llm": llm, **fields})
         super().__init__(retriever, synthesizer, node_postprocessors, callback_manager)
-        self._check_wider()
 
     @classmethod
     @override
@@ -145,6 +146,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         index: BaseIndex[Any],
         *,
         similarity_top_k: int = 5,
+        reach: int | None = None,
         filters: MetadataFilters | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
@@ -154,7 +156,9 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
         Args:
             index: The index.
-            similarity_top_k: The number of nodes to retrieve.
+            similarity_top_k: The number of nodes that the draft reads.
+            reach: The number of nodes to retrieve. All of them say which documents may hold the answer. None means 20
+                with `sections`, else `similarity_top_k`.
             filters: Limits both the retriever and the documents.
             documents: Where the whole documents come from. If None, `StoredDocuments(index)` reads those behind the
                 retrieved nodes from the index.
@@ -167,7 +171,10 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         """
         check_index(index)
         limits: dict[str, Any] = {} if filters is None else {"filters": filters}
-        retriever = index.as_retriever(similarity_top_k=similarity_top_k, **limits)
+        found = reach_of(similarity_top_k, reach, sections=fields.get("sections"))
+        if found != similarity_top_k:
+            fields.setdefault("draft_passages", similarity_top_k)
+        retriever = index.as_retriever(similarity_top_k=found, **limits)
         if filters and filters.filters and not takes_filters(retriever):
             msg = f"{type(retriever).__name__} ignores filters; use a retriever that applies them"
             raise ConfigurationError(msg)
@@ -180,7 +187,6 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         check_retriever(retriever)
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
-        engine._check_wider()  # noqa: SLF001
         return engine
 
     def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
@@ -254,10 +260,6 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         bundle_of(query_bundle)
         with self._scoped():
             return await super()._aquery(query_bundle)
-
-    def _check_wider(self) -> None:
-        with self._scoped():
-            host.parts_of(self)[0].check_wider()
 
     @override
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -17,9 +17,8 @@ from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
-from llamaindex_selfroute.parts import Parts
+from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.stored.nodes import Link
-from llamaindex_selfroute.widening import Finder
 from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
@@ -163,23 +162,18 @@ class Steps(BaseSteps[NodeWithScore]):
         start = self.start
         return self.flow_from(await documents.acall(start, self.query) if callable(start) else start)
 
-    def retrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
+    def retrieve(self, _: Retrieve) -> Sequence[NodeWithScore]:
         """Return the nodes that fit the window: those that were retrieved before, unless there is a finder."""
-        finder = self._finder_for(effect)
-        found = finder.retrieve(self.query) if finder else self.passages
-        return self._fit_wider(found) if effect.wider else self._fit(self._retrieved(found))
+        finder = self._finder()
+        return self._fit(self._found_passages(finder.retrieve(self.query) if finder else self.passages))
 
-    async def aretrieve(self, effect: Retrieve) -> Sequence[NodeWithScore]:
+    async def aretrieve(self, _: Retrieve) -> Sequence[NodeWithScore]:
         """Do as `retrieve` does, asynchronously."""
-        finder = self._finder_for(effect)
+        finder = self._finder()
         found = await finder.aretrieve(self.query) if finder else self.passages
-        if effect.wider:
-            return await documents.in_thread(self._fit_wider, found)
-        return await self._afit(self._retrieved(found))
+        return await self._afit(self._found_passages(found))
 
-    def _finder_for(self, effect: Retrieve) -> Finder | None:
-        if effect.wider:
-            return self.parts.wider
+    def _finder(self) -> Finder | None:
         if self._first and self.finder is None:
             msg = (
                 "only the nodes say what StoredDocuments may read, those of a row are not believed, and a synthesizer "
@@ -188,11 +182,6 @@ class Steps(BaseSteps[NodeWithScore]):
             )
             raise ConfigurationError(msg)
         return self.finder
-
-    def _retrieved(self, found: Sequence[NodeWithScore]) -> ReadDocuments:
-        """Keep the nodes; return the effect of fitting them."""
-        self.passages = list(found)
-        return ReadDocuments(self.passages, step="rag")
 
     @override
     def _documents(self) -> Sequence[NodeWithScore]:
@@ -206,7 +195,7 @@ class Steps(BaseSteps[NodeWithScore]):
     def _announce(self, decided: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
         if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided, self.passages)
+            self._count_early(decided)
         decision = decided.decision.as_dict()
         send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
 
@@ -287,6 +276,6 @@ class Steps(BaseSteps[NodeWithScore]):
     def _fill_in(self, step: Route, context: Sequence[NodeWithScore]) -> tuple[Prompt, str]:
         """Return a step's prompt with a context, and the text of the context."""
         context = self._as_sent(step, context, stored=isinstance(self.parts.documents, ScopedDocuments))
-        text = convert.context_of(context, self.parts.document_prompt, whole=step == "long_context")
+        text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
         words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.refusal}
         return host.formatted(self.parts.models[step], self.parts.prompts[step], words), text

@@ -29,25 +29,21 @@ from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.steps import Steps
-from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
-from llamaindex_selfroute.widening import Wider, widened
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.memory import Memory
-from selfroute.settings import SETTINGS, MeasureSavings, PromptCache, Settings
+from selfroute.settings import MAX_DOCUMENTS, SETTINGS, Doubt, MeasureSavings, PromptCache, Sections, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
 dispatcher = get_dispatcher(__name__)
-# The synthesizer that an engine is asking, the engine's retriever and its postprocessors, and the documents behind them
-_BEHIND: ContextVar[tuple[Any, BaseRetriever | None, Sequence[BaseNodePostprocessor], Any]] = ContextVar(
-    "selfroute_behind", default=(None, None, (), None)
-)
+# The synthesizer that an engine is asking, and the documents behind the engine's retriever
+_BEHIND: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_behind", default=(None, None))
 
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
 
@@ -61,9 +57,11 @@ class SynthesizerFields(TypedDict, total=False):
     document_prompt: BasePromptTemplate | None
     refusal: str
     answerability: Answerability
-    doubt_below: int | None
+    doubt_below: Doubt
     stop_below: int | None
-    widen: int | BaseRetriever | None
+    sections: Sections
+    draft_passages: int | None
+    max_documents: int | None
     escalation: Any
     start: Any
     max_context_tokens: int | None
@@ -80,7 +78,7 @@ def _prompt(template: str) -> PromptTemplate:
     return PromptTemplate(template.replace("{context}", "{context_str}").replace("{question}", "{query_str}"))
 
 
-_RAG_PROMPT, _GRADED_PROMPT = _prompt(prompts.RAG), _prompt(prompts.GRADED)
+_RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
 class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseSynthesizer):
@@ -92,7 +90,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
 
     The `metadata` of a response has these keys:
 
-    * `route`: `"rag"`, `"wider"` or `"long_context"`.
+    * `route`: `"rag"`, `"sections"` or `"long_context"`.
     * `answerable`: False if every step declined.
     * `finish_reason`: the provider's word for how the shown reply ended, or None.
     * `decision`: `declined`, `signal`, `evidence` and `ruling`; after a graded draft also `prospect` and `confidence`.
@@ -139,9 +137,11 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         document_prompt: BasePromptTemplate | None = None,
         refusal: str = "unanswerable",
         answerability: Answerability = "text",
-        doubt_below: int | None = None,
+        doubt_below: Doubt = None,
         stop_below: int | None = None,
-        widen: int | BaseRetriever | None = None,
+        sections: Sections = None,
+        draft_passages: int | None = None,
+        max_documents: int | None = MAX_DOCUMENTS,
         escalation: Any = None,
         start: Any = "rag",
         max_context_tokens: int | None = None,
@@ -176,19 +176,25 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
                 with two numbers from 0 to 100, which are not shown: how likely the whole text holds an answer (the
                 prospect), and how likely the answer would stay the same (the confidence). Your own `rag_prompt` must
                 ask for them, as `selfroute.prompts.GRADED` does.
-            doubt_below: An answer with a lower confidence is in doubt: the documents are read as after a decline. None
-                means 50. With `"structured"`, setting a bound adds both numbers to the fields.
+            doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair,
+                such as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With
+                `"structured"`, setting a bound adds the numbers to the fields.
             stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-            widen: The number of nodes for a wider look. After a decline or a doubt, the model is first asked again with
-                this many nodes. Whole documents are read only if that does not settle the question. The engine's
-                retriever must take a number (`similarity_top_k`); otherwise pass a second retriever. The wider look is
-                skipped if it would take more than a quarter of the documents' tokens.
+            sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first
+                asked again with those sections of the documents behind the nodes that share the most words with the
+                question. Whole documents are read only if that does not settle it. `4_000` is a good number,
+                `(4_000, 16_000)` reads twice, for documents of 100,000 tokens. Skipped if it would be more than half of
+                the documents.
+            draft_passages: How many of the retrieved nodes the draft reads, the first ones; None for all. The others
+                only say which documents may hold the answer.
+            max_documents: How many stored documents the last step reads at most, the best of those behind the nodes;
+                None for all. With 0 the question ends before, so set `sections`, too.
             escalation: The policy that is asked before each step after the first; None reads more after each decline.
                 Pass one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case`
                 and returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in
                 doubt.
-            start: The first step: `"rag"`, `"long_context"` (no draft), or a callable, sync or async, that takes the
-                QueryBundle and returns one of them.
+            start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the nodes are 60 % of the
+                documents or more), or a callable, sync or async, that takes the QueryBundle and returns one of them.
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.
@@ -222,7 +228,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self.refusal = refusal
         self.answerability: Answerability = answerability
         self.doubt_below, self.stop_below = doubt_below, stop_below
-        self.widen, self.escalation, self.start = widen, escalation, start
+        self.sections, self.draft_passages, self.max_documents = sections, draft_passages, max_documents
+        self.escalation, self.start = escalation, start
         self.max_context_tokens = max_context_tokens
         self.token_counter = token_counter
         self.citations = citations
@@ -254,7 +261,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         """
         before, retriever = _BEHIND.get(), None if retriever is None else host.fixed(retriever)
         limited = self._limited(retriever, postprocessors)
-        _BEHIND.set((self, retriever, postprocessors, limited))
+        _BEHIND.set((self, limited))
         try:
             yield retriever, limited
         finally:
@@ -263,13 +270,14 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
     def parts(self) -> Parts:
         """Return the parts that a query works with, as this synthesizer is configured now."""
         settings = self._settings()
-        prompt = self._first_prompt(settings)
+        prompt = sections = self._first_prompt(settings)
+        if prompt == _GRADED_PROMPT:
+            sections = _SECTIONS_PROMPT
         return Parts(
             models=self._models,
-            prompts={"rag": prompt, "wider": prompt, "long_context": self.long_context_prompt},
+            prompts={"rag": prompt, "sections": sections, "long_context": self.long_context_prompt},
             documents=self._source(),
             document_prompt=self.document_prompt,
-            wider=self._wider(settings),
             streaming=self._streaming,
             settings=settings,
             memory=self.memory,
@@ -277,7 +285,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
 
     @property
     def _models(self) -> dict[Route, LLM]:
-        return {"rag": self.llm, "wider": self.llm, "long_context": self.long_context_llm or self.llm}
+        return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
 
     def _settings(self) -> Settings:
         return self.memory.settings(_options_of(self))
@@ -303,26 +311,9 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
         return {name: wording_of(prompt) for name, prompt in prompts.items()}
 
-    def check_wider(self) -> None:
-        """Check that a wider look is possible, within an engine's query.
-
-        Raises:
-            ConfigurationError: The engine's retriever takes no number of nodes.
-        """
-        self._wider(self._settings())
-
-    def _wider(self, settings: Settings) -> Wider | None:
-        if settings.widen is None:
-            return None
-        asked, retriever, postprocessors, source = _BEHIND.get()
-        mine = asked is self
-        return Wider(
-            widened(retriever if mine else None, settings.widen), watched(postprocessors, source) if mine else ()
-        )
-
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""
-        asked, *_, limited = _BEHIND.get()
+        asked, limited = _BEHIND.get()
         return limited if asked is self else self._limited(None, ())
 
     def _limited(self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]) -> Source:

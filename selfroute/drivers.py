@@ -16,7 +16,7 @@ from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.verdict import Verdict
 from selfroute.errors import NoReplyError
-from selfroute.flow import Answer, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
+from selfroute.flow import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.usage.account import Account
 
 Flow = Generator[Effect, Any, Answer]
@@ -30,8 +30,8 @@ class _Common(Protocol):
         """The word by which the model declines."""
 
     @property
-    def may_object(self) -> bool:
-        """Whether a policy is asked, which may say that a reply in doubt is the answer after all."""
+    def may_resume(self) -> bool:
+        """Whether a reply in doubt may turn out to be the answer, so that it has to stay open."""
 
     def gate(self, step: Route, /) -> AnyGate:
         """Return a fresh gate for a reply of a step."""
@@ -60,8 +60,11 @@ class Steps(_Common, Protocol):
     def retrieve(self, effect: Retrieve, /) -> Sequence[Any]:
         """Return the passages, best first."""
 
+    def compare(self, effect: Compare, /) -> bool:
+        """Return whether the passages are most of their documents, so that a draft would cost more than it saves."""
+
     def read_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
-        """Return what a step answers from, as far as it fits: the passages, or the documents behind them."""
+        """Return what a step answers from, as far as it fits: passages, or sections of documents, or documents."""
 
     def generate(self, effect: Generate, /) -> Generator[str, None, None]:
         """Yield the reply's text in pieces; closing it stops the model."""
@@ -78,6 +81,9 @@ class AsyncSteps(_Common, Protocol):
 
     async def aretrieve(self, effect: Retrieve, /) -> Sequence[Any]:
         """Do as `Steps.retrieve` does, asynchronously."""
+
+    async def acompare(self, effect: Compare, /) -> bool:
+        """Do as `Steps.compare` does, asynchronously."""
 
     async def aread_documents(self, effect: ReadDocuments, /) -> Sequence[Any]:
         """Do as `Steps.read_documents` does, asynchronously."""
@@ -146,7 +152,7 @@ def stream(flow: Flow, steps: Steps) -> Generator[Item, None, None]:  # noqa: C9
                         raise
                     resume, result = flow.throw, error
                 if isinstance(effect, Decide):
-                    if pieces is not None and effect.since != effect.route == result.route:
+                    if pieces is not None and not effect.final and result.granted:
                         pieces.close()  # the reply in doubt
                         pieces = None
                     account.decided(result)
@@ -195,7 +201,7 @@ async def astream(flow: Flow, steps: AsyncSteps) -> AsyncGenerator[Item, None]: 
                         raise
                     resume, result = flow.throw, error
                 if isinstance(effect, Decide):
-                    if pieces is not None and effect.since != effect.route == result.route:
+                    if pieces is not None and not effect.final and result.granted:
                         await pieces.aclose()  # the reply in doubt
                         pieces = None
                     account.decided(result)
@@ -256,20 +262,26 @@ def _is_over(verdict: Verdict, step: Route, steps: _Common) -> bool:
     """Return whether nothing more of a reply will be shown."""
     if step == "long_context":
         return False
-    return verdict.declined or (verdict.escalates and not steps.may_object)
+    return verdict.declined or (verdict.escalates and not steps.may_resume)
 
 
-def _perform(effect: Retrieve | ReadDocuments | Decide, steps: Steps) -> Sequence[Any] | Decided:
+def _perform(effect: Retrieve | Compare | ReadDocuments | Decide, steps: Steps) -> Sequence[Any] | bool | Decided:
     if isinstance(effect, Retrieve):
         return steps.retrieve(effect)
+    if isinstance(effect, Compare):
+        return steps.compare(effect)
     if isinstance(effect, ReadDocuments):
         return steps.read_documents(effect)
     return steps.decide(effect)
 
 
-async def _aperform(effect: Retrieve | ReadDocuments | Decide, steps: AsyncSteps) -> Sequence[Any] | Decided:
+async def _aperform(
+    effect: Retrieve | Compare | ReadDocuments | Decide, steps: AsyncSteps
+) -> Sequence[Any] | bool | Decided:
     if isinstance(effect, Retrieve):
         return await steps.aretrieve(effect)
+    if isinstance(effect, Compare):
+        return await steps.acompare(effect)
     if isinstance(effect, ReadDocuments):
         return await steps.aread_documents(effect)
     return await steps.adecide(effect)

@@ -32,7 +32,7 @@ class NoReplyError(ReplyError):
     This says nothing about the documents, so it is not a decline. A retry or a fallback of the framework may help.
 
     Attributes:
-        step: The step, `"rag"`, `"wider"` or `"long_context"`.
+        step: The step, `"rag"`, `"sections"` or `"long_context"`.
         finish_reason: The provider's own word for how it ended; None if the provider does not say.
         refusal: The text of the refusal by the provider or the model; empty if there was no text.
     """

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.fitting import Fitting
-from selfroute.flow import Decide, Decided, ReadDocuments, Route
+from selfroute.flow import Compare, Decide, Decided, Route, Start
 from selfroute.usage import prices
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel
@@ -23,11 +24,12 @@ from selfroute.usage.prices import PricedModel
 if TYPE_CHECKING:
     from selfroute.memory import Memory
     from selfroute.policies.case import Case, Estimate, Ruling, Step
+    from selfroute.policies.policy import Spent
     from selfroute.settings import Settings
     from selfroute.usage.account import Account
 
 Document = TypeVar("Document")
-_WORTH = 4  # a wider look may take such a part of the documents' tokens
+_MOST = 0.6  # of the documents; passages that are more cost more than they save
 
 
 class Escalating(Fitting[Document]):
@@ -44,7 +46,8 @@ class Escalating(Fitting[Document]):
     passages: Sequence[Document] = ()
     _being_read: asyncio.Future[Sequence[Document]] | None = None
     _was_read = False
-    _granted: list[tuple[Case, Step]] | None = None
+    _granted: list[tuple[Case, Spent]] | None = None
+    _start: Start = "rag"
 
     def __init__(self, settings: Settings, *, memory: Memory) -> None:
         """Start with nothing read; the arguments are those of `Fitting`."""
@@ -67,8 +70,8 @@ class Escalating(Fitting[Document]):
         """The latest reply, as far as it was read."""
 
     @abstractmethod
-    def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
-        """Return what says how long the documents are, None if nothing does."""
+    def _lengths(self) -> Lengths | None:
+        """Return what says how long the documents are that the last step would read, None if nothing does."""
 
     @abstractmethod
     def _so_far(self) -> Usage:
@@ -110,9 +113,10 @@ class Escalating(Fitting[Document]):
         self._announce(decided)
 
     @property
-    def may_object(self) -> bool:
-        """Whether there is a policy, which may say that a reply in doubt is the answer after all."""
-        return self.settings.escalation is not None
+    def may_resume(self) -> bool:
+        """Whether a reply in doubt may turn out to be the answer: a policy may say so, or there may be no more to read.
+        """
+        return self.settings.escalation is not None or self.settings.max_documents == 0
 
     def gate(self, step: Route) -> Gate | FinalGate | GradedGate:
         """Return a fresh gate for a reply of a step."""
@@ -122,8 +126,32 @@ class Escalating(Fitting[Document]):
         if bounds is None:
             return Gate(self.refusal)
         ungraded = None if self.settings.structured else self._memory.ungraded
+        if step == "sections":
+            return GradedGate(self.refusal, doubt_below=bounds.sections_below, ungraded=ungraded)
         doubt, stop = bounds.doubt_below, bounds.stop_below
         return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
+
+    def compare(self, effect: Compare) -> bool:
+        """Return whether the passages are most of their documents, which are read if their length is not known."""
+        with suppress(Exception):  # what keeps documents from being read does not concern an answer without them
+            if self._sizes() is None:
+                self._read_once()
+        return self._is_most(effect)
+
+    async def acompare(self, effect: Compare) -> bool:
+        """Do as `compare` does, asynchronously."""
+        with suppress(Exception):
+            if self._sizes() is None:
+                await self._aread_once()
+        return self._is_most(effect)
+
+    def _is_most(self, effect: Compare) -> bool:
+        sizes = self._sizes()
+        whole = sum(size.characters for size in sizes) if sizes else 0
+        if not 0 < whole * _MOST <= self._length(effect.passages):
+            return False
+        self._start = "long_context"
+        return True
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""
@@ -152,7 +180,7 @@ class Escalating(Fitting[Document]):
 
     def _is_asked(self, effect: Decide) -> bool:
         """Return whether a policy is asked: there is one, and the question should go on."""
-        return self.settings.escalation is not None and effect.latest.escalates
+        return self.settings.escalation is not None and not effect.final
 
     def _ruled(self, effect: Decide, case: Case, ruling: Ruling) -> Decided:
         from selfroute.policies.policy import release  # noqa: PLC0415
@@ -161,25 +189,34 @@ class Escalating(Fitting[Document]):
             if self._granted is None:
                 self._granted = []
                 self.account.on_close(self._settle)
-            self._granted.append((case, case.step))
+            self._granted.append((case, self._spent_on(self.account.usage, case.step)))
         else:
             release(case)
         decision = replace(effect.decision, ruling=ruling.as_dict())
-        return Decided(effect.route if ruling.go else effect.since, decision)
+        return Decided(effect.route if ruling.go else effect.since, decision, granted=ruling.go)
 
     def _settle(self, usage: Usage) -> None:
-        """Tell the policy what the steps took that it allowed."""
-        from selfroute.policies.policy import NOTHING, Spent, settle  # noqa: PLC0415
+        """Tell the policy what the steps took that it allowed, those of the same name one by one."""
+        from selfroute.policies.policy import settle  # noqa: PLC0415
 
-        for case, step in self._granted or ():
-            took: StepUsage | None = getattr(usage, step)
-            spent = Spent(took.total_tokens, took.cost.dollars) if took else NOTHING
-            settle(self.settings.escalation, case, spent)
+        by_then: dict[Step, Spent] = {}
+        for case, before in reversed(self._granted or ()):
+            spent = by_then.get(case.step) or self._spent_on(usage, case.step)
+            by_then[case.step] = before
+            settle(self.settings.escalation, case, spent - before)
+
+    @staticmethod
+    def _spent_on(usage: Usage, step: Step) -> Spent:
+        """Return what a question has spent on a step."""
+        from selfroute.policies.policy import NOTHING, Spent  # noqa: PLC0415
+
+        counts: StepUsage | None = getattr(usage, step)
+        return Spent(counts.total_tokens, counts.cost.dollars) if counts else NOTHING
 
     def _case(self, effect: Decide, **reading: Any) -> Case:
         from selfroute.policies.case import Case  # noqa: PLC0415
 
-        step = cast('Literal["wider", "long_context"]', effect.route)
+        step = cast("Step", effect.route)
         return Case(
             question=self.question,
             inputs=self._inputs,
@@ -196,7 +233,7 @@ class Escalating(Fitting[Document]):
         """Return what a step is estimated to take; None if the documents have to be read for that."""
         from selfroute.policies.case import Estimate  # noqa: PLC0415
 
-        if step == "wider":
+        if step == "sections":
             tokens = self._tokens_with(context)
         else:
             sizes = self._sizes()
@@ -213,28 +250,11 @@ class Escalating(Fitting[Document]):
         return lengths() if lengths else None
 
     def _known_lengths(self) -> Lengths | None:
-        """Return what says how long the documents are; they may have been read for a policy."""
+        """Return what says how long the documents are that the last step reads; they may have been read by now."""
         if not self._was_read:
-            return self._lengths(self.passages)
-        size = Size(None, sum(len(self._text_of(document)) for document in self.read))
+            return self._lengths()
+        size = Size(None, self._length(self._chosen))
         return lambda: [size]
-
-    def _fit_wider(self, found: Sequence[Document]) -> Sequence[Document]:
-        """Return the passages of a wider look, as far as they fit; none if it would not be worth its tokens.
-
-        It is worth them if there are more passages than the draft read, and if they take at most a quarter of the
-        documents' tokens, as far as these are known.
-        """
-        if len(found) <= len(self.context):
-            return ()
-        self._wider = found
-        effect = ReadDocuments(self.passages, step="wider")
-        wider = self._fit_passages(effect, whole=self._fits(effect))
-        if len(wider) <= len(self.context):
-            return ()
-        sizes = self._sizes()
-        tokens = self._count("wider")("\n\n".join(map(self._text_of, wider)))
-        return () if sizes and tokens * _WORTH > self._tokens_of(sizes) else wider
 
     def _read_once(self) -> Sequence[Document]:
         """Read the documents, unless a policy did so before, which may ask from several threads."""

@@ -6,11 +6,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import groupby
 from math import ceil
 from typing import Any, Generic, TypeVar
 
-from selfroute.documents.chunks import Place, in_document_order
+from selfroute.documents.chunks import Place
 from selfroute.documents.overflow import read_less
+from selfroute.documents.sections import Ranking, Run, ranked
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.flow import ReadDocuments, Route
 from selfroute.memory import Memory
@@ -20,6 +22,8 @@ from selfroute.usage.tokens import count_tokens, is_cut
 
 Document = TypeVar("Document")
 Prompt = TypeVar("Prompt")
+_PART = 2  # sections may be such a part of the documents
+_LEFT_OUT = "[...]"
 _MOST_BYTES = 4  # of a character, each a token at most
 _WORTH = 10  # learn from prompts of at least such a part of the limit
 _CUT = (
@@ -35,6 +39,7 @@ class Fitting(ABC, Generic[Document]):
 
     Attributes:
         settings: The options of the chain or engine.
+        passages: The retrieved passages, best first.
         read: The whole documents, before they were fitted to the window.
         context: What the latest prompt held: the passages or documents, as they were fitted to the window.
     """
@@ -53,7 +58,25 @@ class Fitting(ABC, Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
-        self._wider: Sequence[Document] = ()  # the passages of a wider look, best first
+        self._ranking: Ranking | None = None
+        self._best: Sequence[Document] | None = None  # of the documents
+        self._runs: dict[int, Run] = {}  # where in which document each section stands, by its identity
+
+    passages: Sequence[Document] = ()
+
+    @property
+    @abstractmethod
+    def question(self) -> str:
+        """The question."""
+
+    @property
+    def _is_stored(self) -> bool:
+        """Whether the documents are those that a store holds."""
+        return False
+
+    def _source_name(self, document: Document) -> Any:
+        """Return the name of the document that a passage is from, or of a document itself."""
+        return self._place_of(document).source
 
     def _place_of(self, passage: Document) -> Place:  # noqa: ARG002
         """Return where a passage stands, as far as its metadata say."""
@@ -71,6 +94,7 @@ class Fitting(ABC, Generic[Document]):
             document: The document, or passage.
             text: The text that is left.
             label: What to say of it: `trimmed` and, if it is known, `read`, the stretch of the document that this is.
+                A `method` is all that is said of it, but for its pages.
         """
 
     def _window(self, step: Route) -> int | None:  # noqa: ARG002
@@ -128,7 +152,7 @@ class Fitting(ABC, Generic[Document]):
 
     def _fits(self, effect: ReadDocuments) -> bool:
         """Return whether all that a step would answer from certainly fits, so that `_fit` takes no time."""
-        if effect.too_long is not None:
+        if effect.too_long is not None or effect.step == "sections":
             return False
         if self._fits_by(_at_most, effect):
             return True
@@ -138,30 +162,32 @@ class Fitting(ABC, Generic[Document]):
     def _fits_by(self, count: Count, effect: ReadDocuments) -> bool:
         if effect.step == "long_context":
             budget = self._budget(count)
-            return budget is None or sum(count(self._text_of(document)) for document in self.read) <= budget
+            return budget is None or sum(count(self._text_of(document)) for document in self._chosen) <= budget
         window = self._window_of(effect.step)
         if window is not None:
-            passages = self._wider if effect.step == "wider" else effect.passages
             with suppress(Exception):
-                return count(self._text_with(effect.step, passages)) <= prompt_limit(window)
+                return count(self._text_with(effect.step, effect.passages)) <= prompt_limit(window)
         return True
 
     def _fit(self, effect: ReadDocuments, *, fits: bool | None = None) -> Sequence[Document]:
-        """Fit passages or documents to the window, or to less if the model refused them; that becomes the context.
+        """Fit passages, sections or documents to the window, or to less if the model refused them.
+
+        Passages and documents become the context; sections do once they are sent, since a policy may object to them.
 
         Args:
             effect: Says which.
             fits: The result of `_fits`, if it is known.
         """
+        if effect.step == "sections":
+            return self._fit_sections(effect)
         fit = self._fit_documents if effect.step == "long_context" else self._fit_passages
         self.context = fit(effect, whole=self._fits(effect) if fits is None else fits)
         return self.context
 
     def _fit_passages(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
-        step = effect.step
-        passages = self._wider if step == "wider" else effect.passages
+        step, passages = effect.step, effect.passages
         if whole:
-            return self._ordered(passages, step)
+            return passages
         count, window = self._count(step), self._window_of(step) or 0
         around = self._around(step, count)
 
@@ -173,11 +199,69 @@ class Fitting(ABC, Generic[Document]):
             budget = self._less(effect.step, effect.too_long, sent=size(self.context), around=around)
         # Where not even the best one fits, its beginning is better than nothing.
         fitting = fit_passages(passages, budget=budget, size=size)
-        return self._ordered(fitting, step) or self._cut(passages[:1], (), budget=budget, count=count)
+        return fitting or self._cut(passages[:1], (), budget=budget, count=count)
 
-    def _ordered(self, passages: Sequence[Document], step: Route) -> Sequence[Document]:
-        """Return passages in the order of a step's prompt: a wider look's as they follow one another in the text."""
-        return in_document_order(passages, self._place_of) if step == "wider" else passages
+    def _fit_sections(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Return the best sections of the documents; none where reading them would save little.
+
+        They save little if they are more than half of what the last step would read, or no more than was read before.
+        """
+        count, window = self._count("sections"), self._window_of("sections")
+        budget, around = self.settings.section_tokens[effect.rung], 0
+        if window is not None or effect.too_long:
+            around = self._around("sections", count)
+        if window is not None:
+            budget = min(budget, max(prompt_limit(window) - around, window // 10))
+        if effect.too_long:
+            sent = sum(count(self._text_of(section)) for section in self.context)
+            budget = self._less("sections", effect.too_long, sent=sent, around=around)
+        runs = self._ranked.fill(budget, count, always=len(effect.passages))
+        sections = [self._section(run) for run in runs]
+        if effect.too_long:
+            return sections
+        length = self._length(sections)
+        worth = self.settings.max_documents == 0 or length * _PART <= self._length(self._chosen)
+        return sections if worth and length > self._length(self.context) else ()
+
+    def _section(self, run: Run) -> Document:
+        document = self.read[run.document]
+        label = {"method": "sections", "start": run.start, "end": run.end, "document": self._source_name(document)}
+        section = self._trimmed(document, self._text_of(document)[run.start : run.end], **label)
+        self._runs[id(section)] = run
+        return section
+
+    def _joined(self, sections: Sequence[Document]) -> list[Document]:
+        """Return the sections of each document as one text, with a mark where text is left out."""
+        joined = []
+        for number, found in groupby(sections, lambda section: self._runs[id(section)].document):
+            document, runs = self.read[number], [self._runs[id(section)] for section in found]
+            whole = self._text_of(document)
+            text = f"\n{_LEFT_OUT}\n".join(whole[run.start : run.end] for run in runs)
+            before = f"{_LEFT_OUT}\n" if whole[: runs[0].start].strip() else ""
+            after = f"\n{_LEFT_OUT}" if whole[runs[-1].end :].strip() else ""
+            joined.append(self._trimmed(document, f"{before}{text}{after}"))
+        return joined
+
+    @property
+    def _ranked(self) -> Ranking:
+        """The sections of the documents that were read, in the order of their worth; ranked once a question."""
+        if self._ranking is None:
+            passages = [self._retrieved_text(passage) for passage in self.passages]
+            self._ranking = ranked(self.question, [self._text_of(document) for document in self.read], passages)
+        return self._ranking
+
+    @property
+    def _chosen(self) -> Sequence[Document]:
+        """The documents that the last step reads, best first: all that were read, or the best of stored ones."""
+        most = self.settings.most_compared
+        if most is None or len(self.read) <= most or not self._is_stored:
+            return self.read
+        if self._best is None:
+            self._best = [self.read[number] for number in self._ranked.documents[:most]]
+        return self._best
+
+    def _length(self, documents: Sequence[Document]) -> int:
+        return sum(len(self._text_of(document)) for document in documents)
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
         count = self._count("long_context")
@@ -185,7 +269,7 @@ class Fitting(ABC, Generic[Document]):
         if effect.too_long is not None:
             sent = sum(count(self._text_of(document)) for document in self.context)
             budget = self._less(effect.step, effect.too_long, sent=sent, around=self._around(effect.step, count))
-        return self._cut(self.read, effect.passages, budget=budget, count=count)
+        return self._cut(self._chosen, effect.passages, budget=budget, count=count)
 
     def _less(self, step: Route, too_long: Exception, *, sent: int, around: int) -> int:
         """Return the budget after a model refused the context as too long; the second time at most half of it."""

@@ -1,7 +1,8 @@
 """The Self-Route decision (Li et al., 2024, section 4.2) as a generator of effects; it does no I/O.
 
-The flow yields effects and is sent their results. The drivers loop over it, and an adapter performs the effects. The
-passages and documents of a framework pass through here untouched.
+A question climbs a ladder of steps: the passages, sections of the documents, the documents. The flow yields effects and
+is sent their results. The drivers loop over it, and an adapter performs the effects. The passages and documents of a
+framework pass through here untouched.
 """
 
 from __future__ import annotations
@@ -16,25 +17,31 @@ from selfroute.answerability.verdict import NO_PASSAGES, STARTED, Verdict
 if TYPE_CHECKING:
     from selfroute.citations import Cited
 
-Route = Literal["rag", "wider", "long_context"]
-Start = Literal["rag", "long_context"]
+Route = Literal["rag", "sections", "long_context"]
+Start = Literal["rag", "auto", "long_context"]
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
-_WIDER: tuple[Route, ...] = ("wider", "long_context")
-_LONG_CONTEXT: tuple[Route, ...] = ("long_context",)
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieve:
-    """Find the passages for a question. Result: those that fit the window, best first; there may be none.
+    """Find the passages for a question. Result: those that the draft reads, best first; there may be none.
 
     Attributes:
         question: The question.
-        wider: Whether more passages are wanted. Result then: those that fit, in the order of their documents; none if
-            reading them would save little.
     """
 
     question: str
-    wider: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Compare the passages with their documents. Result: whether a draft would cost more than it saves.
+
+    Attributes:
+        passages: The passages that the draft would read.
+    """
+
+    passages: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +51,19 @@ class ReadDocuments:
     Attributes:
         passages: The retrieved passages.
         too_long: The provider's error if it refused the last prompt as too long; then read less.
-        step: The step. The first ones read passages themselves, fewer of them if they were too long.
+        step: The step. The sections are empty where they would save little; then the step is skipped.
+        rung: How many steps of the same name came before; each may read more than the last.
     """
 
     passages: Sequence[Any]
     too_long: Exception | None = None
     step: Route = "long_context"
+    rung: int = 0
 
     @property
     def anew(self) -> bool:
         """Whether documents have to be read; else what is at hand is fitted."""
-        return self.step == "long_context" and self.too_long is None
+        return self.step != "rag" and self.too_long is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,8 @@ class Generate:
 
     Attributes:
         step: The step.
-        context: The passages or documents.
-        resumed: Whether to go on with the reply in doubt, which is still open: it is the answer after all.
+        context: The passages, sections or documents.
+        resumed: Whether to continue the reply in doubt, which is still open: there is nothing better to come.
     """
 
     step: Route
@@ -81,7 +90,8 @@ class Decide:
         decision: The verdict on the first step.
         latest: The verdict on the latest reply, which says why the question should go on.
         since: The step that it comes from.
-        context: What a wider look would read.
+        context: The sections that would be read.
+        final: Whether the question ends here; then nothing is proposed, and no policy is asked.
     """
 
     route: Route
@@ -89,6 +99,7 @@ class Decide:
     latest: Verdict
     since: Route = "rag"
     context: Sequence[Any] = ()
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +109,15 @@ class Decided:
     Attributes:
         route: The proposed step; or the one that the question comes from, if it must not go on.
         decision: The verdict on the first step, with what a policy said.
+        granted: Whether the question may go on as proposed.
     """
 
     route: Route
     decision: Verdict
+    granted: bool = True
 
 
-Effect = Retrieve | ReadDocuments | Generate | Decide
+Effect = Retrieve | Compare | ReadDocuments | Generate | Decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +143,9 @@ class Answer:
         answerable: False if every step that ran declined.
         decision: Why this route: the verdict on the first step.
         passages: The retrieved passages, on either route.
-        context: What the model answered from: the passages, or the documents.
+        context: What the model answered from: the passages, the sections, or the documents.
         finish_reason: How the reply that is shown ended, in the provider's word; None if it says nothing.
-        cited: Where the answer stands in the context; None if nobody wants to know.
+        cited: Where the answer stands in the context; None if that was not asked for.
         is_open: Whether this is not the answer yet: only the first step was asked for, and the question should go on.
     """
 
@@ -159,24 +172,24 @@ class Answer:
         return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
 
 
-def self_route(  # noqa: PLR0913 - the options of one decision
+def self_route(  # noqa: PLR0913 - the options of one question
     question: str,
+    ladder: Sequence[Route] = ("rag", "long_context"),
     *,
     refusal: str = "unanswerable",
-    wider: bool = False,
-    start: Start = "rag",
     passages: Sequence[Any] | None = None,
     first_only: bool = False,
+    compares: bool = False,
 ) -> Generator[Effect, Any, Answer]:
-    """Answer from the passages, and from whole documents only if the draft declines or is in doubt.
+    """Climb from one step to the next, until one answers, none is left, or the next may not be paid for.
 
     Args:
         question: The question, as plain text.
+        ladder: The steps, the cheapest first. `("long_context",)` asks for no draft.
         refusal: The word that is returned as the answer if every step declines with no other word.
-        wider: Whether to look at more passages before whole documents are read.
-        start: The first step; with `"long_context"` there is no draft.
         passages: The passages, if they were retrieved before; None to retrieve them.
         first_only: Whether to end before anything is asked for after the draft; the answer may then be open.
+        compares: Whether to go to the documents at once if the passages are most of them.
 
     Yields:
         Effects. Each documents the result that the flow expects to be sent.
@@ -186,53 +199,37 @@ def self_route(  # noqa: PLR0913 - the options of one decision
     """
     if passages is None:
         passages = yield Retrieve(question)
-    context, reply = passages, Reply("", NO_PASSAGES if start == "rag" else STARTED)
-    drafts = start == "rag" and bool(passages)
-    if drafts:
-        reply, context = yield from _ask("rag", passages, passages)
+    if compares and passages and (yield Compare(passages)):
+        ladder = ("long_context",)
+    route, context, announced = "rag", passages, False
+    reply = Reply("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
     decision = reply.verdict
-    answer = Answer(reply.text, "rag", reply.verdict.signal == "answered", decision, passages, context)
-    if not decision.escalates:
-        yield Decide("rag", decision, decision)
-        return answer if answer.text else replace(answer, text=refusal)
-    if first_only:
-        return replace(answer, text="", is_open=True)
-    steps = _WIDER if wider and drafts else _LONG_CONTEXT
-    return (yield from _read_more(question, steps, answer, reply, refusal=refusal))
-
-
-def _read_more(
-    question: str, steps: Sequence[Route], draft: Answer, reply: Reply, *, refusal: str
-) -> Generator[Effect, Any, Answer]:
-    """Go from one further step to the next, until one answers or may not be paid for.
-
-    Args:
-        question: The question.
-        steps: The further steps.
-        draft: What the first step came to.
-        reply: Its reply.
-        refusal: As in `self_route`.
-    """
-    route, decision, passages, context = draft.route, draft.decision, draft.passages, draft.context
-    for step in steps:
+    for at, step in enumerate(ladder):
+        if step == "rag":
+            if passages:
+                reply, context = yield from _ask(step, passages, passages)
+                decision = reply.verdict
+        elif first_only:
+            return Answer("", route, False, decision, passages, context, is_open=True)
+        else:
+            found: Sequence[Any] = ()
+            rung = ladder[:at].count(step)
+            if step == "sections" and not (found := (yield ReadDocuments(passages, None, step, rung))):
+                continue
+            decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=found)
+            decision, announced = decided.decision, True
+            if not decided.granted:
+                break
+            route, context = step, found or (yield ReadDocuments(passages))
+            if not context:
+                return Answer(refusal, route, False, decision, passages, context)
+            reply, context = yield from _ask(step, passages, context)
         if not reply.verdict.escalates:
             break
-        more: Sequence[Any] = (yield Retrieve(question, wider=True)) if step == "wider" else ()
-        if step == "wider" and not more:
-            continue
-        decided: Decided = yield Decide(step, decision, reply.verdict, since=route, context=more)
-        decision = decided.decision
-        if decided.route != step:
-            if reply.verdict.signal == "doubt":
-                reply = yield Generate(route, context, resumed=True)
-            break
-        route, context = step, more or (yield ReadDocuments(passages))
-        if not context:
-            return Answer(refusal, route, False, decision, passages, context)
-        reply, context = yield from _ask(step, passages, context)
-        if reply.verdict.ruling:
-            decision = replace(decision, ruling=reply.verdict.ruling)
-            yield Decide(step, decision, reply.verdict, since=step)
+    if not announced:
+        yield Decide(route, decision, reply.verdict, since=route, final=True)
+    if reply.verdict.signal == "doubt":
+        reply = yield Generate(route, context, resumed=True)
     return Answer(reply.text or refusal, route, reply.verdict.signal == "answered", decision, passages, context)
 
 

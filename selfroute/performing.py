@@ -23,13 +23,13 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.first_step import FirstStep
-from selfroute.flow import Answer, Decided, Route
+from selfroute.flow import Answer, Decided, ReadDocuments, Route
 from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.two_steps import TwoSteps
 from selfroute.usage import prices
 from selfroute.usage.account import Account
-from selfroute.usage.counts import NOTHING, Usage
+from selfroute.usage.counts import NOTHING, StepUsage, Usage
 from selfroute.usage.entry import Entry
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import LEAST_RATE, RATE, PromptSize, Window, with_bounds
@@ -75,13 +75,14 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
         self._estimate = memory.estimate
         self._answered_by = PricedModel()  # the model that replied last
+        self._last_call: StepUsage | None = None
         self._open: tuple[Route, Tally, Callable[[], str]] | None = None  # as in `_counted`
 
     def go_on(self, first: FirstStep[Document]) -> None:
         """Go on from what the first step has kept."""
         super().go_on(first)
         if self._tally:
-            self._answered_by = self._priced("rag", self._tally)
+            self._answered_by, self._last_call = self._priced("rag", self._tally), first.usage.rag
 
     def _must_retrieve(self) -> bool:
         try:
@@ -125,9 +126,12 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             window = self._room()
             priced = self._answered_by if self._one_model else model
             size = self._prompt_size
-            self._estimate.answered(self.account, lengths, prompt=size, window=window, model=model, priced=priced)
+            latest = self._last_call
+            self._estimate.answered(
+                self.account, lengths, latest=latest, prompt=size, window=window, model=model, priced=priced
+            )
         else:
-            lengths = self._lengths(answer.passages)
+            lengths = self._lengths()
             whole = len(self.read) == len(self.context) and all(map(is_, self.read, self.context))
             sizes = lengths() if lengths and whole else None
             usage = self._estimate.read(self.account.usage, sizes, prompt=self._prompt_size, model=model)
@@ -154,20 +158,19 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             return await asyncio.to_thread(self.cite, answer)
         return self.cite(answer)
 
-    def _source_name(self, document: Document) -> Any:
-        """Return the name of the document that a passage is from, or of a document itself."""
-        return self._place_of(document).source
-
     def _as_sent(self, step: Route, context: Sequence[Document], *, stored: bool) -> Sequence[Document]:
         """Return passages or documents in the order of a prompt: those of a store by name, whichever was hit first.
 
-        So questions on the same documents have a prefix in common that the provider's prompt cache can hold.
+        So questions on the same documents have a prefix in common that the provider's prompt cache can hold. The
+        sections of a document are one text.
 
         Args:
             step: The step.
             context: The passages or documents.
             stored: Whether documents come from a store. Others are in an order that the user has chosen.
         """
+        if step == "sections":
+            return self._joined(context)
         if step != "long_context" or not stored:
             return context
         named = [(str(name), type(name).__name__) for name in map(self._source_name, context)]  # 1 is not "1"
@@ -188,29 +191,24 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
 
     def _rate(self) -> float:
         """Return the tokens per character of the latest prompt; if there is none, those of the passages."""
-        usage, characters = self._so_far(), self._prompt_size.characters
-        latest = usage.wider or usage.rag
+        latest, characters = self._latest_call(), self._prompt_size.characters
         if latest and characters:
             return max(latest.input_tokens / characters, LEAST_RATE)
         count = self._count("long_context")
         tokens = sum(count(self._text_of(passage)) for passage in self.passages)
         return tokens / max(self._length(self.passages), 1) or RATE
 
-    def _length(self, documents: Sequence[Document]) -> int:
-        return sum(len(self._text_of(document)) for document in documents)
-
     def _to_answer(self, step: Route) -> PricedModel:
         """Return the model as which a step is priced that is still to come: a draft's reply may have named it."""
-        return self._priced(step, self._tally if step == "wider" or self._one_model else None)
+        return self._priced(step, self._tally if step == "sections" or self._one_model else None)
 
     def _reply_of(self, step: Route) -> int:
         """Return the estimated tokens of a step's reply: as many as of the last ones, or of this question's draft.
 
         A model that thinks long over the draft does so again.
         """
-        usage, shared = self._so_far(), step == "wider" or self._one_model
-        draft = usage.wider or usage.rag or NOTHING
-        return max(self._estimate.reply(self._priced(step)), draft.output_tokens if shared else 0)
+        latest, shared = self._latest_call() or NOTHING, step == "sections" or self._one_model
+        return max(self._estimate.reply(self._priced(step)), latest.output_tokens if shared else 0)
 
     def _note_prompt(self, characters: Callable[[], int], *, context: int) -> None:
         """Note the size of a prompt, if savings are measured or a policy may want to know what a step costs.
@@ -219,7 +217,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             characters: Returns the length of the prompt; called only if it is needed.
             context: The length of the passages or documents in it.
         """
-        if self.settings.measure_savings or self.may_object:
+        if self.settings.measure_savings or self.settings.escalation is not None:
             self._prompt_size = PromptSize(characters(), context)
 
     @contextmanager
@@ -247,18 +245,25 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
 
     def _so_far(self) -> Usage:
         """Return what the question has used so far, with a reply in doubt, which is still open."""
-        if self._open is None:
+        counts = self._latest_call()
+        if self._open is None or counts is None:
             return self.account.usage
-        step, tally, prompt = self._open
-        counts = tally.usage(prompt, count=self.settings.count_tokens) or NOTHING
+        step, tally, _ = self._open
         return self.account.usage + Usage.of(step, counts.with_cost(prices.cost_of(self._priced(step, tally), counts)))
+
+    def _latest_call(self) -> StepUsage | None:
+        """Return what the latest call of a model has taken so far; None if there was none."""
+        if self._open is None:
+            return self._last_call
+        _, tally, prompt = self._open
+        return tally.usage(prompt, count=self.settings.count_tokens) or NOTHING
 
     def _add_call(self, step: Route, tally: Tally, prompt: Callable[[], str]) -> None:
         self._open = None
         counts = tally.usage(prompt, count=self.settings.count_tokens)
         if counts is None:
             return
-        self._answered_by = self._priced(step, tally)
+        self._answered_by, self._last_call = self._priced(step, tally), counts
         self.account.add_call(step, counts, self._answered_by)
         if step != "rag":
             self._estimate.replied(self._priced(step), counts.output_tokens)
@@ -275,12 +280,16 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         name = self._model_name(step)
         return tally.model(name) if tally else name
 
-    def _lengths(self, passages: Sequence[Document]) -> Lengths | None:
-        """Return what says how long the documents are, None if nothing does."""
+    @property
+    def _is_stored(self) -> bool:
+        return isinstance(self._source(), ScopedDocuments)
+
+    def _lengths(self) -> Lengths | None:
+        """Return what says how long the documents are that the last step would read, None if nothing does."""
         try:
             source = self._source()
             if isinstance(source, ScopedDocuments):
-                return source.lengths(passages, count=self.settings.measure_savings == "background")
+                return source.lengths(self._of_the_best(), count=self.settings.measure_savings == "background")
         except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
             return None
         if not isinstance(source, list | tuple):
@@ -288,10 +297,26 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         size = Size(None, sum([len(self._text_of(document)) for document in source]))
         return lambda: [size]
 
-    def _count_early(self, decided: Decided, passages: Sequence[Document]) -> None:
+    def _of_the_best(self) -> Sequence[Document]:
+        """Return the passages of the documents that would be read, as far as the passages tell which."""
+        most, names = self.settings.most_compared, [self._source_name(passage) for passage in self.passages]
+        if most is None or len(set(names)) <= most:
+            return self.passages
+        worth: dict[Any, float] = {}
+        for rank, name in enumerate(names):
+            worth[name] = worth.get(name, 0) + 1 / (1 + rank)
+        best = sorted(worth, key=worth.__getitem__, reverse=True)[:most]
+        return [passage for passage, name in zip(self.passages, names, strict=True) if name in best]
+
+    def _found_passages(self, passages: Sequence[Document]) -> ReadDocuments:
+        """Keep the retrieved passages; return the effect of fitting those that the draft reads."""
+        self.passages = passages
+        return ReadDocuments(passages[: self.settings.draft_passages], step="rag")
+
+    def _count_early(self, decided: Decided) -> None:
         """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
         if decided.route == "rag" and self.settings.measure_savings == "background":
-            self._lengths(passages)
+            self._lengths()
 
 
 def check_question(question: Any) -> None:

@@ -115,7 +115,7 @@ def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: 
         seconds=number(kept["seconds"]),
         result={
             **_result(row, context, name),
-            "usage": replace(whole, rag=usage.rag, wider=None, long_context=None).as_dict(models),
+            "usage": replace(whole, rag=usage.rag, sections=None, long_context=None).as_dict(models),
         }
         if flag(row["done"])
         else None,

@@ -61,13 +61,14 @@ class TwoSteps(CachedPrompts, Generic[Document]):
             ConfigurationError: There is no such first step.
         """
         self._start, first = start_of(start), self._first
+        ladder = self.settings.ladder(self._start)
         return self_route(
             self.question,
+            ladder,
             refusal=self.refusal,
-            wider=self.settings.widen is not None,
-            start=self._start,
             passages=first.passages if first and not self._must_retrieve() else None,
             first_only=self.first_only,
+            compares=self._start == "auto" and "long_context" in ladder,
         )
 
     def _must_retrieve(self) -> bool:
@@ -151,7 +152,7 @@ class TwoSteps(CachedPrompts, Generic[Document]):
 
 
 def cited_in(answer: Answer, settings: Settings) -> dict[str, Any]:
-    """Return where an answer stands, as chains and engines report it; nothing if nobody wants to know."""
+    """Return where an answer stands, as chains and engines report it; nothing if that was not asked for."""
     if answer.cited is None:
         return {}
     quotes = {"unverified_quotes": answer.cited.unverified_quotes} if settings.structured else {}

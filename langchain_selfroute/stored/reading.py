@@ -11,7 +11,7 @@ from typing import Any, cast
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.stores import BaseStore
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import override
 
 from langchain_selfroute.documents import Given, documents_of
@@ -275,3 +275,18 @@ def _plain_key(conditions: Sequence[Any]) -> str | None:
 
 def _labelled(document: Document, label: dict[str, Any]) -> Document:
     return Document(document.page_content, id=document.id, metadata={**document.metadata, "selfroute": label})
+
+
+def documents_behind(retriever: Any) -> StoredDocuments:
+    """Return the documents of the store that a retriever searches.
+
+    Raises:
+        ConfigurationError: The retriever is not a store's own.
+    """
+    if isinstance(retriever, VectorStoreRetriever):
+        return StoredDocuments(retriever.vectorstore)
+    msg = (
+        f"documents is missing, and a {type(retriever).__name__} does not say where they are: pass "
+        "documents=StoredDocuments(vectorstore), a list of Documents, or a callable that returns one"
+    )
+    raise ConfigurationError(msg)

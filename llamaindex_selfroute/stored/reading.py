@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
-from llamaindex_selfroute.host import fixed, leaves_of
+from llamaindex_selfroute.host import fixed, index_of, leaves_of
 from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
@@ -301,3 +301,19 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
             if not known and all(node.metadata.get(key, value) == value for key, value in metadata.items()):
                 return True
         return False
+
+
+def documents_behind(retriever: BaseRetriever) -> StoredDocuments:
+    """Return the documents of the index that a retriever searches.
+
+    Raises:
+        ConfigurationError: The retriever is not an index's own.
+    """
+    index = index_of(retriever)
+    if isinstance(index, BaseIndex):
+        return StoredDocuments(index)
+    msg = (
+        f"documents is missing, and a {type(retriever).__name__} does not say where they are: pass "
+        "documents=StoredDocuments(index), a list of Documents, or a callable that returns one"
+    )
+    raise ConfigurationError(msg)

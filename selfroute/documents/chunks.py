@@ -60,31 +60,6 @@ class Place:
     metadata: Mapping[str, Any]
 
 
-def in_document_order(passages: Sequence[Passage], place_of: Callable[[Passage], Place]) -> list[Passage]:
-    """Return passages as they follow one another in their documents, those of the best passage's document first.
-
-    Passages of a document in which not all of them have a place keep their order.
-    """
-    documents: dict[Hashable, list[tuple[Place, Passage]]] = {}
-    for passage in passages:
-        place = place_of(passage)
-        documents.setdefault(place.source, []).append((place, passage))
-    return [passage for found in documents.values() for passage in _sorted(found)]
-
-
-def _sorted(found: list[tuple[Place, Passage]]) -> list[Passage]:
-    keys = [key for key in ORDER_KEYS if all(offset(place.metadata.get(key)) is not None for place, _ in found)]
-    starts = [offset(place.start) for place, _ in found]
-    if not keys and None in starts:
-        return [passage for _, passage in found]
-    numbers = [
-        (*(offset(place.metadata[key]) or 0 for key in keys), start or 0)
-        for (place, _), start in zip(found, starts, strict=True)
-    ]
-    order = sorted(range(len(found)), key=numbers.__getitem__)
-    return [found[index][1] for index in order]
-
-
 def offset(value: Any) -> int | None:
     """Return a value of the metadata as an offset or number; None if it is neither.
 

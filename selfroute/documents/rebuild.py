@@ -75,6 +75,18 @@ def original_label() -> dict[str, Any]:
     return {"method": "original", "chunks": 0, "gaps": [], "trimmed": False}
 
 
+def labelled_with(known: Mapping[str, Any], label: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the label of a document, or of a part of it.
+
+    Args:
+        known: Its label so far.
+        label: What to add. If that has a method of its own, nothing but the pages of the document is kept.
+    """
+    if "method" in label:
+        return {**label, **{key: known[key] for key in ("pages",) if key in known}}
+    return {**original_label(), **known, **label}
+
+
 def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = True) -> RebuiltDocument:
     """Rebuild a document from all of its chunks.
 

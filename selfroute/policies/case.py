@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from selfroute.errors import ConfigurationError
 
-Step = Literal["wider", "long_context"]
+Step = Literal["sections", "long_context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Case:
         draft: The draft, as far as it was read.
         passages: The retrieved passages.
         usage: What the question has used so far, as in the result.
-        step: The step that is about to run: `"wider"` or `"long_context"`.
+        step: The step that is about to run: `"sections"` or `"long_context"`.
         estimated: Returns the estimate of that step; None if the documents must be read first.
         read: Reads the whole documents; called at most once.
         aread: Does so asynchronously, if the question is answered asynchronously.

@@ -32,6 +32,10 @@ class Spent:
     tokens: int = 0
     cost: Decimal | None = Decimal(0)
 
+    def __sub__(self, before: Spent) -> Spent:
+        cost = None if self.cost is None or before.cost is None else self.cost - before.cost
+        return Spent(self.tokens - before.tokens, cost)
+
 
 NOTHING = Spent()
 

@@ -14,7 +14,7 @@ from selfroute.usage.prices import PricedModel
 _SOME = StepUsage(1, 1)
 
 
-def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shared: bool, widens: bool) -> None:
+def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shared: bool, sections: bool) -> None:
     """Check that the models may have a price, if the policy needs one.
 
     A model that does not report its name may still report it in its reply, so it is not refused.
@@ -23,7 +23,7 @@ def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shar
         policy: The policy.
         priced_as: Returns the model whose price counts for a step.
         shared: Whether one model performs all steps.
-        widens: Whether there is a wider look.
+        sections: Whether sections are read.
 
     Raises:
         ConfigurationError: A model reports its name and has no price, or there are no price lists.
@@ -34,7 +34,7 @@ def check_prices(policy: Any, priced_as: Callable[[Route], PricedModel], *, shar
         msg = f"a limit in dollars needs prices: {lists.unknown}; or limit the tokens, as in Budget(tokens=...)"
         raise ConfigurationError(msg)
     steps: list[tuple[Route, str]] = [("long_context", "llm" if shared else "long_context_llm")]
-    if widens or getattr(policy, "counts_draft", False):
+    if sections or getattr(policy, "counts_draft", False):
         steps.append(("rag", "llm"))
     for step, field in steps:
         model = priced_as(step)

@@ -131,7 +131,7 @@ class Usage:
 
     Attributes:
         rag: The usage of the first step; None if it did not run.
-        wider: The usage of the wider look, likewise.
+        sections: The usage of the sections, likewise.
         long_context: The usage of the step that reads the documents, likewise.
         long_context_only: The input tokens of always reading the whole documents, without any other step, which is what
             the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the documents were read,
@@ -142,7 +142,7 @@ class Usage:
     """
 
     rag: StepUsage | None = None
-    wider: StepUsage | None = None
+    sections: StepUsage | None = None
     long_context: StepUsage | None = None
     long_context_only: int | None = None
     cost_long_context_only: Cost = UNPRICED
@@ -215,7 +215,7 @@ class Usage:
             models: What the calls of each model took, by its name.
 
         Returns:
-            `rag`, `wider` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
+            `rag`, `sections` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
             `token_ratio`, `cost` and `cost_long_context_only` (decimal strings in US dollars, or None),
             `cost_unknown`: the reason why one of the two costs is None, and `ledger`: what a ledger adds up beside
             that. This is as brief as can be, since some pipelines show it to a model: `models` (the input, cached and

@@ -168,7 +168,7 @@ class Ledger:
             until: The time until which to count, in seconds since 1970; now by default.
 
         Returns:
-            For each hour the number of `queries` that did not fail, of those that took each route (`rag`, `wider`,
+            For each hour the number of `queries` that did not fail, of those that took each route (`rag`, `sections`,
             `long_context`), of those that the first step `declined`, and of `failed` attempts.
         """
         with self._lock:

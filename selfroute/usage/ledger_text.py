@@ -16,7 +16,7 @@ STEP_NAMES: dict[str, str] = {step: step.replace("_", " ") for step in STEPS}
 def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the figures as a table: first by route, then by step, then sentences on what does not fit columns.
 
-    It has no line of what did not happen, and a column of a wider look only if there was one.
+    It has no line of what did not happen, and a column of sections only if some were read.
 
     Args:
         snapshot: The figures of each route and of `all`, as `Totals.as_dict` returns them.
@@ -25,7 +25,7 @@ def table(snapshot: Mapping[str, Mapping[str, Any]]) -> str:
     if not figures["queries"] and not figures["failed"]:
         return "no queries yet"
     tokens = figures["tokens"]
-    steps = [step for step in STEPS if step != "wider" or snapshot[step]["queries"] or tokens[step]["total_tokens"]]
+    steps = [step for step in STEPS if step != "sections" or snapshot[step]["queries"] or tokens[step]["total_tokens"]]
     rows = [*_by_route([snapshot[name] for name in (*steps, "all")], steps), *_by_step(tokens, steps)]
     sentences = (fill(sentence, _WIDTH, subsequent_indent="  ") for sentence in _sentences(figures))
     return "\n".join([*_aligned(rows), *sentences])

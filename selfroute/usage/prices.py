@@ -103,7 +103,7 @@ def declared_models(
     """
     first = PricedModel.parse("priced_as", priced_as) if priced_as else None
     second = PricedModel.parse("long_context_priced_as", long_context_priced_as) if long_context_priced_as else None
-    return {"rag": first, "wider": first, "long_context": second or (first if shared else None)}
+    return {"rag": first, "sections": first, "long_context": second or (first if shared else None)}
 
 
 def is_one_model(models: Mapping[Route, Any]) -> bool:

@@ -110,6 +110,7 @@ class LongContextEstimate:
         account: Account,
         lengths: Lengths | None,
         *,
+        latest: StepUsage | None,
         prompt: PromptSize,
         window: Window,
         model: PricedModel,
@@ -124,13 +125,13 @@ class LongContextEstimate:
         Args:
             account: The account.
             lengths: Returns the lengths of the documents that would have been read; None if they cannot become known.
-            prompt: The size of the latest prompt. The text around the context is assumed to be the same in all.
+            latest: What the latest call of a model took; None if there was none.
+            prompt: The size of its prompt. The text around the context is assumed to be the same in all.
             window: The room for documents in a prompt.
             model: The model that would have read them.
             priced: The model as which it is priced.
         """
         usage = account.usage
-        latest = usage.wider or usage.rag
         if latest and prompt.characters:
             rate = latest.input_tokens / prompt.characters
         else:

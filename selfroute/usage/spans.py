@@ -65,18 +65,17 @@ class Trace:
         if self._question is None:
             return _NO_SPAN
         if isinstance(effect, Generate):
-            if effect.step != self._replying:  # otherwise it goes on with the reply
+            if not effect.resumed or self._replying is None:
                 self.end_reply()
                 self._reply, self._replying, self._counted = self._start(effect.step), effect.step, False
             return _CurrentStep(self._api, self._reply, self.end_reply) if self._reply else _NO_SPAN
         if self._counted:
             self._end_span()
         if isinstance(effect, Retrieve):
-            if not self._retrieves:
-                self._retrieves = True  # somebody else did, but a wider look is part of the question
+            if not self._retrieves:  # somebody else did
                 return _NO_SPAN
             span = self._start("retrieve", {_OPERATION: "retrieval"})
-        elif isinstance(effect, ReadDocuments) and effect.step == "long_context":
+        elif isinstance(effect, ReadDocuments) and effect.step != "rag":
             span = self._start("read_documents")
         else:  # nothing is read
             return _NO_SPAN

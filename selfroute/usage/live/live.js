@@ -2,8 +2,8 @@
 const main = document.getElementById("now");
 const state = document.getElementById("state");
 const pause = document.getElementById("pause");
-const ROUTES = ["rag", "wider", "long_context"];
-const NAMES = { rag: "passages", wider: "more passages", long_context: "whole documents" };
+const ROUTES = ["rag", "sections", "long_context"];
+const NAMES = { rag: "passages", sections: "sections", long_context: "whole documents" };
 const UNKNOWN = "–";
 let heard = null;
 let timer;
