@@ -29,7 +29,7 @@ from typing import Any
 from measuring import at_least, at_most, target_table
 from selfroute.answerability import declines
 from selfroute.citations import locate
-from selfroute.citations.index import KEPT
+from selfroute.documents.index import KEPT
 from selfroute.usage.tokens import count_tokens
 
 Span = tuple[int, int]

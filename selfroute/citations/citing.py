@@ -6,9 +6,9 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from selfroute.citations.index import KEPT, stems_of
 from selfroute.citations.quotes import places_of
 from selfroute.citations.search import Search
+from selfroute.documents.index import KEPT, stems_of
 
 MOST = 3
 _TRIES = 4  # for each citation: some sentences are no citations

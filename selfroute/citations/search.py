@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from selfroute.citations.index import Index, stems_of
+from selfroute.documents.index import Index, stems_of
 
 _OF_QUESTION = 0.4  # the worth of a word of the question, where one of the answer is worth 1
 _RARITY = 1.5

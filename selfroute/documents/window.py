@@ -10,7 +10,7 @@ Count = Callable[[str], int]
 Document = TypeVar("Document")
 _STEPS = 8  # of the grid in one stretch: so much of it may lie off the middle
 _SIZES = 50  # of the room in a window, so that not every question has one of its own
-_WORD = 40  # characters
+_WORD, _BEGINNING = 40, 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _trimmed(text: str, *, passages: Sequence[str], budget: int, count: Count) -
     size = count(text)
     if size <= budget:
         return 0, len(text)
-    hits = [(at, at + len(passage)) for passage in passages if (at := _find(passage, text)) >= 0] or [(0, 0)]
+    hits = [at[1:] for passage in passages if (at := find_passage(passage, [text]))] or [(0, 0)]
     length = len(text) * budget // size
     step = max(length // _STEPS, 1)
     if hits[0][1] - hits[0][0] <= length - step:
@@ -200,12 +200,22 @@ def _around(text: str, hits: Sequence[tuple[int, int]], *, length: int, budget: 
     return start, end
 
 
-def _find(passage: str, text: str) -> int:
+def find_passage(passage: str, texts: Sequence[str]) -> tuple[int, int, int] | None:
+    """Find the text that a passage stands in, whole or else with its beginning.
+
+    Args:
+        passage: The passage; white space at its ends is not looked for.
+        texts: The texts.
+
+    Returns:
+        The number of the text, and where the passage begins and ends there; None if it stands in none of them.
+    """
     passage = passage.strip()
-    if not passage:
-        return -1
-    at = text.find(passage)
-    return at if at >= 0 else text.find(passage[:60])
+    for beginning in (passage, passage[:_BEGINNING]) if passage else ():
+        for number, text in enumerate(texts):
+            if (at := text.find(beginning)) >= 0:
+                return number, at, at + len(text[at : at + len(passage)].rstrip())
+    return None
 
 
 def _together(hits: Sequence[tuple[int, int]], length: int) -> tuple[int, int]:

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from selfroute.citations import cite, index, locate
-from selfroute.citations.index import KEPT, Index
+from selfroute.citations import cite, locate
 from selfroute.demo.corpus import load_documents
+from selfroute.documents import index
+from selfroute.documents.index import KEPT, Index
 
 
 class Case(NamedTuple):

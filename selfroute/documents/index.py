@@ -1,10 +1,11 @@
-"""The sentences of a text, and in which of them each word stands; kept, so that a text is taken apart once."""
+"""The sentences and sections of a text, and where each word stands; kept, so that a text is taken apart once."""
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from bisect import bisect
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -13,7 +14,7 @@ from threading import Lock
 from selfroute.languages.sentences import sentence_spans
 from selfroute.languages.words import UNSPACED, WITHIN, fold, is_spaced
 
-BLOCK = 1_500  # characters
+BLOCK, SECTION = 1_500, 1_200  # characters
 _MOST = 10_000_000  # characters of all texts that are kept; an index takes some six bytes for each
 _SHORT, _LONG = 4_000, 50_000  # characters; a short text is taken apart in less than a millisecond, a long one is not
 _SHORTEST_STEM = 3
@@ -22,7 +23,7 @@ _SUFFIXES = ("ing", "ed", "ly", "e")
 
 
 class Index:
-    """The sentences of a text, and in which of them each word stands.
+    """The sentences of a text, its sections, and in which of them each word stands.
 
     Attributes:
         spans: Where each sentence begins and ends.
@@ -30,9 +31,12 @@ class Index:
         grids: Twice, for each sentence the number of the stretch of `BLOCK` characters that it begins in; the
             stretches of the second begin in the middle of those of the first.
         blocks: How many such stretches there are.
+        sections: Where each section begins and ends: some sentences that follow one another, `SECTION` characters at
+            most.
+        section_sizes: How many words each has.
     """
 
-    __slots__ = ("_places", "blocks", "grids", "sizes", "spans")
+    __slots__ = ("_places", "_section_of", "blocks", "grids", "section_sizes", "sections", "sizes", "spans")
 
     def __init__(self, text: str) -> None:
         """Take a text apart."""
@@ -40,19 +44,23 @@ class Index:
         half = BLOCK // 2
         self.grids = [start // BLOCK for start, _ in self.spans], [(start + half) // BLOCK for start, _ in self.spans]
         self.blocks = (len(text) + half) // BLOCK + 1
-        self.sizes: list[int] = []
-        places: dict[str, list[int]] = defaultdict(list)
-        find = _words().findall
-        for number, (start, end) in enumerate(self.spans):
-            words = find(text, start, end)
-            self.sizes.append(len(words))
-            for word in words:
-                places[word].append(number)
+        places, self.sizes = _words_in(text, self.spans)
         self._places = _by_stem(places)
+        self.sections: list[tuple[int, int]] = []
+        self.section_sizes: list[int] = []
+        self._section_of: list[int] = []
+        for number, (first, behind) in enumerate(pairwise(_cuts(text, self.spans))):
+            self.sections.append((self.spans[first][0], self.spans[behind - 1][1]))
+            self.section_sizes.append(sum(self.sizes[first:behind]))
+            self._section_of += [number] * (behind - first)
 
     def holding(self, stem: str) -> set[int]:
         """Return the numbers of the sentences that hold a word with this stem."""
         return set(self._places.get(stem, ()))
+
+    def in_sections(self, stem: str) -> Mapping[int, int]:
+        """Return how often each section that holds a word with this stem does, by the number of the section."""
+        return Counter(map(self._section_of.__getitem__, self._places.get(stem, ())))
 
 
 def stems_of(text: str) -> Iterable[str]:
@@ -60,9 +68,52 @@ def stems_of(text: str) -> Iterable[str]:
     return _by_stem({word: [] for word in _words().findall(text)})
 
 
+def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> tuple[dict[str, list[int]], list[int]]:
+    """Return for each word the numbers of the sentences that hold it, and how many words each sentence has.
+
+    Texts are split at white space first, since most of what stands between is a word, or stands there often.
+    """
+    find = _words().findall
+    unsplit: dict[str, list[int]] = defaultdict(list)
+    sizes: list[int] = []
+    for number, (start, end) in enumerate(spans):
+        sentence = text[start:end]
+        parts = find(sentence) if "-\n" in sentence else sentence.split()
+        sizes.append(len(parts))
+        for part in parts:
+            unsplit[part].append(number)
+    places: dict[str, list[int]] = defaultdict(list)
+    for part, numbers in unsplit.items():
+        words = (part,) if part.isalnum() else find(part)
+        for word in words:
+            places[word] += numbers
+        if len(words) != 1:
+            for number in numbers:
+                sizes[number] += len(words) - 1
+    return places, sizes
+
+
+def _cuts(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the number of the first sentence of each section, and at the end how many sentences there are.
+
+    A section ends as late as it can at the end of a paragraph, else of a line, else of a sentence; half full at least.
+    """
+    ends = [end for _, end in spans]
+    cuts = [0]
+    while (first := cuts[-1]) < len(spans):
+        start = spans[first][0]
+        most = max(bisect(ends, start + SECTION, first), first + 1)
+        if most < len(spans):
+            least = max(bisect(ends, start + SECTION // 2, first, most), first + 1)
+            most = max(range(most, least - 1, -1), key=lambda at: min(text.count("\n", ends[at - 1], spans[at][0]), 2))
+        cuts.append(most)
+    return cuts
+
+
 @cache
 def _words() -> re.Pattern[str]:
-    return re.compile(rf"\w+(?:(?<=\d)[.,]\d+|-\n\w+|[{WITHIN}{_VOICED}]+\w*)*")
+    # What a word goes on with is looked at only where it can: most words end at a space.
+    return re.compile(rf"\w+(?:[.,](?<=\d[.,])\d+|-\n\w+|[\x80-\U0010ffff](?<=[{WITHIN}{_VOICED}])\w*)*")
 
 
 @cache
