@@ -148,7 +148,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str, form: Form = _PLAI
         message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
     report = structured.report_in(_candidates(message, parsed))
-    text = structured.text_of(report, raw, tally=tally, refusal=refusal, graded=form.graded)
+    text = structured.text_of(report, raw, tally=tally, refusal=refusal, form=form)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

@@ -91,7 +91,7 @@ def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, fo
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
-    text = reports.text_of(report, raw, tally=tally, refusal=refusal, graded=form.graded)
+    text = reports.text_of(report, raw, tally=tally, refusal=refusal, form=form)
     if not raw:
         tally.text.append(text)  # so that it is counted if the provider does not report counts
     return text

@@ -1,4 +1,4 @@
-"""The default prompts, after the paper's (section 4.2 and Table 9), and the one that asks for two numbers first.
+"""The default prompts, after the paper's (section 4.2 and Table 9), and those that ask for numbers first.
 
 All have the variables `{context}`, `{question}` and `{refusal}`; an adapter renames them for its framework. The
 question comes last, so that the documents of the second step are part of a prefix that providers can cache.
@@ -33,12 +33,28 @@ text would give the same answer as you give from these passages (0 if you give n
 the answer, or only the word {refusal} if the question cannot be answered based on the passages."""
 """The instruction of graded answerability."""
 
+CONFIDENCE = """\
+On the first line write a number from 0 to 100: how likely it is that somebody who reads the whole longer text, and \
+not only these passages, would give the same answer. From the second line on write the answer. If the question cannot \
+be answered based on the passages, write only the word {refusal}, without a number."""
+"""The instruction for sections, with graded answerability."""
+
 GRADED = f"""\
 Passages from a longer text:
 
 {{context}}
 
 Answer the question from these passages only, as briefly as a complete answer allows. {NUMBERS}
+
+Question: {{question}}
+Answer:"""
+
+SECTIONS = f"""\
+Passages from a longer text:
+
+{{context}}
+
+Answer the question from these passages only, as briefly as a complete answer allows. {CONFIDENCE}
 
 Question: {{question}}
 Answer:"""

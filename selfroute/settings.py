@@ -184,7 +184,7 @@ class Settings:
 
     def form_of(self, step: Route) -> Form:
         """Return the report that the model of a step fills in, with `answerability="structured"`."""
-        return Form(graded=self.bounds is not None and step != "long_context", quotes=self.citations)
+        return Form(numbers=2 if self.bounds and step != "long_context" else 0, quotes=self.citations)
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.

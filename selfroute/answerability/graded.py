@@ -1,8 +1,9 @@
-"""Judge a graded draft: two numbers first, then the answer or the refusal.
+"""Judge a graded reply: numbers first, then the answer or the refusal.
 
-The numbers come first, so a stream is judged after some six tokens: as soon as the text after them begins. A draft
-that is two numbers and nothing more ("12 and 15") is judged as text, however sure it seems and however it arrives. A
-draft whose answer is in doubt may still be taken: `resume` judges the rest of it as text.
+A draft begins with two numbers, its prospect and its confidence; an answer from sections begins with its confidence
+alone. The numbers come first, so a stream is judged after some six tokens: as soon as the text after them begins. A
+reply that is its numbers and nothing more ("12 and 15") is judged as text, however sure it seems and however it
+arrives. A reply whose answer is in doubt may still be taken: `resume` judges the rest of it as text.
 """
 
 from __future__ import annotations
@@ -17,39 +18,39 @@ from selfroute.answerability.ending import Kind
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.answerability.scores import Numbers, NumbersReader
-from selfroute.answerability.verdict import Verdict
+from selfroute.answerability.verdict import ANSWERED, Verdict
 
-_MANY = 10  # drafts in a row
+_MANY = 10  # replies in a row
 _logger = logging.getLogger(__name__)
 
 
 class Ungraded:
-    """Counts the graded drafts in a row that lack the two numbers, and logs once what to do about it."""
+    """Counts the graded replies in a row that lack their numbers, and logs once what to do about it."""
 
     def __init__(self) -> None:
-        """Start with no draft."""
+        """Start with no reply."""
         self._lock = Lock()
         self._in_a_row, self._said = 0, False
 
     def note(self, *, graded: bool) -> None:
-        """Note whether a draft has the two numbers."""
+        """Note whether a reply has its numbers."""
         with self._lock:
             self._in_a_row = 0 if graded else self._in_a_row + 1
             if self._said or self._in_a_row < _MANY:
                 return
             self._said = True
         _logger.warning(
-            "The last %d graded drafts do not begin with the two numbers, so they are judged as text. If you pass your "
-            "own rag_prompt, have it ask for the numbers; otherwise this model does not write them: set answerability "
-            'to "structured" or "text", or use a stronger model',
+            "The last %d graded replies do not begin with numbers, so they are judged as text. If you pass your own "
+            "rag_prompt, have it ask for the numbers; otherwise this model does not write them: set answerability to "
+            '"structured" or "text", or use a stronger model',
             _MANY,
         )
 
 
 class GradedGate:
-    r"""A gate for a streamed draft that begins with its prospect and its confidence.
+    r"""A gate for a streamed reply that begins with its prospect and its confidence, or with its confidence alone.
 
-    A draft without these numbers is judged as text. The verdict carries the numbers; they are never shown.
+    A reply without these numbers is judged as text. The verdict carries the numbers; they are never shown.
 
     Examples:
         >>> gate = GradedGate(doubt_below=50, stop_below=20)
@@ -57,12 +58,18 @@ class GradedGate:
         ('', 'doubt', '80 42')
         >>> gate.resume(), gate.feed("is was founded by"), gate.verdict.confidence
         ('', 'Paris was founded by', 42)
+        >>> gate = GradedGate(doubt_below=50, numbers=1)
+        >>> gate.feed("42\nPar"), gate.verdict.signal, gate.verdict.evidence
+        ('', 'doubt', '42')
 
     Attributes:
         verdict: The verdict; None while it is not certain.
     """
 
-    __slots__ = ("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_stop_below", "_ungraded", "verdict")
+    __slots__ = (
+        *("_doubt_below", "_gate", "_held", "_numbers", "_reasoning", "_refusing", "_stop_below", "_ungraded"),
+        "verdict",
+    )
 
     def __init__(
         self,
@@ -70,24 +77,28 @@ class GradedGate:
         *,
         doubt_below: int = 0,
         stop_below: int = 0,
+        numbers: int = 2,
         ungraded: Ungraded | None = None,
     ) -> None:
-        """Prepare for one draft.
+        """Prepare for one reply.
 
         Args:
             refusal: The text that the prompt asks the model to write if it cannot answer.
             doubt_below: An answer with a lower confidence is in doubt.
             stop_below: A decline with a lower prospect ends the question; its verdict says so in `ruling`.
-            ungraded: Counts the drafts without numbers, if anything does.
+            numbers: How many numbers the model was asked for: 2, or 1, the confidence. Where it was asked for one, it
+                declines without a number; if it writes two numbers, the prospect rules nothing.
+            ungraded: Counts the replies without numbers, if anything does.
         """
         self.verdict: Verdict | None = None
         self._doubt_below, self._stop_below = doubt_below, stop_below
         self._gate, self._ungraded = Gate(refusal), ungraded
-        self._numbers, self._reasoning = NumbersReader(), ReasoningSplitter()
-        self._held: list[str] = []  # text of a draft that is in doubt
+        self._refusing = Gate(refusal, phrases=False) if numbers == 1 else None
+        self._numbers, self._reasoning = NumbersReader(numbers), ReasoningSplitter()
+        self._held: list[str] = []  # text of a reply that is in doubt
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of the draft; return the text that may be shown now."""
+        """Take the next piece of the reply; return the text that may be shown now."""
         if self.verdict is not None:
             return self._after(piece)
         if not self._reasoning.done:
@@ -96,9 +107,9 @@ class GradedGate:
         return self._noted(self._judged(self._read(self._numbers.feed(piece))))
 
     def end(self, kind: Kind = "complete") -> str:
-        """Finish the verdict, now that the draft has ended; `kind` is as for `Gate.end`.
+        """Finish the verdict, now that the reply has ended; `kind` is as for `Gate.end`.
 
-        A draft that was cut while it wrote its numbers has said nothing.
+        A reply that was cut while it wrote its numbers has said nothing.
         """
         if self.verdict is not None:
             return ""
@@ -113,7 +124,7 @@ class GradedGate:
         return self._noted(self._judged(text))
 
     def resume(self) -> str:
-        """Take a draft in doubt for the answer, if it is one; return the text that may be shown now."""
+        """Take a reply in doubt for the answer, if it is one; return the text that may be shown now."""
         self._doubt_below, self.verdict = 0, None
         held, self._held = "".join(self._held), []
         if self._gate.verdict is None:
@@ -123,7 +134,9 @@ class GradedGate:
     def _noted(self, text: str) -> str:
         """Have it counted whether there are numbers, once there is a verdict; return the text."""
         if self._ungraded and self.verdict is not None:
-            self._ungraded.note(graded=self._numbers.numbers is not None)
+            graded = self._numbers.numbers is not None
+            if graded or not (self._refusing and self.verdict):
+                self._ungraded.note(graded=graded)
             self._ungraded = None
         return text
 
@@ -136,7 +149,7 @@ class GradedGate:
     def _read(self, text: str) -> str:
         """Judge the text after the numbers, unless they settle it: then hold it back."""
         numbers = self._numbers.numbers
-        if numbers and self._gate.verdict is None and self._is_doubted(numbers) and not self._may_end(numbers):
+        if numbers and self._gate.verdict is None and self._is_doubted(numbers) and not self._may_end(numbers, text):
             self.verdict = self._doubt(numbers)
             self._held.append(text)
             return ""
@@ -162,19 +175,29 @@ class GradedGate:
     def _is_doubted(self, numbers: Numbers) -> bool:
         return numbers.confidence < self._doubt_below
 
-    def _may_end(self, numbers: Numbers) -> bool:
-        """Return whether the draft has to be read on: a decline with these numbers would end there, or is likely."""
-        return numbers.prospect < self._stop_below or not numbers.confidence
+    def _is_hopeless(self, numbers: Numbers) -> bool:
+        return numbers.prospect is not None and numbers.prospect < self._stop_below
+
+    def _may_end(self, numbers: Numbers, text: str) -> bool:
+        """Return whether the reply has to be read on: a decline with these numbers would end there, or is likely.
+
+        The number before a refusal that was to have none says nothing.
+        """
+        if self._refusing:
+            self._refusing.feed(text)
+            if self._refusing.verdict is not ANSWERED:
+                return True
+        return self._is_hopeless(numbers) or not numbers.confidence
 
     def _ruling(self, verdict: Verdict, numbers: Numbers) -> Mapping[str, Any] | None:
         """Return that a decline ends the question, if the whole text is unlikely to hold an answer.
 
         A draft that says nothing has not declined for that reason.
         """
-        prospect, bound = numbers.prospect, self._stop_below
-        if not verdict or verdict.signal == "empty" or prospect >= bound:
+        if not verdict or verdict.signal == "empty" or not self._is_hopeless(numbers):
             return None
-        reason = f"the model gives the documents {prospect} of 100 to hold an answer, less than {bound}"
+        likely, bound = numbers.prospect, self._stop_below
+        reason = f"the model gives the documents {likely} of 100 to hold an answer, less than {bound}"
         return {"go": False, "by": "prospect", "reason": reason}
 
     @staticmethod

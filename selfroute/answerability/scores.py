@@ -1,4 +1,4 @@
-"""Read the two numbers that a graded draft begins with, while it is still arriving."""
+"""Read the numbers that a graded reply begins with, while it is still arriving."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 _HIGHEST = 100
-_LONGEST = 80  # characters of a first line that may still be two numbers
+_LONGEST = 80  # characters of a first line that may still be numbers
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]+")
+_OF_ALL = re.compile(rf"(?:/|\b(?:out )?of\b)\s*{_HIGHEST}\b", re.IGNORECASE)  # 80/100, 42 out of 100
 _SPACES = re.compile(r"\s*")
 _LABELS = ("prospect", "confidence", "first", "second", "number", "numbers", "and", "of", "out")
 # What may stand around the numbers: Markdown, brackets, percent signs, separators.
@@ -17,26 +18,28 @@ _DECORATION = re.compile(r"[\s*_`~#>|()\[\]{}<\"'\u2018-\u201f%\uff05.,:;/=\u201
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The two numbers of a graded draft, each from 0 to 100.
+    """The numbers of a graded reply, each from 0 to 100.
 
     Attributes:
-        prospect: How likely the whole text holds an answer.
+        prospect: How likely the whole text holds an answer; None where one number is read.
         confidence: How likely somebody who reads the whole text would give the same answer.
     """
 
-    prospect: int
+    prospect: int | None
     confidence: int
 
     def __str__(self) -> str:
         """Return the numbers as the model was asked to write them."""
-        return f"{self.prospect} {self.confidence}"
+        return f"{self.confidence}" if self.prospect is None else f"{self.prospect} {self.confidence}"
 
 
 class NumbersReader:
     r"""Reads the first line of a reply, which may come in pieces.
 
-    Two numbers are the numbers of a draft only if text follows them. A reply that is nothing more, such as "12 and 15",
-    is an answer, so nothing is certain before the text begins or the reply ends.
+    Numbers are those of a graded reply only if text follows them. A reply that is nothing more, such as "12 and 15", is
+    an answer, so nothing is certain before the text begins or the reply ends.
+
+    Where one number is enough, it is the confidence. Two are read there, too, and the second of them is the confidence.
 
     Examples:
         >>> reader = NumbersReader()
@@ -44,16 +47,23 @@ class NumbersReader:
         ('', '', 'Paris', '80 42')
         >>> numbers_of("12 and 15\n")
         (None, '12 and 15\n')
+        >>> numbers_of("62%\nParis", least=1)
+        (Numbers(prospect=None, confidence=62), 'Paris')
 
     Attributes:
         numbers: The numbers; None if there are none, or if it is not certain yet.
     """
 
-    __slots__ = ("_at", "_fence", "_found", "_over", "_seen", "_text", "numbers")
+    __slots__ = ("_at", "_fence", "_found", "_least", "_over", "_seen", "_text", "numbers")
 
-    def __init__(self) -> None:
-        """Start before the first piece."""
+    def __init__(self, least: int = 2) -> None:
+        """Start before the first piece.
+
+        Args:
+            least: How many numbers the line has at least: 2, or 1.
+        """
         self.numbers: Numbers | None = None
+        self._least = least
         self._text = ""
         self._found: Numbers | None = None  # in the first line, with no text after it so far
         self._at = 0  # where that line begins; then where the text may begin
@@ -102,7 +112,7 @@ class NumbersReader:
         line = text[self._at :] if end < 0 else text[self._at : end]
         if end < 0 and _may_be_numbers(line) and not final:
             return
-        self._found = _numbers_in(line) if end >= 0 else None
+        self._found = _numbers_in(line, self._least) if end >= 0 else None
         self._over = self._found is None
         self._fence, self._at = text[: self._at].strip(), end + 1
 
@@ -116,9 +126,9 @@ class NumbersReader:
             self._over, self.numbers = True, self._found
 
 
-def numbers_of(reply: str) -> tuple[Numbers | None, str]:
-    """Return the two numbers that a whole reply begins with, None if it has none, and the text after them."""
-    reader = NumbersReader()
+def numbers_of(reply: str, least: int = 2) -> tuple[Numbers | None, str]:
+    """Return the numbers that a whole reply begins with, None if it has none, and the text after them."""
+    reader = NumbersReader(least)
     text = reader.feed(reply) + reader.end()
     return reader.numbers, text
 
@@ -136,7 +146,7 @@ def _is_decoration(line: str) -> bool:
 
 
 def _may_be_numbers(line: str) -> bool:
-    """Return whether a line that is not complete may still become two numbers."""
+    """Return whether a line that is not complete may still become numbers."""
     if len(line) > _LONGEST or len(_NUMBER.findall(line)) > 4:  # noqa: PLR2004 - 80/100 42/100
         return False
     words = _WORD.findall(line.lower())
@@ -144,15 +154,14 @@ def _may_be_numbers(line: str) -> bool:
     return all(word in _LABELS for word in words) and any(label.startswith(last) for label in _LABELS)
 
 
-def _numbers_in(line: str) -> Numbers | None:
-    without = re.sub(rf"(?:/|\bout of\b)\s*{_HIGHEST}\b", " ", line, flags=re.IGNORECASE)  # 80/100, 42/100
-    for candidate in (line, without):
-        found = _NUMBER.findall(candidate)
+def _numbers_in(line: str, least: int) -> Numbers | None:
+    for candidate in (_OF_ALL.sub(" ", line), line):
         words = _WORD.findall(candidate.lower())
         rest = _WORD.sub("", _NUMBER.sub("", candidate))
         if len(line) > _LONGEST or not all(word in _LABELS for word in words) or not _is_decoration(rest):
             continue
-        scores = [score_of(float(number)) for number in found]
-        if len(scores) == 2 and None not in scores:  # noqa: PLR2004
-            return Numbers(*(score for score in scores if score is not None))
+        scores = [score_of(float(number)) for number in _NUMBER.findall(candidate)]
+        known = [score for score in scores if score is not None]
+        if len(scores) == len(known) and least <= len(known) <= 2:  # noqa: PLR2004
+            return Numbers(known[0] if least > 1 else None, known[-1])
     return None

@@ -30,34 +30,41 @@ QUOTES = (
     "none if the question cannot be answered."
 )
 _MOST_QUOTES = 10
+_SCORES = {"prospect": (int, PROSPECT), "confidence": (int, CONFIDENCE)}
 
 
 class Form(NamedTuple):
     """The report that a model is asked to fill in.
 
     Attributes:
-        graded: Whether it has the two numbers.
+        numbers: How many numbers it has: 2 (prospect and confidence), 1 (the confidence alone), or 0.
         quotes: Whether it has quotes from what was given.
     """
 
-    graded: bool = False
+    numbers: int = 0
     quotes: bool = False
 
     @property
     def name(self) -> str:
         """The name of its schema."""
-        return "GradedReport" if self.graded else "Report"
+        return ("Report", "ConfidenceReport", "GradedReport")[self.numbers]
 
     @property
     def description(self) -> str:
         """What its schema says of it."""
         report = "The answer to the question, or that it cannot be answered"
-        return f"{report}, with two numbers that say how sure that is." if self.graded else f"{report}."
+        numbers = ("", ", with a number that says how sure that is", ", with two numbers that say how sure that is")
+        return f"{report}{numbers[self.numbers]}."
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The names of its numbers."""
+        return (*_SCORES,)[len(_SCORES) - self.numbers :]
 
     @property
     def fields(self) -> Mapping[str, tuple[Any, str]]:
         """The type and the description of each field, in the order in which models fill them in."""
-        numbers = {"prospect": (int, PROSPECT), "confidence": (int, CONFIDENCE)} if self.graded else {}
+        numbers = {name: _SCORES[name] for name in self.scores}
         quotes = {"quotes": (list[str], QUOTES)} if self.quotes else {}
         return {**numbers, "answerable": (bool, ANSWERABLE), "answer": (str, ANSWER), **quotes}
 
@@ -91,7 +98,7 @@ class _Received(Protocol):
         """Return how the reply ended."""
 
 
-def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str, graded: bool = False) -> str:
+def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str, form: Form) -> str:
     """Return a report as text: its answer; or the refusal, and what else it says.
 
     Args:
@@ -99,12 +106,12 @@ def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, ref
         raw: The text of the reply, which stands for the report if there is none.
         tally: What was received of the reply.
         refusal: The word that declines.
-        graded: Whether the report was to have two numbers, which then come first.
+        form: What the report was to have; its numbers come first.
     """
     text = _text_of(report, raw, tally=tally, refusal=refusal)
     tally.quotes = _quotes_in(report)
-    scores = [score_of(report.get(name)) for name in ("prospect", "confidence")] if report and graded else [None]
-    tally.report = text if None in scores or not text else "{} {}\n{}".format(*scores, text)
+    scores = [score_of(report.get(name)) for name in form.scores] if report else []
+    tally.report = text if None in scores or not (scores and text) else f"{' '.join(map(str, scores))}\n{text}"
     return tally.report
 
 

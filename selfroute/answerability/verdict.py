@@ -21,7 +21,8 @@ class Verdict:
             was not asked, since the question starts with the documents).
         evidence: The words of the reply that decided it; empty for an answer.
         prospect: How likely the whole text holds an answer, from 0 to 100, as a graded draft says; None if it does not.
-        confidence: How likely the answer would stay the same if all of the text were read, likewise.
+        confidence: How likely the answer would stay the same if all of the text were read, as a graded reply says;
+            None if it does not.
         ruling: What was ruled on going on, as plain JSON: by a policy, or by a prospect that is too low; None if
             nothing was.
     """
@@ -43,12 +44,11 @@ class Verdict:
         return self.signal != "answered" and self.ruling is None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain JSON; with both numbers, if there are any."""
+        """Return the verdict as plain JSON, with the numbers that there are."""
         ruling = None if self.ruling is None else dict(self.ruling)
         verdict = {"declined": self.declined, "signal": self.signal, "evidence": self.evidence, "ruling": ruling}
-        if self.prospect is None:
-            return verdict
-        return {**verdict, "prospect": self.prospect, "confidence": self.confidence}
+        numbers = {"prospect": self.prospect, "confidence": self.confidence}
+        return verdict | {name: number for name, number in numbers.items() if number is not None}
 
 
 ANSWERED = Verdict(declined=False, signal="answered")

@@ -112,7 +112,7 @@ async def test_ten_graded_drafts_in_a_row_without_numbers_are_worth_one_warning(
 
 
 def _warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if "two numbers" in record.getMessage()]
+    return [record.getMessage() for record in caplog.records if "graded replies" in record.getMessage()]
 
 
 def test_a_draft_with_numbers_begins_the_count_anew(caplog: pytest.LogCaptureFixture) -> None:
@@ -124,6 +124,17 @@ def test_a_draft_with_numbers_begins_the_count_anew(caplog: pytest.LogCaptureFix
         gate.end()
     assert _warned(caplog) == []
     GradedGate(ungraded=ungraded).feed("Paris, as the minutes say.")
+    assert len(_warned(caplog)) == 1
+
+
+def test_a_refusal_that_was_to_have_no_number_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+    ungraded = Ungraded()
+    for reply in ["Paris", "unanswerable"] * 9 + ["90\nParis", "unanswerable"] + ["unanswerable", "1912"] * 9:
+        gate = GradedGate(doubt_below=50, numbers=1, ungraded=ungraded)
+        gate.feed(reply)
+        gate.end()
+    assert _warned(caplog) == []
+    GradedGate(numbers=1, ungraded=ungraded).feed("Paris, as the minutes say.")
     assert len(_warned(caplog)) == 1
 
 

@@ -1,7 +1,8 @@
-"""The two numbers that a graded draft begins with, however it writes them and however it arrives."""
+"""The numbers that a graded reply begins with, however it writes them and however it arrives."""
 
 from __future__ import annotations
 
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from lanes import examples
 from scenarios import cut
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import Numbers, NumbersReader, numbers_of
+from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
+from selfroute.prompts import GRADED, SECTIONS, check_asks_for_numbers
 
 NUMBERS = [
     "80 42",
@@ -39,6 +42,19 @@ NUMBERS = [
     "\n\n80 42",
     "80\u300142",
     "```\n80 42",
+]
+ONE_NUMBER = [
+    *("62", "**62**", "62%", "62 %", "62/100", "62 / 100", "62 out of 100", "62 of 100", "(62)", "`62`", "62.", "62.0"),
+    *(
+        "Confidence: 62",
+        "**Confidence:** 62%",
+        "Confidence: 62/100",
+        "Number: 62",
+        "  62  ",
+        "\n\n62",
+        "```\n62",
+        "> 62",
+    ),
 ]
 TEXTS = [
     "",
@@ -87,16 +103,47 @@ def test_the_ends_of_the_scale_are_numbers(line: str, numbers: tuple[int, int]) 
     assert numbers_of(f"{line}\nunanswerable") == (Numbers(*numbers), "unanswerable")
 
 
-@given(
-    text=st.sampled_from([f"{line}\nParis 1 2" for line in NUMBERS] + TEXTS) | st.text("80 42,%\n*Pa/-.", max_size=30),
-    cuts=st.lists(st.integers(0, 30), max_size=6),
+@pytest.mark.parametrize("rest", ["\nParis", "\n\n \n\nParis", "\r\nParis\nor Rome", "\n1912", "\n12\n15"])
+def test_where_one_number_is_enough_it_is_the_confidence(rest: str) -> None:
+    for line in ONE_NUMBER:
+        assert numbers_of(line + rest, 1) == (Numbers(None, 62), rest.lstrip()), line
+
+
+@pytest.mark.parametrize("rest", ["\nParis", "\r\nParis\nor Rome"])
+def test_where_one_number_is_enough_the_second_of_two_is_the_confidence(rest: str) -> None:
+    for line in NUMBERS:
+        assert numbers_of(line + rest, 1) == (Numbers(None, 42), rest.lstrip()), line
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\r\n", "\n\n \n"])
+def test_one_number_with_nothing_after_it_is_text(rest: str) -> None:
+    for line in [*ONE_NUMBER, *NUMBERS, "1912", "12"]:
+        assert numbers_of(line + rest, 1) == (None, line + rest), line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "Paris", "62 Paris\nor Rome", "62 people\ncame", "1912\nwas the year", "101\nParis", "80 42 17\nParis"),
+        *("-", "$62\nParis", "1. Paris\n2. Rome", "62: Paris", "unanswerable"),
+    ],
 )
-def test_the_pieces_do_not_matter(text: str, cuts: list[int]) -> None:
+def test_anything_but_one_number_or_two_is_text(text: str) -> None:
+    assert numbers_of(text, 1) == (None, text)
+
+
+@given(
+    text=st.sampled_from([f"{line}\nParis 1 2" for line in NUMBERS + ONE_NUMBER] + TEXTS)
+    | st.text("80 42,%\n*Pa/-.", max_size=30),
+    cuts=st.lists(st.integers(0, 30), max_size=6),
+    least=st.sampled_from([1, 2]),
+)
+def test_the_pieces_do_not_matter(text: str, cuts: list[int], least: int) -> None:
     places = sorted({cut for cut in cuts if cut < len(text)})
-    reader = NumbersReader()
+    reader = NumbersReader(least)
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
     shown = "".join([*map(reader.feed, pieces), reader.end()])
-    assert (reader.numbers, shown) == numbers_of(text)
+    assert (reader.numbers, shown) == numbers_of(text, least)
 
 
 @pytest.mark.parametrize("text", ["Pa", "80 42 pe", "1 2 3 4 5", "The", "In 80 of 42 c"])
@@ -115,7 +162,21 @@ def test_the_numbers_are_known_as_soon_as_the_text_after_them_begins() -> None:
 
 DRAFTS = st.lists(
     st.sampled_from(
-        ["80 42", "5 0", "12 and 15", "\n", " ", "**", "```", "Paris", "unanswerable", "The answer is:", "-"]
+        [
+            "80 42",
+            "5 0",
+            "62",
+            "20",
+            "12 and 15",
+            "\n",
+            " ",
+            "**",
+            "```",
+            "Paris",
+            "unanswerable",
+            "The answer is:",
+            "-",
+        ]
     ),
     max_size=6,
 ).map("".join)
@@ -123,11 +184,16 @@ DRAFTS = st.lists(
 
 @examples(200)
 @given(
-    draft=DRAFTS, cuts=st.lists(st.integers(0, 40), max_size=8), kind=st.sampled_from(["complete", "cut", "refused"])
+    draft=DRAFTS,
+    cuts=st.lists(st.integers(0, 40), max_size=8),
+    kind=st.sampled_from(["complete", "cut", "refused"]),
+    numbers=st.sampled_from([1, 2]),
 )
-def test_a_graded_draft_is_judged_alike_however_it_is_cut_into_pieces(draft: str, cuts: list[int], kind: Any) -> None:
+def test_a_graded_reply_is_judged_alike_however_it_is_cut_into_pieces(
+    draft: str, cuts: list[int], kind: Any, numbers: int
+) -> None:
     def judged(pieces: tuple[str, ...]) -> tuple[Any, str]:
-        gate = GradedGate(doubt_below=50, stop_below=20)
+        gate = GradedGate(doubt_below=50, stop_below=20, numbers=numbers)
         shown = "".join([*map(gate.feed, pieces), gate.end(kind)])
         return gate.verdict, shown
 
@@ -135,5 +201,92 @@ def test_a_graded_draft_is_judged_alike_however_it_is_cut_into_pieces(draft: str
     verdict, shown = judged((draft,))
     if verdict and verdict.signal == "empty":
         assert verdict.ruling is None
-    if verdict and verdict.prospect is None and verdict.signal == "answered":
+    if verdict is not None and verdict.confidence is None and verdict.signal == "answered":
         assert shown == draft
+    if numbers == 1 and verdict is not None:
+        assert verdict.prospect is verdict.ruling is None
+
+
+def sure(confidence: int | None) -> Verdict:
+    return Verdict(declined=False, signal="answered", confidence=confidence)
+
+
+def doubt(confidence: int) -> Verdict:
+    return Verdict(declined=False, signal="doubt", evidence=str(confidence), confidence=confidence)
+
+
+def declined(confidence: int | None, evidence: str = "unanswerable", signal: Any = "sentinel") -> Verdict:
+    return Verdict(declined=True, signal=signal, evidence=evidence, confidence=confidence)
+
+
+LIN = "Mr Lin took the chair at nine."
+ASKED_FOR_ONE: dict[str, tuple[str, Verdict, str]] = {  # the reply, its verdict, and the answer that it is
+    "sure": (f"62\n{LIN}", sure(62), LIN),
+    "at the bound": (f"50\n{LIN}", sure(50), LIN),
+    "in doubt": (f"42\n{LIN}", doubt(42), LIN),
+    "worth nothing": (f"0\n{LIN}", doubt(0), LIN),
+    "in doubt, a number": ("42\n1912", doubt(42), "1912"),
+    "in doubt, like a refusal": ("42\nUnanswerable letters go to Lin.", doubt(42), "Unanswerable letters go to Lin."),
+    "sure, in Markdown": (f"**62**\n\n{LIN}", sure(62), LIN),
+    "in doubt, of a hundred": (f"Confidence: 42/100\n{LIN}", doubt(42), LIN),
+    "in doubt, in a fence": (f"```\n42\n```\n{LIN}", doubt(42), LIN),
+    "in doubt, after thoughts": (f"<think>hm, 90\n</think>42\n{LIN}", doubt(42), f"<think>hm, 90\n</think>{LIN}"),
+    "sure, with a low prospect": (f"10 62\n{LIN}", sure(62), LIN),
+    "in doubt, with a prospect": (f"80 42\n{LIN}", doubt(42), LIN),
+    "hopeless by a prospect": ("10 0\nunanswerable", declined(0), ""),
+    "a decline": ("unanswerable", declined(None), ""),
+    "a decline, sure": ("90\nunanswerable", declined(90), ""),
+    "a decline, unsure": ("20\nunanswerable", declined(20), ""),
+    "a decline, unsure, with more": ("20\n\n**Unanswerable.** It ends early.", declined(20, "Unanswerable"), ""),
+    "a decline, worth nothing": ("0\nThe text does not say who.", declined(0, "The text does not say", "phrase"), ""),
+    "nothing": ("", EMPTY, ""),
+    "a number and nothing more": ("12", ANSWERED, "12"),
+    "a year and nothing more": ("1912", ANSWERED, "1912"),
+    "two numbers and nothing more": ("12 and 15\n", ANSWERED, "12 and 15\n"),
+    "a year in a line of its own": ("1912\nis the year.", ANSWERED, "1912\nis the year."),
+    "no number": (LIN, ANSWERED, LIN),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_FOR_ONE)
+@given(cuts=st.lists(st.integers(0, 40), max_size=8))
+def test_a_reply_that_was_asked_for_one_number_is_judged_by_it_and_never_shows_it(name: str, cuts: list[int]) -> None:
+    reply, verdict, answer = ASKED_FOR_ONE[name]
+    for pieces in (cut(reply, cuts), tuple(reply), (reply,)):
+        gate = GradedGate(doubt_below=50, stop_below=20, numbers=1)
+        shown = "".join([*map(gate.feed, pieces), gate.end()])
+        assert gate.verdict == verdict
+        if verdict.signal == "doubt":
+            assert shown == ""
+            shown = gate.resume() + gate.end()
+            assert gate.verdict == sure(verdict.confidence)
+        assert shown == answer
+
+
+def test_one_number_is_judged_by_the_first_words_that_cannot_be_the_refusal() -> None:
+    for reply, read in (
+        ("42\nMr Lin", "42\nMr"),
+        ("42\nUnder oath", "42\nUnd"),
+        ("42\nunanswerable.", "42\nunanswerable."),
+    ):
+        gate, seen = GradedGate(doubt_below=50, numbers=1), ""
+        for piece in reply:
+            seen += piece
+            if gate.feed(piece) or gate.verdict is not None:
+                break
+        assert seen == read
+
+
+def test_a_verdict_shows_the_numbers_that_it_has() -> None:
+    plain = {"declined": True, "signal": "sentinel", "evidence": "unanswerable", "ruling": None}
+    assert declined(None).as_dict() == plain
+    assert declined(20).as_dict() == {**plain, "confidence": 20}
+    both = Verdict(declined=True, signal="sentinel", evidence="unanswerable", prospect=0, confidence=0)
+    assert both.as_dict() == {**plain, "prospect": 0, "confidence": 0}
+
+
+def test_the_prompt_of_sections_asks_for_one_number_in_the_frame_of_the_draft_s() -> None:
+    check_asks_for_numbers("prompt", SECTIONS)
+    assert "write a number from 0 to 100" in SECTIONS
+    variables = [[name for _, name, _, _ in Formatter().parse(prompt) if name] for prompt in (SECTIONS, GRADED)]
+    assert variables == [["context", "refusal", "question"]] * 2

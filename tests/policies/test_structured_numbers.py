@@ -11,9 +11,11 @@ from llama_index.core.program.function_program import get_function_tool
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
 from langchain_selfroute import structured as langchain_structured
+from langchain_selfroute.models import MessageTally
 from llamaindex_selfroute import structured as llamaindex_structured
 from scenarios import FOUND
-from selfroute.answerability.structured import Form
+from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.structured import Form, text_of
 from selfroute.policies import Never
 from steering import BY_NAME, LIN, WIDE
 from structured_parts import Calling, Reporting
@@ -116,7 +118,7 @@ async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
 
 
 def test_both_frameworks_ask_for_the_same_report() -> None:
-    for form in (Form(), Form(graded=True), Form(quotes=True), Form(graded=True, quotes=True)):
+    for form in (Form(), Form(numbers=2), Form(quotes=True), Form(numbers=1), Form(numbers=2, quotes=True)):
         one, two = (
             module.report_of(form).model_json_schema() for module in (langchain_structured, llamaindex_structured)
         )
@@ -125,3 +127,29 @@ def test_both_frameworks_ask_for_the_same_report() -> None:
         tool = get_function_tool(llamaindex_structured.report_of(form))
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
     assert [*form.fields] == ["prospect", "confidence", "answerable", "answer", "quotes"]
+    assert [*Form(numbers=1).fields] == ["confidence", "answerable", "answer"]
+    names = [Form(numbers=numbers).name for numbers in range(3)]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() for name in names)
+
+
+REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text, and the signal and the confidence
+    "sure": ({"confidence": 62, "answerable": True, "answer": "1912"}, "62\n1912", ("answered", 62)),
+    "in doubt": ({"confidence": 42, "answerable": True, "answer": LIN}, f"42\n{LIN}", ("doubt", 42)),
+    "a decline": ({"confidence": 0, "answerable": False, "answer": ""}, "0\nunanswerable", ("sentinel", 0)),
+    "an unsure decline": ({"confidence": 9, "answerable": False, "answer": ""}, "9\nunanswerable", ("sentinel", 9)),
+    "no number": ({"confidence": "low", "answerable": True, "answer": LIN}, LIN, ("answered", None)),
+    "a prospect alone": ({"prospect": 80, "answerable": True, "answer": LIN}, LIN, ("answered", None)),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_with_one_number_is_judged_by_it(name: str) -> None:
+    report, text, judged = REPORTS[name]
+    assert text_of(report, "", tally=MessageTally(whole=True), refusal="unanswerable", form=Form(numbers=1)) == text
+    gate = GradedGate(doubt_below=50, numbers=1)
+    for piece in text:
+        gate.feed(piece)
+    gate.end()
+    assert gate.verdict is not None
+    assert (gate.verdict.signal, gate.verdict.confidence) == judged

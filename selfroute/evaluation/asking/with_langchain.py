@@ -107,12 +107,12 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         if not self.structured:
             return None
         form, refusal = self._form, self.parts.settings.refusal
-        asked = [name for name in ("graded", "quotes") if getattr(form, name)]
+        asked = [name for name, asks in (("graded", form.numbers), ("quotes", form.quotes)) if asks]
         return [refusal, *asked] if asked else refusal
 
     @property
     def _form(self) -> Form:
-        return Form(graded=self.graded, quotes=self.parts.settings.citations)
+        return Form(numbers=2 if self.graded else 0, quotes=self.parts.settings.citations)
 
     def _ask(
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel

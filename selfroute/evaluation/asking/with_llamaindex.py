@@ -148,7 +148,7 @@ class KeptLLM(CustomLLM):
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
         tally = ResponseTally(whole=True)
         if how := options.get("structured"):
-            form = Form(graded=how == "graded", quotes=options.get("quotes", False))
+            form = Form(numbers=2 if how == "graded" else 0, quotes=options.get("quotes", False))
             given = structured.ask(self.inner, prompt, form)
             text = structured.text_of(self.inner, given, tally, refusal=self.parts.settings.refusal, form=form)
         else:
