@@ -119,7 +119,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return document.page_content
 
     @override
-    def _trimmed(self, document: Document, text: str, **label: Any) -> Document:
+    def _trimmed(self, document: Document, text: str, /, **label: Any) -> Document:
         return documents.labelled(document, text, **label)
 
     @property
@@ -196,7 +196,7 @@ class Call(BaseSteps[Document], Generic[Manager]):
         return (self.question if takes_string(self.retriever) else self.inputs), config
 
     def _retrieved(self, found: Any) -> ReadDocuments:
-        """Keep the passages, and note which of those that were found were dropped; return the effect of fitting them."""
+        """Keep the passages, and note which of those found were dropped; return the effect of fitting them."""
         passages = documents.documents_of(found, "retriever")
         if self._found:
             self._wall.note_dropped(self._found.found, passages)

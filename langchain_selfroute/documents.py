@@ -57,7 +57,7 @@ def documents_of(found: Any, what: str) -> list[Document]:
     return items_of(found, Document, what=f"{what} must return a list of Documents")
 
 
-def labelled(document: Document, text: str, **label: Any) -> Document:
+def labelled(document: Document, text: str, /, **label: Any) -> Document:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
     how = labelled_with(label_of(document), label)
     return Document(page_content=text, metadata={**document.metadata, "selfroute": how}, id=document.id)

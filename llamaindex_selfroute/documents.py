@@ -97,7 +97,7 @@ class WholeDocument(NodeWithScore):
         return self.text
 
 
-def labelled(item: BaseNode | NodeWithScore, **label: Any) -> WholeDocument:
+def labelled(item: BaseNode | NodeWithScore, /, **label: Any) -> WholeDocument:
     """Return a copy whose metadata says how the document was assembled, hidden from models and embeddings."""
     node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
     known = node.metadata.get(LABEL)
@@ -118,7 +118,7 @@ def is_trimmed(item: NodeWithScore) -> bool:
     return isinstance(label, Mapping) and bool(label.get("trimmed"))
 
 
-def trimmed(item: NodeWithScore, text: str, **label: Any) -> NodeWithScore:
+def trimmed(item: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
     copy = labelled(item, **label)
     copy.node.set_content(text)

@@ -31,8 +31,8 @@ class SelfRouteDecisionEvent(BaseEvent):
         ```
 
     Attributes:
-        route: `"rag"`, `"sections"` or `"long_context"`. The last event of a query counts: after a wider look, documents
-            may still be read.
+        route: `"rag"`, `"sections"` or `"long_context"`. The last event of a query counts: after sections,
+            documents may still be read.
         decision: Why this route, as in the response's metadata: `declined`, `signal`, `evidence`, `ruling`; `prospect`
             and `confidence` if the draft is graded.
     """

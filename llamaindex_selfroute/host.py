@@ -28,7 +28,6 @@ from llama_index.core.retrievers import (
     RouterRetriever,
     TransformRetriever,
 )
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 

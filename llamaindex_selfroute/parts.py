@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute.documents import Source
 from selfroute.flow import Route

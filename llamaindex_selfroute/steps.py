@@ -91,7 +91,7 @@ class Steps(BaseSteps[NodeWithScore]):
         return convert.retrieved_text(passage.node)
 
     @override
-    def _trimmed(self, document: NodeWithScore, text: str, **label: Any) -> NodeWithScore:
+    def _trimmed(self, document: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
         return documents.trimmed(document, text, **label)
 
     @property

@@ -11,8 +11,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
-from llamaindex_selfroute.responses import aof_row, of_row
 from llamaindex_selfroute.parts import Finder
+from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.drivers import arun, run
 from selfroute.first_step import FirstStep
 from selfroute.row import read_row

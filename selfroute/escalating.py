@@ -114,8 +114,7 @@ class Escalating(Fitting[Document]):
 
     @property
     def may_resume(self) -> bool:
-        """Whether a reply in doubt may turn out to be the answer: a policy may say so, or there may be no more to read.
-        """
+        """Whether a reply in doubt may be the answer: a policy may say so, or there may be no more to read."""
         return self.settings.escalation is not None or self.settings.max_documents == 0
 
     def gate(self, step: Route) -> Gate | FinalGate | GradedGate:
@@ -127,7 +126,7 @@ class Escalating(Fitting[Document]):
             return Gate(self.refusal)
         ungraded = None if self.settings.structured else self._memory.ungraded
         if step == "sections":
-            return GradedGate(self.refusal, doubt_below=bounds.sections_below, ungraded=ungraded)
+            return GradedGate(self.refusal, doubt_below=bounds.sections_below, numbers=1, ungraded=ungraded)
         doubt, stop = bounds.doubt_below, bounds.stop_below
         return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
 

@@ -87,7 +87,7 @@ class Fitting(ABC, Generic[Document]):
         """Return a document's text."""
 
     @abstractmethod
-    def _trimmed(self, document: Document, text: str, **label: Any) -> Document:
+    def _trimmed(self, document: Document, text: str, /, **label: Any) -> Document:
         """Return a copy of a document with less text.
 
         Args:

@@ -172,7 +172,7 @@ class Answer:
         return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
 
 
-def self_route(  # noqa: PLR0913 - the options of one question
+def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
     question: str,
     ladder: Sequence[Route] = ("rag", "long_context"),
     *,
@@ -201,7 +201,8 @@ def self_route(  # noqa: PLR0913 - the options of one question
         passages = yield Retrieve(question)
     if compares and passages and (yield Compare(passages)):
         ladder = ("long_context",)
-    route, context, announced = "rag", passages, False
+    route: Route = "rag"
+    context, announced = passages, False
     reply = Reply("", NO_PASSAGES if ladder[0] == "rag" else STARTED)
     decision = reply.verdict
     for at, step in enumerate(ladder):

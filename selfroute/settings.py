@@ -54,8 +54,8 @@ class Settings:
     Attributes:
         refusal: The word by which the model declines.
         answerability: How the model reports whether it can answer: `"text"`, `"graded"` or `"structured"`.
-        doubt_below: The bound of the confidence, from 0 to 100, or a pair: for the draft, and for the sections. None for
-            50 where the model is asked for numbers.
+        doubt_below: The bound of the confidence, from 0 to 100, or a pair: for the draft, and for the sections. None
+            for 50 where the model is asked for numbers.
         stop_below: The bound of the prospect, from 0 to 100; None for 20 where the model is asked for numbers.
         sections: The most tokens of the documents' best sections, which are read before whole documents: one number, or
             a tuple with one for each reading, ascending; None for no sections.
@@ -162,10 +162,10 @@ class Settings:
 
     def ladder(self, start: Start) -> tuple[Route, ...]:
         """Return the steps of a question, the cheapest first."""
-        last: tuple[Route, ...] = () if self.max_documents == 0 else ("long_context",)
         if start == "long_context":
             return ("long_context",)
-        return ("rag", *(("sections",) * len(self.section_tokens)), *last)
+        sections: list[Route] = ["sections"] * len(self.section_tokens)
+        return ("rag", *sections) if self.max_documents == 0 else ("rag", *sections, "long_context")
 
     @property
     def most_compared(self) -> int | None:
@@ -184,7 +184,8 @@ class Settings:
 
     def form_of(self, step: Route) -> Form:
         """Return the report that the model of a step fills in, with `answerability="structured"`."""
-        return Form(numbers=2 if self.bounds and step != "long_context" else 0, quotes=self.citations)
+        numbers = 0 if self.bounds is None else {"rag": 2, "sections": 1, "long_context": 0}[step]
+        return Form(numbers=numbers, quotes=self.citations)
 
     def check_prices(self, name_of: Callable[[Route], PricedModel], *, shared: bool) -> None:
         """Check that the models may have a price, if the policy needs one.

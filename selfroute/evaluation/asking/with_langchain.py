@@ -13,6 +13,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding, RunnableBindingBase
+from langchain_selfroute.widening import retrieving, widened
 from pydantic import Field
 from typing_extensions import override
 
@@ -21,7 +22,6 @@ from langchain_selfroute.documents import label_of
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt, window_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.structured import text_of
-from langchain_selfroute.widening import retrieving, widened
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
 from selfroute.documents.window import room_in
