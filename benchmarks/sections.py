@@ -113,6 +113,17 @@ def measure(path: Path, nearest: Nearest) -> dict[str, float] | None:
     }
 
 
+def measured(folder: Path, nearest: Nearest) -> dict[str, dict[str, float]]:
+    """Measure the files of a folder in which evidence is marked; return the figures by the names of the files."""
+    found = {path.stem: measure(path, nearest) for path in sorted(folder.glob("*.jsonl"))}
+    return {name: figures for name, figures in found.items() if figures}
+
+
+def as_json(results: dict[str, dict[str, float]]) -> str:
+    """Format the results as JSON."""
+    return json.dumps({name: {key: of[key] for key in FIGURES} for name, of in results.items()}, indent=2)
+
+
 def table(results: dict[str, dict[str, float]]) -> Iterator[str]:
     """Format the results, and compare them with the targets."""
     yield f"{'':30}{'n':>4}{'covered':>10}{'nearest':>10}{'ms':>8}{'first ms':>10}"
@@ -133,14 +144,12 @@ def main() -> int:
     parser.add_argument("--vectors", type=Path, help="a folder that keeps the vectors of the passages")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     options = parser.parse_args()
-    nearest = Nearest(load_retriever("all-MiniLM-L6-v2", folder=options.vectors))
-    found = {path.stem: measure(path, nearest) for path in sorted(options.data.glob("*.jsonl"))}
-    results = {name: figures for name, figures in found.items() if figures}
+    results = measured(options.data, Nearest(load_retriever("all-MiniLM-L6-v2", folder=options.vectors)))
     if not results:
         print(f"{options.data} has no question with evidence_spans", file=sys.stderr)
         return 1
     if options.json:
-        print(json.dumps({name: {key: of[key] for key in FIGURES} for name, of in results.items()}, indent=2))
+        print(as_json(results))
     else:
         print("\n".join(table(results)))
     return 0
