@@ -23,8 +23,6 @@ SPEC.loader.exec_module(sections)
 
 DAY = "On day {} it rained, and nobody came to the quay. " + "Tea was served. " * 60
 TEXT = "\n\n".join(map(DAY.format, range(60)))
-    f"On day {day} it rained, and nobody came to the quay. {'Tea was served. ' * 60}" for day in range(60)
-)
 
 
 def evidence(*sentences: str) -> list[list[int]]:
