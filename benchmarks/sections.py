@@ -2,9 +2,10 @@
 
     python benchmarks/sections.py DATA [--vectors FOLDER] [--json]
 
-DATA holds `*.jsonl` with `context`, `question` and `evidence_spans` (offsets into the context). Files and questions
-without evidence are left out. Each document is split into passages of 1,200 characters that overlap by 200, and ranked
-by real all-MiniLM-L6-v2 vectors, which FOLDER keeps for the next run.
+DATA holds `*.jsonl` with `context`, `question`, `is_impossible` and `evidence_spans` (offsets into the context). Files
+and questions without evidence are left out, and questions that cannot be answered. Each document is split into passages
+of 1,200 characters that overlap by 200, and ranked by real all-MiniLM-L6-v2 vectors, which FOLDER keeps for the next
+run.
 
 "covered" is the share of the evidence's characters that 4,000 tokens of sections hold, the five nearest passages among
 them; "nearest" is the share that as many tokens of nearest passages hold; both are means over the questions. "ms" is
@@ -93,7 +94,8 @@ def milliseconds(row: dict[str, Any], passages: Sequence[str]) -> tuple[float, f
 
 def measure(path: Path, nearest: Nearest) -> dict[str, float] | None:
     """Measure one file; None if no evidence is marked in it."""
-    asked = [row for row in lines_of(path) if row.get("context") and row.get("evidence_spans")]
+    has_evidence = (row for row in lines_of(path) if row.get("context") and row.get("evidence_spans"))
+    asked = [row for row in has_evidence if not row.get("is_impossible")]
     if not asked:
         return None
     covered, by_nearest, kept, first = [], [], [], []

@@ -210,6 +210,20 @@ def test_little_more_is_counted_than_what_is_read() -> None:
         assert sum(map(len, counted)) < 3 * sum(map(len, read(runs, [text])))
 
 
+def test_a_counter_that_misjudges_sections_costs_no_more_than_some_readings_of_the_text() -> None:
+    text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(500))
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return len(text) if len(text) > 2 * SECTION else 0
+
+    runs = ranked("Who came on day 77?", [text], []).fill(50_000, count, always=0)
+    assert sum(map(count, read(runs, [text]))) <= 50_000
+    assert counted < 12 * len(text)
+
+
 def test_a_text_that_was_cited_is_not_taken_apart_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     KEPT.clear()
     kept = KEPT.of(MINUTES)

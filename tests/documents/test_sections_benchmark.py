@@ -45,6 +45,7 @@ def test_only_questions_with_evidence_count_and_their_shares_are_averaged(tmp_pa
             {**asked, "evidence_spans": evidence("On day 42 it rained")},
             {**asked, "evidence_spans": [[0, len(TEXT)]]},
             {**asked, "evidence_spans": None},
+            {**asked, "evidence_spans": [[0, 9]], "is_impossible": True},
         ],
         unmarked=[asked],
         other=[{"prediction": "Tea"}],
