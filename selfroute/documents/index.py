@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -44,8 +44,8 @@ class Index:
         half = BLOCK // 2
         self.grids = [start // BLOCK for start, _ in self.spans], [(start + half) // BLOCK for start, _ in self.spans]
         self.blocks = (len(text) + half) // BLOCK + 1
-        places, self.sizes = _words_in(text, self.spans)
-        self._places = _by_stem(places)
+        self.sizes: list[int] = []
+        self._places = _by_stem(_words_in(text, self.spans, self.sizes))
         self.sections: list[tuple[int, int]] = []
         self.section_sizes: list[int] = []
         self._section_of: list[int] = []
@@ -65,32 +65,31 @@ class Index:
 
 def stems_of(text: str) -> Iterable[str]:
     """Return the stems of the words of a text, each once; of Chinese and Japanese, its characters and pairs of them."""
-    return _by_stem({word: [] for word in _words().findall(text)})
+    return _by_stem((word, []) for word in dict.fromkeys(_words().findall(text)))
 
 
-def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> tuple[dict[str, list[int]], list[int]]:
-    """Return for each word the numbers of the sentences that hold it, and how many words each sentence has.
+def _words_in(text: str, spans: Sequence[tuple[int, int]], sizes: list[int]) -> Iterator[tuple[str, list[int]]]:
+    """Yield words with the numbers of the sentences that hold them, and set how many words each sentence has.
 
-    Texts are split at white space first, since most of what stands between is a word, or stands there often.
+    The text is split at white space first: most of what stands between is a word, or stands there often.
     """
     find = _words().findall
     unsplit: dict[str, list[int]] = defaultdict(list)
-    sizes: list[int] = []
     for number, (start, end) in enumerate(spans):
         sentence = text[start:end]
         parts = find(sentence) if "-\n" in sentence else sentence.split()
         sizes.append(len(parts))
         for part in parts:
             unsplit[part].append(number)
-    places: dict[str, list[int]] = defaultdict(list)
     for part, numbers in unsplit.items():
         words = (part,) if part.isalnum() else find(part)
+        if len(words) == 1:
+            yield words[0], numbers
+            continue
+        for number in numbers:
+            sizes[number] += len(words) - 1
         for word in words:
-            places[word] += numbers
-        if len(words) != 1:
-            for number in numbers:
-                sizes[number] += len(words) - 1
-    return places, sizes
+            yield word, [*numbers]
 
 
 def _cuts(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
@@ -122,10 +121,10 @@ def _parts() -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W{UNSPACED}])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!,)|[{UNSPACED}]+|[^{UNSPACED},]+")
 
 
-def _by_stem(places: dict[str, list[int]]) -> dict[str, list[int]]:
+def _by_stem(places: Iterable[tuple[str, list[int]]]) -> dict[str, list[int]]:
     """Return the places of words by their stems: without case, accents and the commonest endings."""
     found: dict[str, list[int]] = {}
-    for word, of_word in places.items():
+    for word, of_word in places:
         if "," in word or not word.isascii():
             for stem in _stems(word):
                 found.setdefault(stem, []).extend(of_word)

@@ -84,8 +84,8 @@ def _breaks(*, cased: bool) -> re.Pattern[str]:
     unlike = rf"(?!(?:{numbered})\d|(?<=\d\.\s)(?:{_COUNTED}))"
     following = rf"(?=[^\s{_LOWER if cased else ''}»”’)\]}}])"
     spaced = rf"(?:{ends}){''.join(within)}{unlike}\s*{following}"
-    # It begins with one set of characters: all others are skipped at once.
-    return re.compile(rf"[\s{full[1:]}(?:{spaced}|(?<=\n)()\s*|(?<={full})({full}*[」』）】〉》”’]*)\s*)")
+    # It begins with one set of characters: all others are skipped at once. So are most spaces, which no mark is before.
+    return re.compile(rf"[\s{full[1:]}(?<![a-z,] )(?:{spaced}|(?<=\n)()\s*|(?<={full})({full}*[」』）】〉》”’]*)\s*)")
 
 
 def _behind(words: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,256 @@
+"""Sections: what of some documents matters to a question, within a budget, whatever the documents hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes import examples
+from selfroute.demo.corpus import load_documents
+from selfroute.documents import index
+from selfroute.documents.index import KEPT, SECTION, Index, stems_of
+from selfroute.documents.sections import Run, ranked
+from selfroute.usage.tokens import count_tokens
+
+MINUTES = load_documents()["harbour-minutes.md"]
+RAIN = "It rained all day, and nobody came to the quay. " * 24
+
+
+def read(runs: list[Run], texts: list[str]) -> list[str]:
+    return [texts[run.document][run.start : run.end] for run in runs]
+
+
+def filled(question: str, text: str, *passages: str, budget: int = 300) -> str:
+    """The text that is read of one document, with marks where something is left out."""
+    runs = ranked(question, [text], passages).fill(budget, count_tokens, always=len(passages))
+    return " [...] ".join(read(runs, [text]))
+
+
+def test_sections_hold_all_sentences_in_order_and_are_no_longer_than_they_may_be() -> None:
+    for text in load_documents().values():
+        found = Index(text)
+        assert "".join(text[start:end] for start, end in found.sections).split() == text.split() or all(
+            text[end:start].isspace() for (_, end), (start, _) in pairwise(found.sections)
+        )
+        assert found.sections[0][0] == found.spans[0][0]
+        assert found.sections[-1][1] == found.spans[-1][1]
+        assert all(0 < end - start <= SECTION for start, end in found.sections)
+        assert sum(found.section_sizes) == sum(found.sizes)
+
+
+PARAGRAPH = ("The ferry left. " * 50).strip()  # 799 characters
+ITEMS = "- tea\n" * 50
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{PARAGRAPH}\n\n{PARAGRAPH}\n\n{PARAGRAPH}", [PARAGRAPH] * 3),
+        (f"{PARAGRAPH}\n\n{ITEMS}\n{PARAGRAPH}", [f"{PARAGRAPH}\n\n{ITEMS.strip()}", PARAGRAPH]),
+        ("- A ferry\n" * 200, [("- A ferry\n" * 120).strip(), ("- A ferry\n" * 80).strip()]),
+        ("It left.  " * 200, [("It left.  " * 120).strip(), ("It left.  " * 80).strip()]),
+        ("a " * 1_000, ["a " * 499 + "a"] * 2),
+        ("a" * 2_500, ["a" * 1_000, "a" * 1_000, "a" * 500]),
+        (" \n\t ", []),
+    ],
+    ids=["paragraphs", "a list", "lines", "sentences", "a long sentence", "no spaces", "white space"],
+)
+def test_a_section_ends_with_a_paragraph_or_a_line_or_a_sentence_or_a_word(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in Index(text).sections] == expected
+
+
+def test_a_word_is_found_as_often_as_it_stands_in_each_section() -> None:
+    text = f"A crane. {RAIN}\n\nThe cranes, a CRANE. {RAIN}\n\nNo bird."
+    found = Index(text)
+    [stem] = stems_of("cranes")
+    counted = [len(re.findall("crane", text[start:end], re.IGNORECASE)) for start, end in found.sections]
+    assert dict(found.in_sections(stem)) == {number: times for number, times in enumerate(counted) if times}
+    assert not found.in_sections("ship")
+
+
+SAID = {
+    "English": ("Who repaired the crane?", "Ms Okafor repaired the cranes in May."),
+    "only stop words": ("Who is it?", "Who it is we could not say."),
+    "German": ("Wann ruhten die Häfen?", "Am 3. Oktober ruhten alle Haefen und HÄFEN."),
+    "Chinese": ("主席是谁？", "会议的主席是李明先生。"),
+    "Japanese": ("費用はいくらですか。", "費用は三千五百円でした。"),
+    "Russian": ("Кто починил кран?", "Кран починила Анна."),
+}
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_the_section_with_the_words_of_the_question_is_the_best(language: str) -> None:
+    question, said = SAID[language]
+    text = f"{RAIN}\n\n{RAIN}\n\n{said}\n\n{RAIN}\n\n{RAIN}"
+    assert said in filled(question, text)
+
+
+def test_a_rare_word_is_worth_more_than_common_ones_and_stop_words_are_worth_nothing() -> None:
+    common = ("The harbour is what it is. What is the harbour? " * 20).strip()
+    text = "\n\n".join([common, f"{RAIN}A winch.", *[f"{RAIN} {common[:200]}"] * 6])
+    assert "A winch." in filled("What is the winch of the harbour?", text)
+
+
+def test_what_the_retriever_found_and_what_the_words_find_are_both_read() -> None:
+    parts = [f"Day {number}. {RAIN}".strip() for number in range(30)]
+    parts[4] += " The crane was repaired."
+    text = "\n\n".join(parts)
+    ranking = ranked("Who repaired the crane?", [text], [parts[20]])
+    [by_words, by_retriever] = read(ranking.fill(700, count_tokens, always=0), [text])
+    assert (by_words, by_retriever) == (parts[4], parts[20])
+
+
+def test_the_first_passages_are_always_read_as_they_are_and_the_others_only_by_their_worth() -> None:
+    text = " ".join(f"It rained on day {number}, and nobody came." for number in range(1_000))
+    passages = [text[at : at + 400] for at in (20_000, 10_000, 30_000)]
+    ranking = ranked("?", [text], passages)
+    runs = ranking.fill(220, count_tokens, always=2)
+    assert read(runs, [text]) == [passage.strip() for passage in (passages[1], passages[0])]
+    assert read(ranking.fill(150, count_tokens, always=2), [text]) == [passages[0].strip()]
+    for budget in (50, 0, -1):
+        assert ranking.fill(budget, count_tokens, always=2) == []
+    whole = ranking.fill(100_000, count_tokens, always=2)
+    assert read(whole, [text]) == [text]
+
+
+def test_a_passage_that_stands_nowhere_changes_nothing() -> None:
+    expected = ranked("Who retrieved the bell?", [MINUTES], [MINUTES[500:900]]).fill(1_000, count_tokens, always=1)
+    odd = ["", "  ", "\ud800", "This stands nowhere.", MINUTES[500:900]]
+    fill = ranked("Who retrieved the bell?", [MINUTES], odd).fill
+    assert fill(150, count_tokens, always=5) == ranked("", [MINUTES], odd[4:]).fill(150, count_tokens, always=1)
+    assert fill(150, count_tokens, always=4) != fill(150, count_tokens, always=5)
+    assert {run.document for run in expected} == {0}
+
+
+def test_of_what_a_passage_holds_nothing_is_counted_against_the_budget_again() -> None:
+    text = f"{RAIN.strip()}\n\n{RAIN.strip()}"
+    [run] = ranked("Who came to the quay?", [text], [RAIN]).fill(count_tokens(text), count_tokens, always=1)
+    assert (run.start, run.end) == (0, len(text))
+
+
+def test_documents_come_in_order_of_what_the_retriever_and_the_words_found_in_them() -> None:
+    crane, ferry = f"{RAIN}\n\nThe crane was repaired. {RAIN}", f"{RAIN}\n\nThe ferry was late. {RAIN}"
+    nothing = "Tea was served. " * 100
+    assert ranked("Who repaired the crane?", [nothing, ferry, crane], []).documents == [2, 0, 1]
+    assert ranked("Who repaired the crane?", [ferry, crane], [ferry[1_200:1_400], ferry[:400]]).documents == [0, 1]
+    assert ranked("Who came?", [nothing, nothing], []).documents == [0, 1]
+    assert ranked("Who came?", [], ["Nobody."]).documents == []
+
+
+def test_a_passage_of_several_documents_is_the_first_ones_unless_only_another_holds_all_of_it() -> None:
+    passage = RAIN.strip()
+    fill = ranked("", ["Tea.", passage, passage], [passage]).fill
+    assert fill(count_tokens(passage), count_tokens, always=1) == [Run(1, 0, len(passage))]
+    begun = f"{passage[:100]} Tea was served."
+    fill = ranked("", [begun, passage], [passage]).fill
+    assert fill(count_tokens(passage), count_tokens, always=1) == [Run(1, 0, len(passage))]
+
+
+WORDS = ["crane ", "ferry. ", "Okafor\n\n", "主席。", "\n", " ", "\0", "\ud800", "\u202e", "e\u0301", "x" * 700, RAIN]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=40).map("".join)
+
+
+@examples(200)
+@given(
+    texts=st.lists(TEXTS, max_size=3),
+    cuts=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9_000), st.integers(1, 1_500)), max_size=4),
+    always=st.integers(0, 3),
+    budgets=st.lists(st.integers(0, 6_000), min_size=2, max_size=4).map(sorted),
+    count=st.sampled_from([count_tokens, len, lambda text: len(text) // 1_000, lambda text: 10 + len(text) // 4]),
+)
+def test_runs_fit_the_budget_are_in_order_and_apart_and_those_of_a_smaller_budget_are_in_them(
+    texts: list[str],
+    cuts: list[tuple[int, int, int]],
+    always: int,
+    budgets: list[int],
+    count: Callable[[str], int],
+) -> None:
+    passages = [texts[number][at : at + size] for number, at, size in cuts if number < len(texts)]
+    ranking = ranked("Who repaired the crane of 主席 Okafor?\ud800\0", texts, passages)
+    smaller: list[Run] = []
+    for budget in budgets:
+        runs = ranking.fill(budget, count, always=always)
+        found = read(runs, texts)
+        assert sum(map(count, found)) <= budget
+        assert runs == sorted(runs)
+        assert all(text and text == text.strip() for text in found)
+        for before, after in pairwise(runs):
+            if before.document == after.document:
+                assert texts[before.document][before.end : after.start].strip()
+        assert all(
+            any(run.document == one.document and one.start <= run.start and run.end <= one.end for one in runs)
+            for run in smaller
+        )
+        smaller = runs
+    assert sorted(ranking.documents) == [*range(len(texts))]
+    assert ranking.fill(10**9, count, always=always) == [
+        Run(number, len(text) - len(text.lstrip()), len(text.rstrip()))
+        for number, text in enumerate(texts)
+        if text.strip()
+    ]
+
+
+def test_little_more_is_counted_than_what_is_read() -> None:
+    text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(1_000))
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return count_tokens(text)
+
+    ranking = ranked("What happened on day 77?", [text], [text[at : at + 1_200] for at in (0, 90_000)])
+    for budget in (500, 4_000, 100_000):
+        counted.clear()
+        runs = ranking.fill(budget, count, always=2)
+        assert sum(map(len, counted)) < 3 * sum(map(len, read(runs, [text])))
+
+
+def test_a_counter_that_misjudges_sections_costs_no_more_than_some_readings_of_the_text() -> None:
+    text = "\n\n".join(f"Day {number}. {RAIN}".strip() for number in range(500))
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return len(text) if len(text) > 2 * SECTION else 0
+
+    runs = ranked("Who came on day 77?", [text], []).fill(50_000, count, always=0)
+    assert sum(map(count, read(runs, [text]))) <= 50_000
+    assert counted < 12 * len(text)
+
+
+def test_a_text_that_was_cited_is_not_taken_apart_for_its_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    KEPT.clear()
+    kept = KEPT.of(MINUTES)
+    monkeypatch.delattr(index, "Index")
+    assert kept.sections
+    assert ranked("Who retrieved the bell?", [MINUTES], []).documents == [0]
+
+
+HOSTILE = {
+    "one line": "The crane was repaired. " * 10_000,
+    "no spaces": "crane" * 50_000,
+    "one word": "crane " * 40_000,
+    "NUL": "\0" * 250_000,
+    "right to left": "\u202eשלום " * 40_000,
+    "lone surrogates": "\ud800" * 250_000,
+    "line breaks": "\n" * 1_000_000 + "crane",
+    "no words": ". " * 100_000,
+    "Chinese": "主席" * 100_000,
+    "one long space": f"crane{' ' * 1_000_000}crane",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts_and_questions_are_ranked_and_fit(kind: str) -> None:
+    text = HOSTILE[kind]
+    for question in ("Who repaired the crane?", text):
+        ranking = ranked(question, [text, "A crane."], [text[:2_000], text[-500:], text])
+        runs = ranking.fill(4_000, count_tokens, always=2)
+        assert sum(count_tokens(one) for one in read(runs, [text, "A crane."])) <= 4_000
+        assert Run(1, 0, 8) in ranking.fill(10**9, count_tokens, always=3)
