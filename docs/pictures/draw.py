@@ -2,29 +2,44 @@
 
     python docs/pictures/draw.py [--but-the-demo]
 
-Each is drawn twice, for light and for dark pages. `steps` is a drawing. `frontier` and `share` show figures that others
-measured; they stand below with the command that prints them. `demo.svg` is a recording of `selfroute demo`, made by
-`terminal.py`. The tests compare the files with what is drawn here, and the recording with the demo's totals.
+Each is drawn twice, for light and for dark pages. `steps` is a drawing. `frontier` shows what `benchmarks/frontier.py`
+counts, `share` figures that stand below with the commands that print them. `demo.svg` is a recording of
+`selfroute demo`, made by `terminal.py`. The tests compare the files with what is drawn here, and the recording with the
+demo's totals.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from shapes import THEMES, Plot, Theme, arrow, box, picture, text
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent
+sys.path.append(str(FOLDER.parents[1] / "benchmarks"))
+import frontier as measured  # noqa: E402
+import frontier_rows as tried  # noqa: E402
 
-# Quality by meaning, and the share of the long context's tokens: 328 questions about 81 documents, replies of Claude.
-# `python benchmarks/policies.py FOLDER` prints those of one half; the other half is kept apart for tests.
+# What is shown of each collection: the point's name, and where it stands, from the point.
 FRONTIER = {
-    "RAG": (9, 68.8),
-    "graded, wider": (28, 86.4),
-    "graded": (38, 87.5),
-    "Self-Route": (43, 82.2),
-    "long context": (100, 88.4),
+    "long": {
+        tried.RAG: ("RAG", 14, 5, "start"),
+        tried.SURER: ("two rungs of sections", 0, -14, "start"),
+        tried.EVEN: ("50/50", 12, 13, "start"),
+        tried.CAREFUL: ("70/60", 6, 17, "start"),
+        tried.GRADED: ("graded", 14, 5, "start"),
+        tried.PAPER: ("Self-Route", 14, 5, "start"),
+        tried.WHOLE: ("long context", 6, -13, "end"),
+    },
+    "both": {
+        tried.RAG: ("RAG", 14, 5, "start"),
+        tried.EVEN: ("50/50", -6, 22, "start"),
+        tried.CAREFUL: ("sections 70/60", 6, -16, "start"),
+        tried.GRADED: ("graded", 14, 9, "start"),
+        tried.PAPER: ("Self-Route", 14, 5, "start"),
+        tried.WHOLE: ("long context", 6, -13, "end"),
+    },
 }
 # The share of drafts that decline, RAG's share of the long context's tokens, and Self-Route's. `selfroute demo` prints
 # the first, benchmarks/policies.py the others.
@@ -38,8 +53,12 @@ RUNS = {
 
 def draw() -> dict[str, str]:
     """Return the pictures that need no run, by the names of their files."""
-    drawn = {"steps": steps, "frontier": frontier, "share": share}
-    return {f"{name}-{theme.name}.svg": make(theme) for name, make in drawn.items() for theme in THEMES}
+    return drawn_of(steps, frontier, share)
+
+
+def drawn_of(*pictures: Callable[[Theme], str]) -> dict[str, str]:
+    """Return pictures for light and for dark pages, by the names of their files."""
+    return {f"{make.__name__}-{theme.name}.svg": make(theme) for make in pictures for theme in THEMES}
 
 
 def steps(theme: Theme) -> str:
@@ -74,31 +93,53 @@ def steps(theme: Theme) -> str:
 
 
 def frontier(theme: Theme) -> str:
-    """Draw quality against the share of tokens."""
-    plot = Plot(theme, right=100, low=60, high=93, bottom=300)
-    placed = {  # where the name stands, from the point
-        "RAG": (14, 5, "start"),
-        "graded, wider": (-12, -8, "end"),
-        "graded": (-2, -16, "start"),
-        "Self-Route": (14, 10, "start"),
-        "long context": (10, 28, "end"),
+    """Draw quality against the share of tokens, for documents of two lengths."""
+    height = 372
+    shown = {
+        key: (
+            measured.rows_of(measured.COLLECTIONS[key]),
+            Plot(theme, 100, 60, 100, 316 + height * n, top=56 + height * n),
+        )
+        for n, key in enumerate(FRONTIER)
     }
+    found = {key: {each: measured.figures(rows, each) for each in FRONTIER[key]} for key, (rows, _) in shown.items()}
+    headings = {key: measured.heading(measured.counts(rows)) for key, (rows, _) in shown.items()}
 
     def parts() -> Iterator[str]:
-        names = ("input tokens, as a share of the long context's", "quality by meaning, of 100")
-        yield from plot.axes([0, 20, 40, 60, 80, 100], [60, 70, 80, 90], names)
-        best = " ".join("{},{}".format(*plot.at(*FRONTIER[name])) for name in FRONTIER if name != "Self-Route")
-        dash = 'stroke-width="1.6" stroke-dasharray="3 4"'
-        yield f'<polyline points="{best}" fill="none" stroke="{theme.first}" {dash}/>'
-        for name, (tokens, quality) in FRONTIER.items():
-            ours = name not in {"RAG", "long context"}
-            yield plot.dot(tokens, quality, theme.first if ours else theme.muted)
-            across, up = plot.at(tokens, quality)
-            x, y, anchor = placed[name]
-            yield text(across + x, up + y, f"{name} {quality}", anchor=anchor, bold=ours)
+        for key, (_, plot) in shown.items():
+            yield text(0, plot.top - 40, headings[key], anchor="start", bold=True)
+            yield from panel(theme, plot, key, found[key])
 
-    figures = "; ".join(f"{name} {quality} for {tokens} %" for name, (tokens, quality) in FRONTIER.items())
-    return picture(theme, 350, f"Quality by meaning for the share of the long context's tokens: {figures}", parts())
+    figures = ". ".join(
+        f"{headings[key]}: "
+        + "; ".join(
+            f"{each.name} {of['quality']:.1f} for {measured.share(of['tokens'])}" for each, of in found[key].items()
+        )
+        for key in FRONTIER
+    )
+    title = f"Quality by meaning for the share of the long context's tokens. {figures}"
+    return picture(theme, height * len(FRONTIER), title, parts())
+
+
+def panel(theme: Theme, plot: Plot, key: str, found: dict[tried.Strategy, tried.Json]) -> Iterator[str]:
+    """Draw the points of a collection, and a line through those that nothing beats."""
+    names = ("input tokens, as a share of the long context's", "quality by meaning, of 100")
+    yield from plot.axes([0, 20, 40, 60, 80, 100], [60, 70, 80, 90, 100], names)
+    points = {each: (of["tokens"], of["quality"]) for each, of in found.items()}
+    best = [
+        point
+        for point in sorted(points.values())
+        if not any(tokens <= point[0] and quality > point[1] for tokens, quality in points.values())
+    ]
+    line = " ".join("{},{}".format(*plot.at(*point)) for point in best)
+    dash = 'stroke-width="1.6" stroke-dasharray="3 4"'
+    yield f'<polyline points="{line}" fill="none" stroke="{theme.first}" {dash}/>'
+    for each, point in points.items():
+        ours = each not in (tried.RAG, tried.WHOLE)
+        yield plot.dot(*point, theme.first if ours else theme.muted)
+        name, x, y, anchor = FRONTIER[key][each]
+        across, up = plot.at(*point)
+        yield text(across + x, up + y, f"{name} {point[1]:.1f}", anchor=anchor, bold=ours)
 
 
 def share(theme: Theme) -> str:

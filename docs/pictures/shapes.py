@@ -106,7 +106,7 @@ class Plot:
             yield text(left - 8, place + 5, f"{y:g}{unit}", anchor="end", fill=muted, size=15)
         for x in xs:
             yield text(self.at(x, 0)[0], bottom + 22, f"{x:g} %", fill=muted, size=15)
-        yield text(0, 16, names[1], anchor="start", fill=muted, size=15)
+        yield text(0, self.top - 18, names[1], anchor="start", fill=muted, size=15)
         yield text(WIDTH - MARGIN, bottom + 44, names[0], anchor="end", fill=muted, size=15)
 
     def dot(self, x: float, y: float, colour: str) -> str:
