@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from _ladder_for_now import ReadDocuments, self_route  # from selfroute.flow, once it is a ladder
 from selfroute.answerability.verdict import Verdict
 from selfroute.drivers import advance
-from selfroute.flow import Answer, Decide, Decided, Generate, Reply
+from selfroute.flow import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route, self_route
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 Json = dict[str, Any]
@@ -28,7 +27,7 @@ class Strategy:
     """
 
     name: str
-    ladder: tuple[str, ...]
+    ladder: tuple[Route, ...]
     doubt_below: tuple[int, ...] = ()
     sections: tuple[str, ...] = ("sections", "more_sections")
     max_documents: int | None = None
