@@ -127,7 +127,8 @@ class OnDocuments(Trial[Document]):
             return True, f"{what} is a single chunk, the passage itself", advice
         exact = label.get("method") == "offsets"
         how = f"joined from {plural(chunks, 'chunk')} by their {'offsets' if exact else 'order'}, without gaps"
-        return True, f"{what} is {how}", "" if exact else _OFFSETS
+        have_offsets = all(isinstance(self._place_of(one).start, int) for one in self.behind)
+        return True, f"{what} is {how}", "" if exact or have_offsets else _OFFSETS
 
 
 def _is_name(name: object) -> bool:
