@@ -100,7 +100,8 @@ def judged(found: Json, *, doubt_below: int, stop_below: int) -> Verdict:
 def replay(row: Json, strategy: Strategy) -> Outcome | None:
     """Lead a question through the flow; None if it asks for a reply that was not recorded."""
     flow = self_route("", strategy.ladder, passages=(look_at(row, strategy, "rag"),))
-    characters, read, result = 0, False, None
+    characters, read = 0, False
+    result: Any = None
     while not isinstance(effect := advance(flow.send, result), Answer):
         if isinstance(effect, ReadDocuments):
             result = (look_at(row, strategy, effect.step, effect.rung),)

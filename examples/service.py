@@ -87,8 +87,9 @@ def events_in(chunk: Mapping[str, Any]) -> Iterator[ServerSentEvent]:
     if chunk.get("answer"):
         yield ServerSentEvent(event="text", data=chunk["answer"])
     if "citations" in chunk:
-        keys = ("source", "text", "score")  # the offsets are those in a text that the client was not sent
-        yield ServerSentEvent(event="citations", data=[{key: one[key] for key in keys} for one in chunk["citations"]])
+        keys = ("source", "page", "text", "score")  # the offsets are those in a text that the client was not sent
+        cited = [{key: one[key] for key in keys if key in one} for one in chunk["citations"]]
+        yield ServerSentEvent(event="citations", data=cited)
     if "usage" in chunk:
         keys = ("answerable", "finish_reason", "decision", "usage")
         yield ServerSentEvent(event="end", data={key: chunk[key] for key in keys})

@@ -72,7 +72,8 @@ class Usage(TypedDict):
 class Citation(TypedDict):
     """Where an answer stands: a stretch of a text in `context`, which has the index `document`.
 
-    `score` is from 0 to 1. `verified` is true if the model itself quoted the text, and otherwise missing.
+    `score` is from 0 to 1. `verified` is true if the model itself quoted the text, and otherwise missing. `page` is the
+    page on which it begins, as the store names it, and missing if that is not known.
     """
 
     document: int
@@ -82,6 +83,7 @@ class Citation(TypedDict):
     text: str
     score: float
     verified: NotRequired[bool]
+    page: NotRequired[int | str]
 
 
 class Uncited(TypedDict):

@@ -14,7 +14,8 @@ def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
     """Return the citations of a response as nodes, best first.
 
     Each has the text, the offsets (`start_char_idx`, `end_char_idx`) and the score of its citation, and the metadata of
-    the source node that it is from, to which its `NodeRelationship.SOURCE` leads.
+    the source node that it is from, with the citation's `page` if that is known. Its `NodeRelationship.SOURCE` leads to
+    that node.
 
     Example:
         ```python
@@ -37,12 +38,13 @@ def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
 
 def _node(citation: dict[str, Any], sources: list[NodeWithScore]) -> NodeWithScore:
     of = sources[citation["document"]].node
+    page = {"page": citation["page"]} if "page" in citation else {}
     node = TextNode(
         id_=f"{of.node_id}:{citation['start']}-{citation['end']}",
         text=citation["text"],
         start_char_idx=citation["start"],
         end_char_idx=citation["end"],
-        metadata={key: value for key, value in of.metadata.items() if key != LABEL},
+        metadata={key: value for key, value in of.metadata.items() if key != LABEL} | page,
         excluded_llm_metadata_keys=of.excluded_llm_metadata_keys,
         excluded_embed_metadata_keys=of.excluded_embed_metadata_keys,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=citation["source"])},

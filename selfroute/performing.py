@@ -149,8 +149,9 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
             return replace(answer, cited=NOTHING_CITED)
         _, text = ReasoningSplitter().split(answer.text, final=True)
         context = [(self._source_name(document), self._text_of(document)) for document in answer.context]
+        metadata = [self._place_of(document).metadata for document in answer.context]
         quotes = self._tally.quotes if self._tally else ()
-        return replace(answer, cited=cite(self.question, text, context, quotes=quotes))
+        return replace(answer, cited=cite(self.question, text, context, metadata=metadata, quotes=quotes))
 
     async def acite(self, answer: Answer) -> Answer:
         """Do as `cite` does, asynchronously: a long text would block the event loop."""

@@ -29,6 +29,7 @@ from selfroute.usage.values import (
     optional,
     text,
     texts,
+    whole,
 )
 
 Document = TypeVar("Document")
@@ -56,6 +57,11 @@ _DONE: Mapping[str, Check] = {
     "answerable": flag,
     "finish_reason": optional(text),
     "decision": lambda value: fields(value, {**_DECISION, **_NUMBERS} if "prospect" in value else _DECISION),
+}
+
+_OF_SOME: Mapping[str, Check] = {
+    "verified": flag,
+    "page": lambda value: text(value) if isinstance(value, str) else whole(value),
 }
 
 
@@ -134,7 +140,8 @@ def _result(row: Mapping[str, Any], context: Sequence[Any], name: Check) -> dict
     }
 
     def cited(value: Any) -> dict[str, Any]:
-        return fields(value, {**citation, "verified": flag} if "verified" in value else citation)
+        extra = {name: check for name, check in _OF_SOME.items() if name in value}
+        return fields(value, {**citation, **extra})
 
     more: Mapping[str, Check] = {
         "citations": lambda value: [cited(one) for one in items(value)],

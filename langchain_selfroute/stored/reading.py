@@ -37,7 +37,8 @@ class StoredDocuments(StoredReader[Document, Document]):
     source: by their offsets (`add_start_index=True` in LangChain's splitters), or else in the order of their numbers
     (`page`, `chunk_index`) or of the store. `metadata["selfroute"]` says how a document was assembled: `method`
     (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in characters; start and end are equal if
-    the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
+    the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is; `pages` (`[start, page]`) if the chunks
+    name theirs. Offsets may begin anew on each page, as they do behind `PyPDFLoader`.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. A chunk must match `filter`
     and the retriever's own `search_kwargs["filter"]`, as configured for the call. If one of LangChain's retrievers
@@ -77,6 +78,7 @@ class StoredDocuments(StoredReader[Document, Document]):
 
     advice = _ADVICE
     order_advice = 'split it with add_start_index=True, or number its chunks in metadata["chunk_index"]'
+    number_advice = 'number its pages in metadata["page"], or its chunks in metadata["chunk_index"]'
     match_ids = True
 
     def __init__(

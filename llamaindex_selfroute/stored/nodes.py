@@ -10,6 +10,7 @@ from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, Relat
 from llamaindex_selfroute.stored.bigger import parent_of
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
+from selfroute.documents.pages import Page, page_of
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 
 
@@ -25,6 +26,7 @@ class Link:
         after: The id of the node after it; None for the last.
         parent: The id of the node that it was cut from or leads to; None if it was cut from the document itself.
         version: The hash of the document that it was cut from; None if that is not known.
+        page: The page that it begins on; None if that is not known.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Link:
     after: str | None
     parent: str | None
     version: str | None = None
+    page: Page | None = None
 
     @classmethod
     def of(cls, node: BaseNode, parent_start: int | None = None) -> Link:
@@ -54,7 +57,13 @@ class Link:
         before, after = _id(node, NodeRelationship.PREVIOUS), _id(node, NodeRelationship.NEXT)
         source = node.relationships.get(NodeRelationship.SOURCE)
         version = source.hash if isinstance(source, RelatedNodeInfo) else None
-        return cls(node.node_id, text, start, before, after, parent, version)
+        return cls(node.node_id, text, start, before, after, parent, version, page_of(node.metadata))
+
+    @property
+    def page_number(self) -> int:
+        """The number of its page; -1 if that is not known."""
+        number = offset(self.page)
+        return -1 if number is None else number
 
 
 def _id(node: BaseNode, relationship: NodeRelationship) -> str | None:
@@ -66,7 +75,8 @@ def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocum
     """Rebuild a document from all of its nodes, by following the links from each node to the next.
 
     If a node's neighbour is not among them, text is missing there. Nodes that were cut from another one among them, and
-    nodes that were indexed twice, are dropped. Nodes of different versions of the document may not fit together.
+    nodes that were indexed twice, are dropped. Nodes of different versions of the document may not fit together; but if
+    a loader made a document of each page, each page has a version.
 
     Args:
         links: The nodes.
@@ -80,33 +90,51 @@ def put_together(links: Iterable[Link], *, ordered: bool = True) -> RebuiltDocum
     if not ordered:
         links.sort(key=lambda link: link.id)
     held.clear()
+    paged = _are_pages(links)
     if all(link.before is None and link.after is None for link in links):
-        chunks = [Chunk(link.text, link.start) for link in links]
-        versions = {link.version for link in links}
+        chunks = [Chunk(link.text, link.start, (link.page_number,) if paged else (), link.page) for link in links]
+        versions = {(link.page if paged else None, link.version) for link in links}
+        doubtful = len(versions) > len({page for page, _ in versions})
         links.clear()
-        return rebuild(chunks, doubtful=len(versions) > 1 or len(set(chunks)) < len(chunks), ordered=ordered)
+        return rebuild(chunks, doubtful=doubtful or len(set(chunks)) < len(chunks), ordered=ordered)
     ways = _once(_ways(links))
     links.clear()
     # Nodes linked only to the one before were cut from other nodes. If these are not named, the offsets are relative.
     nested = any(link.after is None and link.parent is None for way in ways for link in way[:-1])
-    starts = {way[0].start for way in ways}
-    if not nested and None not in starts:
-        ways.sort(key=lambda way: way[0].start or 0)
-    if not ordered and len(ways) > 1 and (nested or None in starts or len(starts) < len(ways)):
+    have_starts = not nested and all(way[0].start is not None for way in ways)
+    are_numbered = not paged or all(way[0].page_number >= 0 for way in ways)
+
+    def stands_at(way: list[Link]) -> tuple[int, int]:
+        return way[0].page_number if paged else 0, (way[0].start or 0) if have_starts else 0
+
+    if are_numbered:
+        ways.sort(key=stands_at)
+    if not ordered and len(ways) > 1 and not (are_numbered and len(set(map(stands_at, ways))) == len(ways)):
         msg = "they have neither offsets in the document nor links that lead through all of them"
-        raise UnknownOrderError(msg)
+        raise UnknownOrderError(msg, have_offsets=have_starts)
     more = ways[-1][-1].after is not None
-    return rebuild(_placed(ways, nested=nested), doubtful=more)
+    return rebuild(_placed(ways, nested=nested, paged=paged), doubtful=more)
 
 
-def _placed(ways: list[list[Link]], *, nested: bool) -> Iterator[Chunk]:
-    place, version = 0, ways[0][0].version
+def _are_pages(links: list[Link]) -> bool:
+    """Return whether the nodes were cut from documents of which each is one page: a version never has two."""
+    pages = {link.version: link.page for link in links}
+    each = all(link.page is not None and pages[link.version] == link.page for link in links)
+    return each and len(pages) > 1 and None not in pages
+
+
+def _placed(ways: list[list[Link]], *, nested: bool, paged: bool) -> Iterator[Chunk]:
+    last = ways[0][0]
+    place = 2 * (paged and last.page_number > 1)  # a number is left out where text is missing
     for way in ways:
-        place += 2 * (way[0].before is not None)  # a number is left out where text is missing
+        place += 2 * (way[0].before is not None)
         for link in way:
-            place += link.version != version
-            yield Chunk(link.text, None if nested else link.start, (place,))
-            place, version = place + 1, link.version
+            if paged and link.page != last.page:
+                place += link.page_number - last.page_number > 1
+            else:
+                place += link.version != last.version
+            yield Chunk(link.text, None if nested else link.start, (place,), link.page)
+            place, last = place + 1, link
         place += way[-1].after is not None
     ways.clear()
 
@@ -135,8 +163,8 @@ def _once(ways: list[list[Link]]) -> list[list[Link]]:
     passes = max(sum(way[0].before is None for way in ways), sum(way[-1].after is None for way in ways))
     if passes < 2 and not any(way[0].before is None and way[-1].after is None for way in ways):  # noqa: PLR2004
         return ways  # parts of one way, with text missing between them
-    read = [[(link.text, link.start) for link in way] for way in ways]
-    where: dict[tuple[str, int | None], list[tuple[int, int]]] = {}
+    read = [[(link.text, link.start, link.page) for link in way] for way in ways]
+    where: dict[tuple[str, int | None, Page | None], list[tuple[int, int]]] = {}
     for number, way in enumerate(read):
         for index, one in enumerate(way):
             where.setdefault(one, []).append((number, index))

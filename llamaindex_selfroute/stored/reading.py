@@ -66,7 +66,8 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     If the document store has the original, that is used. Otherwise the document is rebuilt from the nodes with the same
     `ref_doc_id`: by their offsets (`start_char_idx`), or else in the order of their links. `metadata["selfroute"]` says
     how a document was assembled: `method` (`"original"`, `"offsets"` or `"order"`), `chunks`, `gaps` (`[start, end]` in
-    characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is.
+    characters; start and end are equal if the length is unknown) and `trimmed`, with `read` (`[start, end]`) if it is;
+    `pages` (`[start, page]`) if the nodes name theirs.
 
     Filters also apply to whole documents: what is hidden from the retriever is not read. A node must match `filters`
     and the retriever's own filters, `doc_ids` and `node_ids`, which a `SelfRouteQueryEngine` knows. If one of
@@ -105,6 +106,9 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     )
     order_advice = (
         "with a node parser that keeps start_char_idx, or the links between nodes (include_prev_next_rel=True)"
+    )
+    number_advice = (
+        'with numbers of its pages in metadata["page"], or the links between nodes (include_prev_next_rel=True)'
     )
 
     def __init__(

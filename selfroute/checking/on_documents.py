@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from selfroute.checking.findings import Found
 from selfroute.checking.trial import Trial
 from selfroute.checking.words import keys_of, likely_key, plural, quoted, split_advice, told
+from selfroute.documents.chunks import offset
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import ConfigurationError
 
@@ -127,7 +128,8 @@ class OnDocuments(Trial[Document]):
             return True, f"{what} is a single chunk, the passage itself", advice
         exact = label.get("method") == "offsets"
         how = f"joined from {plural(chunks, 'chunk')} by their {'offsets' if exact else 'order'}, without gaps"
-        return True, f"{what} is {how}", "" if exact else _OFFSETS
+        have_offsets = all(offset(self._place_of(one).start) is not None for one in self.behind)
+        return True, f"{what} is {how}", "" if exact or have_offsets else _OFFSETS
 
 
 def _is_name(name: object) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from selfroute.citations.quotes import places_of
 from selfroute.citations.search import Search
 from selfroute.documents.index import KEPT, stems_of
+from selfroute.documents.pages import Page, placing_of
 
 MOST = 3
 _TRIES = 4  # for each citation: some sentences are no citations
@@ -39,14 +40,16 @@ class Citation(_Cited, total=False):
     Attributes:
         document: The number of the document or passage in the context, from 0.
         source: The name of the document.
-        start: The offset of the first character in its text.
+        start: The offset of the first character in its text, or for a section, in the document that it is from.
         end: The offset behind the last one.
         text: What stands there.
         score: How much of the answer stands there, from 0 to 1.
         verified: True for the model's own quotes, which were found there; else there is no such key.
+        page: The page on which it begins, as the store names it; if that is not known there is no such key.
     """
 
     verified: bool
+    page: Page
 
 
 class Cited(NamedTuple):
@@ -96,11 +99,12 @@ def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch
     return [Stretch(start=at.start, end=at.end, text=text[at.start : at.end], score=at.score) for at in places]
 
 
-def cite(
+def cite(  # noqa: PLR0913 - what is known of the context, and how much to cite
     question: str,
     answer: str,
     context: Sequence[tuple[Any, str]],
     *,
+    metadata: Sequence[Mapping[str, Any]] = (),
     quotes: Sequence[str] = (),
     n: int = MOST,
 ) -> Cited:
@@ -113,6 +117,7 @@ def cite(
         question: The question.
         answer: The answer.
         context: The passages or documents: the name of each, and its text.
+        metadata: The metadata of each, which say on which page it is; empty if they are not known.
         quotes: What the model quoted.
         n: How many citations to return at most.
     """
@@ -129,7 +134,14 @@ def cite(
     for document, start, end, score in quoted[:n] or located:
         source, text = context[document]
         one = Citation(document=document, source=source, start=start, end=end, text=text[start:end], score=score)
-        citations.append(Citation(**one, verified=True) if quoted else one)
+        if quoted:
+            one["verified"] = True
+        if metadata:
+            placing = placing_of(metadata[document])
+            one["start"], one["end"] = start + placing.shift, end + placing.shift
+            if (page := placing.page_at(start)) is not None:
+                one["page"] = page
+        citations.append(one)
     return Cited(citations, missing)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from selfroute.citations import Citation
 from selfroute.command.texts import Text
+from selfroute.documents.pages import placing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ def in_files(
 
 
 def _offset(metadata: Mapping[str, Any]) -> int:
-    """Return where in its file a passage, or the part of a document that was read, begins."""
-    label = metadata.get("selfroute")
-    begins: int = label.get("read", (0,))[0] if label else metadata.get("start_index", 0)
-    return begins
+    """Return what the citations of a passage, or of what was read of a document, count from in its file."""
+    if "selfroute" in metadata:
+        placing = placing_of(metadata)
+        return placing.begins - placing.shift
+    start: int = metadata.get("start_index", 0)
+    return start

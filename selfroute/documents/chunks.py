@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from selfroute.documents.metadata import ORDER_KEYS
+from selfroute.documents.pages import Page, page_of
 
 Passage = TypeVar("Passage")
 _MAX_DIGITS = 19  # a longer number is not a position
@@ -20,11 +21,13 @@ class Chunk:
         text: The text of the chunk.
         start: Its offset in the document, or on its page, in characters; None if that is not known.
         place: Its numbers, the coarsest first, such as its page and its number on that page; -1 for one it lacks.
+        page: The page that it begins on, as its metadata name it; None if that is not known.
     """
 
     text: str
     start: int | None = None
     place: tuple[int, ...] = ()
+    page: Page | None = None
 
 
 def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) -> Iterator[Chunk]:
@@ -42,7 +45,7 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
             keys = [key for key in ORDER_KEYS if key in metadata]
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
-        yield Chunk(text, offset(metadata.get(start_key)), place)
+        yield Chunk(text, offset(metadata.get(start_key)), place, page_of(metadata))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, takewhile, zip_longest
 
 from selfroute.documents.chunks import Chunk
+from selfroute.documents.pages import Pages
 from selfroute.documents.repetition import fits_further_on, repeats_itself
 from selfroute.documents.white_space import WhiteSpace
 
@@ -24,6 +25,7 @@ class OffsetJoin:
     Attributes:
         gaps: As in `RebuiltDocument`.
         end: Where the last chunk ends.
+        pages: Where the pages begin in the text, once all of its pieces are written.
     """
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -44,6 +46,7 @@ class OffsetJoin:
         self._overlap = 0  # the longest of two neighbours
         self.gaps: list[Gap] = []
         self.end = 0
+        self.pages = Pages()
 
     @classmethod
     def of(
@@ -74,11 +77,16 @@ class OffsetJoin:
     def pieces(self) -> Iterator[str]:
         """Yield what each chunk adds to the text, and release the chunk; this works once."""
         self._ordered.reverse()
+        at = 0
         for index, shared in enumerate(self._written):
-            text = self._ordered.pop().text
+            chunk, blank = self._ordered.pop(), ""
             if shared < 0 and index:
-                yield "\n" if shared == -1 else "\n\n"  # for the white space that the splitter stripped
-            yield text[max(shared, 0) :]
+                blank = "\n" if shared == -1 else "\n\n"  # for the white space that the splitter stripped
+            piece = blank + chunk.text[max(shared, 0) :]
+            if piece:
+                self.pages.note(at + len(blank) - max(shared, 0), chunk.page)
+            at += len(piece)
+            yield piece
 
     def _join(self) -> bool:
         """Find out how much of each chunk is written before it; return False if the chunks contradict each other."""

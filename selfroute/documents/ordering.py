@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from selfroute.documents.chunks import Chunk
+from selfroute.documents.pages import Page
 from selfroute.documents.repetition import repeats_itself
+from selfroute.documents.white_space import ALWAYS
 from selfroute.errors import ConfigurationError
 
 _MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small its chunks
 
 
 class UnknownOrderError(ConfigurationError):
-    """A store lists the chunks of a document in no order, and they do not say where they stand either."""
+    """A store lists the chunks of a document in no order, and they do not say where they stand either.
 
-    def __init__(self, message: str = "they have neither offsets that fit together nor numbers") -> None:
-        """Take the message."""
+    Attributes:
+        have_offsets: Whether all of them have offsets, which do not help.
+    """
+
+    def __init__(
+        self,
+        message: str = "they have neither offsets that fit together nor numbers",
+        *,
+        have_offsets: bool = False,
+    ) -> None:
+        """Take the message, and whether the chunks have offsets."""
         super().__init__(message)
+        self.have_offsets = have_offsets
 
 
 def fixed_order(chunk: Chunk) -> tuple[tuple[int, ...], int, int, str]:
@@ -57,19 +71,22 @@ def deduplicate(chunks: list[Chunk], *, ordered: bool) -> tuple[list[Chunk], boo
 
 
 def _copies_start_over(chunks: Sequence[Chunk]) -> bool:
-    """Return whether copies follow a long step back: longer than a splitter takes, which only repeats its overlap."""
+    """Return whether copies follow a long step back: longer than a splitter takes, which only repeats its overlap.
+
+    A step to another page is long, wherever the offsets count from.
+    """
     longest_step = max(2 * max(len(chunk.text) for chunk in chunks), _MIN_STEP_BACK)
     seen = set[Chunk]()
-    last_start, end, is_copy = 0, 0, False
+    last_start, end, is_copy, page = 0, 0, False, chunks[0].page
     for chunk in chunks:
         start = chunk.start or 0
         if chunk.text.isspace():
             continue
         continues, is_copy = is_copy and start > last_start, chunk in seen
-        if is_copy and not continues and end - start <= longest_step:
+        if is_copy and not continues and page == chunk.page and end - start <= longest_step:
             return False
         seen.add(chunk)
-        last_start, end = start, start + len(chunk.text)
+        last_start, end, page = start, start + len(chunk.text), chunk.page
     return True
 
 
@@ -78,13 +95,15 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
 
     Returns:
         The chunks, with new numbers as their places: that of the next chunk is one higher, or two if one between them
-        is missing. Without numbers that all chunks have, they keep their order and have no places.
+        is missing. Without numbers that all chunks have, or if chunks of several pages have the same number, they keep
+        their order and have no places.
     """
     columns = list(zip(*(chunk.place for chunk in chunks), strict=False))
     usable = [index for index, column in enumerate(columns) if -1 not in column]
-    if not usable:
-        return [Chunk(chunk.text, chunk.start) if chunk.place else chunk for chunk in chunks if chunk.text]
     rows = [(tuple(chunk.place[index] for index in usable), chunk) for chunk in chunks]
+    pages: dict[tuple[int, ...], Page | None] = {}
+    if not usable or any(pages.setdefault(place, chunk.page) != chunk.page for place, chunk in rows):
+        return [replace(chunk, place=()) if chunk.place else chunk for chunk in chunks if chunk.text]
     rows.sort(key=lambda row: (row[0], row[1].start or 0))
     placed: list[Chunk] = []
     number, last_place = 0, rows[0][0]
@@ -95,5 +114,20 @@ def sort_by_place(chunks: Sequence[Chunk]) -> list[Chunk]:
             last_place, step = place, 2 if missing else max(step, 1)
         if chunk.text:
             number, step = number + step, 0
-            placed.append(Chunk(chunk.text, chunk.start, (number,)))
+            placed.append(replace(chunk, place=(number,)))
     return placed
+
+
+def split_by_page(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """Return the chunks of each page, if their offsets begin anew there; nothing if they count through the document.
+
+    The top of a page, its lowest offset, is past that of the page before if they count through the document.
+    """
+    pages: dict[Page, list[Chunk]] = {}
+    for chunk in chunks:
+        if chunk.page is None or chunk.start is None:
+            return []
+        pages.setdefault(chunk.page, []).append(chunk)
+    tops = [min(chunk.start or 0 for chunk in page) for page in pages.values()]
+    begin_anew = any(right <= left for left, right in pairwise(tops)) or all(top <= ALWAYS for top in tops)
+    return list(pages.values()) if begin_anew and len(pages) > 1 else []

@@ -27,17 +27,21 @@ For example, take three chunks of at most 30 characters; the store holds the las
 * If the splitter had written the offset 0 to all three chunks, B would contradict A, and `OffsetJoin.of` would return
   None. Then `_join_in_order` finds that A ends and B begins with "Boats over", writes that once, and C after a line
   break. This gives the same text.
+
+If a loader made a document of each page, offsets begin anew on each. `split_by_page` recognises this by the chunks'
+pages; then the chunks of each page are joined by their offsets, and the pages one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.offsets import Gap, OffsetJoin
-from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place
+from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
+from selfroute.documents.pages import Pages, PageStart
 from selfroute.documents.repetition import fits_further_on
 from selfroute.documents.white_space import ALWAYS
 
@@ -57,17 +61,20 @@ class RebuiltDocument:
         gaps: Stretches of text that no chunk holds: start and end, in characters from the beginning of the original
             document, and only approximate if the chunks were joined in order. An empty stretch marks a place where text
             of unknown length is, or may be, missing; at the end of the document, that it may be missing anywhere.
+        pages: Where in the text each page begins, and the page, as far as the chunks say so.
     """
 
     text: str
     method: Literal["offsets", "order"]
     chunks: int
     gaps: tuple[Gap, ...] = ()
+    pages: tuple[PageStart, ...] = ()
 
     def label(self) -> dict[str, Any]:
         """Return how the document was assembled, as plain JSON for its metadata."""
         gaps = [list(gap) for gap in self.gaps]
-        return {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False}
+        pages = {"pages": [list(start) for start in self.pages]} if self.pages else {}
+        return {"method": self.method, "chunks": self.chunks, "gaps": gaps, "trimmed": False, **pages}
 
 
 def original_label() -> dict[str, Any]:
@@ -121,40 +128,97 @@ def rebuild(chunks: Iterable[Chunk], *, doubtful: bool = False, ordered: bool = 
     listed, certain = sort_by_place(distinct), certain and not doubtful
     distinct.clear()
     count = len(listed)
-    joined = OffsetJoin.of(listed, certain=certain, copies=copies, ordered=ordered)
+    pages = split_by_page(listed)
+    if pages:
+        if not (ordered or listed[0].place):
+            raise UnknownOrderError(have_offsets=True)
+        listed.clear()
+    joined = None if pages else OffsetJoin.of(listed, certain=certain, copies=copies, ordered=ordered)
     if not joined:
-        return _join_in_order(listed, certain=certain and not copies, ordered=ordered)
+        sections = _pages(pages, copies, ordered=ordered) if pages else _sections(listed, ordered=ordered)
+        return _join_in_order(sections, count, certain=certain and (bool(pages) or not copies))
     listed.clear()  # otherwise the text would be in memory three times
-    return RebuiltDocument("".join(joined.pieces()), "offsets", count, tuple(joined.gaps))
+    text = "".join(joined.pieces())
+    return RebuiltDocument(text, "offsets", count, tuple(joined.gaps), tuple(joined.pages.starts))
 
 
-def _join_in_order(chunks: Sequence[Chunk], *, certain: bool, ordered: bool) -> RebuiltDocument:
+class _Section(NamedTuple):
+    """A piece of a document that is joined to the one before it.
+
+    Attributes:
+        first: The place of its first chunk.
+        last: The place of its last chunk.
+        text: Its text.
+        length: Its length with the gaps.
+        pages: Where in the text its pages begin.
+        gaps: Its gaps.
+        begins_page: Whether it begins a page, which shares nothing with the one before.
+        exact: Whether it is a whole page that is joined by its offsets.
+    """
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    text: str
+    length: int
+    pages: Sequence[PageStart]
+    gaps: Sequence[Gap] = ()
+    begins_page: bool = False
+    exact: bool = False
+
+    @classmethod
+    def joined(cls, run: Sequence[Chunk], join: OffsetJoin, *, is_page: bool = False) -> _Section:
+        text = "".join(join.pieces())
+        places = (run[0].place, run[-1].place)
+        return cls(*places, text, join.end, join.pages.starts, join.gaps, begins_page=is_page, exact=is_page)
+
+    @classmethod
+    def single(cls, chunk: Chunk, *, begins_page: bool = False) -> _Section:
+        pages = [(0, chunk.page)]
+        return cls(chunk.place, chunk.place, chunk.text, len(chunk.text), pages, begins_page=begins_page)
+
+
+def _join_in_order(sections: Iterable[_Section], count: int, *, certain: bool) -> RebuiltDocument:
     pieces: list[str] = []
     gaps: list[Gap] = []
-    at, last_place, last_text = 0, (0,) if chunks and chunks[0].place else tuple[int, ...](), ""
-    for place, text, text_gaps, length in _sections(chunks, ordered=ordered):
-        shared = 0
-        if last_place and place[0] - last_place[0] > 1:
+    pages = Pages()
+    exact = bool(count)
+    at, written, last = 0, 0, None  # offsets with and without the gaps
+    for one in sections:
+        exact, shared = exact and one.exact, 0
+        if one.first and one.first[0] - (last.last[0] if last and last.last else 0) > 1:
             gaps.append((at, at))
-        else:
-            shared = _overlap(last_text, text)
+        elif last and not one.begins_page:
+            shared = _overlap(last.text, one.text)
         if pieces and not shared:
             pieces.append("\n")
-            at += 1
-        gaps += [(at + start - shared, at + end - shared) for start, end in text_gaps]
-        pieces.append(text[shared:])
-        at, last_place, last_text = at + length - shared, place, text
+            at, written = at + 1, written + 1
+        gaps += [(at + start - shared, at + end - shared) for start, end in one.gaps]
+        for start, page in one.pages:
+            pages.note(written + start - shared, page)
+        pieces.append(one.text[shared:])
+        at, written, last = at + one.length - shared, written + len(pieces[-1]), one
     if not certain:
         gaps.append((at, at))
-    return RebuiltDocument("".join(pieces), "order", len(chunks), tuple(gaps))
+    method: Literal["offsets", "order"] = "offsets" if exact else "order"
+    return RebuiltDocument("".join(pieces), method, count, tuple(gaps), tuple(pages.starts))
 
 
-def _sections(chunks: Sequence[Chunk], *, ordered: bool) -> Iterator[tuple[tuple[int, ...], str, list[Gap], int]]:
-    """Yield what to join in order: pages, if the offsets of each page join its chunks, and single chunks otherwise.
+def _pages(pages: Iterable[list[Chunk]], copies: Sequence[Chunk], *, ordered: bool) -> Iterator[_Section]:
+    """Yield pages whose offsets begin anew, and the chunks one by one of those whose offsets cannot be trusted."""
+    for page in pages:
+        again = [chunk for chunk in copies if chunk.page == page[0].page]
+        if join := OffsetJoin.of(page, copies=again, ordered=ordered):
+            yield _Section.joined(page, join, is_page=True)
+            page.clear()
+            continue
+        if not ordered and len({chunk.place for chunk in page}) < len(page):
+            raise UnknownOrderError(have_offsets=True)
+        for number, chunk in enumerate(page):
+            yield _Section.single(chunk, begins_page=not number)
 
-    Yields:
-        The place, text and gaps of each section, and its length with the gaps.
-    """
+
+def _sections(chunks: Sequence[Chunk], *, ordered: bool) -> Iterator[_Section]:
+    """Yield pages that nothing names, if the offsets of each join its chunks, and single chunks otherwise."""
     runs: list[list[Chunk]] = []  # of one place, with rising offsets
     for chunk in chunks:
         last = runs[-1][-1] if runs else None
@@ -168,11 +232,11 @@ def _sections(chunks: Sequence[Chunk], *, ordered: bool) -> Iterator[tuple[tuple
         # Without numbers, chunks that do not start at the top of a page may belong to any page.
         joined = OffsetJoin.of(run) if paged and (run[0].place or (run[0].start or 0) <= ALWAYS) else None
         if joined:
-            yield run[0].place, "".join(joined.pieces()), joined.gaps, joined.end
+            yield _Section.joined(run, joined)
         elif not ordered and len(set(run)) > 1:
-            raise UnknownOrderError
+            raise UnknownOrderError(have_offsets=all(chunk.start is not None for chunk in chunks))
         else:
-            yield from ((chunk.place, chunk.text, [], len(chunk.text)) for chunk in run)
+            yield from map(_Section.single, run)
 
 
 def _overlap(left: str, right: str) -> int:

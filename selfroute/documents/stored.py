@@ -40,6 +40,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         place_keys: Keys of the metadata that only say where in its document a chunk stands; no filter uses them.
         advice: What the user can do if a chunk may be hidden; it ends the error message.
         order_advice: What the user can do if the store lists chunks in no order, and they have none either.
+        number_advice: The same if they have offsets, but these are not enough.
         match_ids: Whether a passage with an id is matched to the chunks by its id rather than by its text.
     """
 
@@ -47,6 +48,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     place_keys: AbstractSet[str] = PLACE_KEYS | {start_key}
     advice: str = "say what is hidden"
     order_advice: str = "store each chunk's offset in its document, or number the chunks"
+    number_advice: str = "number its pages and chunks"
     match_ids: bool = False
 
     def __init__(self) -> None:
@@ -253,9 +255,10 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         try:
             document, fields = self._assemble(read())
         except UnknownOrderError as error:
+            advice = self.number_advice if error.have_offsets else self.order_advice
             msg = (
                 f"the chunks of {source!r} cannot be put in order: the store lists them in no order, and {error}; "
-                f"index the document again: {self.order_advice}"
+                f"index the document again: {advice}"
             )
             raise ConfigurationError(msg) from None
         if not ids:

@@ -24,6 +24,11 @@ def count(value: Any, most: int = MOST) -> int:
     return _within(_of(int, value), most)
 
 
+def whole(value: Any) -> int:
+    """Return a whole number."""
+    return _of(int, value)
+
+
 def number(value: Any, most: float = MOST) -> float:
     """Return a number that is not negative."""
     return _within(_of(float, value) if isinstance(value, float) else _of(int, value), most)

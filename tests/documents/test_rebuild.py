@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -259,7 +260,8 @@ TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.")
 def test_chunks_are_joined_in_the_order_of_their_numbers(key: str, values: list[Any]) -> None:
     rows = [(text, {key: value, "source": "minutes"}) for text, value in zip(TEXTS, values, strict=True)]
     gaps = ((0, 0),) if values[0] == "8" else ()  # numbers begin with 0 or 1
-    assert rebuild(chunks_of(rows[::-1], start_key="start")) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
+    whole = rebuild(chunks_of(rows[::-1], start_key="start"))
+    assert replace(whole, pages=()) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
 
 
 MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
@@ -278,7 +280,8 @@ MISSING: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, int], ...]]] = {
 @pytest.mark.parametrize(("metadata", "gaps"), MISSING.values(), ids=MISSING)
 def test_a_number_that_is_missing_is_a_gap_of_unknown_length(metadata: list[dict[str, Any]], gaps: Any) -> None:
     rows = list(zip(TEXTS, metadata, strict=True))
-    assert rebuild(chunks_of(rows, start_key="start")) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
+    whole = rebuild(chunks_of(rows, start_key="start"))
+    assert replace(whole, pages=()) == RebuiltDocument("\n".join(TEXTS), "order", 3, gaps)
 
 
 def test_a_number_that_is_missing_is_a_gap_although_offsets_meet() -> None:

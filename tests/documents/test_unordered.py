@@ -174,3 +174,10 @@ def test_a_reader_names_the_document_that_has_no_order_and_says_what_to_do() -> 
     assert Shelf(*rows, ordered=True)(["It rained."]) == ["\n".join(TEXTS)]
     numbered = [(text, {"chunk": number}) for number, text in enumerate(TEXTS)]
     assert Shelf(*numbered[::-1], ordered=False)(["It rained."]) == ["\n".join(TEXTS)]
+
+
+def test_a_reader_does_not_advise_offsets_where_chunks_have_them() -> None:
+    for page in ("iv", "v"), (None, None):
+        rows = [(text, {"start_index": 0, "page": name}) for text, name in zip(TEXTS, page, strict=False)]
+        with pytest.raises(ConfigurationError, match=r"index the document again: number its pages and chunks$"):
+            Shelf(*rows, ordered=False)(["It rained."])

@@ -91,7 +91,7 @@ async def test_documents_come_best_first_each_once_and_by_name_in_the_prompt(lib
 async def test_the_place_of_a_chunk_is_none_of_its_document(library: Any) -> None:
     chain = SelfRouteChain.from_vectorstore(library, a_model(), k=20)
     (birch,) = [document for document in await read_by(chain) if document.metadata["source"] == "birch.md"]
-    assert birch.metadata == {"source": "birch.md", "shelf": "north", "selfroute": _label(3)}
+    assert birch.metadata == {"source": "birch.md", "shelf": "north", "selfroute": {**_label(3), "pages": [[0, 3]]}}
 
 
 @every_kind

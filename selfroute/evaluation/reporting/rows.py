@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from selfroute.documents.pages import placing_of
 from selfroute.errors import InputError
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Excerpt, Failure, Passage, Record, Result
@@ -163,10 +164,15 @@ def _excerpts(row: Mapping[str, Any], question: Question) -> Iterator[Excerpt]:
 
 def _cited(one: Mapping[str, Any], documents: Sequence[Any], question: Question) -> Excerpt:
     number, start, end = (_whole_number(one.get(key)) for key in ("document", "start", "end"))
-    document = _text(documents[number]) if number is not None and number < len(documents) else ""
+    cited = documents[number] if number is not None and number < len(documents) else None
+    document = _text(cited)
+    if start is not None and end is not None:
+        shift = placing_of(_metadata(cited)).shift
+        start, end = start - shift, end - shift
     known = start is not None and end is not None and document[start:end] == one["text"]
     before, after = around(document, start or 0, end or 0) if known else ("", "")
-    score, source = one.get("score"), one.get("source")
+    score, source, page = one.get("score"), one.get("source"), one.get("page")
+    named = [str(part) for part in (source, None if page is None else f"p. {page}") if part is not None]
     return Excerpt(
         *question.key,
         ("self_route",),
@@ -175,7 +181,7 @@ def _cited(one: Mapping[str, Any], documents: Sequence[Any], question: Question)
         before,
         one["text"],
         after,
-        None if source is None else str(source),
+        ", ".join(named) or None,
     )
 
 
@@ -195,11 +201,23 @@ def _text(document: Any) -> str:
     return next((document[key] for key in _TEXT if isinstance(document.get(key), str)), "")
 
 
+def _metadata(document: Any) -> Mapping[str, Any]:
+    """Return the metadata of a document or a node."""
+    if not isinstance(document, Mapping):
+        return {}
+    for inner in ("kwargs", "node"):
+        if isinstance(document.get(inner), Mapping):
+            return _metadata(document[inner])
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
 def _source(document: Any) -> str | None:
     if not isinstance(document, Mapping):
         return None
     if isinstance(document.get("kwargs"), Mapping):
         return _source(document["kwargs"])
-    metadata = document.get("metadata")
-    source = metadata.get("source") if isinstance(metadata, Mapping) else document.get("source")
+    source = (
+        _metadata(document).get("source") if isinstance(document.get("metadata"), Mapping) else document.get("source")
+    )
     return None if source is None else str(source)

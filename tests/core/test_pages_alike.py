@@ -1,0 +1,249 @@
+"""A PDF in a real store, in both frameworks: it is put together page by page, and citations name the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from llama_index.core.schema import Document as LlamaIndexDocument
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from pypdf import PdfReader
+
+import langchain_parts
+import langchain_selfroute
+import llamaindex_parts
+import llamaindex_selfroute
+import llamaindex_stores_parts
+from both_parts import EVERYWHERE, LANGCHAIN
+from files_parts import pdf
+from langchain_stores import KINDS, a_model, store_with
+from selfroute.citations import Citation
+from selfroute.command.citing import in_files
+from selfroute.command.texts import Text
+from selfroute.documents.pages import page_at
+from selfroute.errors import InputError
+from selfroute.evaluation.reporting.rows import read_rows
+from view_parts import a_row
+
+HEAD = "Haldon harbour board, for members only."
+PAGES = [
+    f"{HEAD}\nThe crane on the north quay lifts two tonnes. It was built by the Venn brothers.\n{HEAD}",
+    f"{HEAD}\nBoats over nine metres pay double. Visitors pay by the day, at the office by the lock.\n{HEAD}",
+    f"{HEAD}\nThe pilot is Orla Venn. She comes aboard at the outer buoy, in any weather.\n{HEAD}",
+    f"{HEAD}\nIce is sold from six until noon. Rope, paint and lamp oil are sold all day.\n{HEAD}",
+]
+QUESTION = "Who is the pilot?"
+FINAL = ("Orla ", "Venn.")
+PILOT = "The pilot is Orla Venn."
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "manual.pdf"
+    path.write_bytes(pdf(PAGES))
+    return path
+
+
+def chunks_of(manual: Path, size: int) -> list[LangChainDocument]:
+    """As LangChain's loader and its splitter make them."""
+    loaders = pytest.importorskip("langchain_community.document_loaders")
+    splitter = RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=size // 6, add_start_index=True)
+    return splitter.split_documents(loaders.PyPDFLoader(str(manual)).load())
+
+
+def chain_of(kind: str, chunks: Sequence[LangChainDocument], **fields: Any) -> Any:
+    model = a_model(final=FINAL)
+    return langchain_selfroute.SelfRouteChain.from_vectorstore(
+        store_with(kind, chunks), model, **{"k": 3, "citations": True, **fields}
+    )
+
+
+def pages_of(manual: Path, id_: str | None = None) -> list[LlamaIndexDocument]:
+    """As LlamaIndex's `PDFReader` makes them: a document of each page, with its label."""
+    own = {} if id_ is None else {"id_": id_}
+    return [
+        LlamaIndexDocument(
+            text=page.extract_text(), metadata={"page_label": str(number), "file_name": manual.name}, **own
+        )
+        for number, page in enumerate(PdfReader(manual).pages, 1)
+    ]
+
+
+@pytest.mark.parametrize("size", [60, 900], ids=["several chunks a page", "one chunk a page"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", langchain_parts.MODES)
+async def test_a_pdf_is_put_together_page_by_page_and_cited_by_page(
+    manual: Path, mode: str, kind: str, size: int
+) -> None:
+    chunks = chunks_of(manual, size)
+    chain = chain_of(kind, chunks[::-1])
+    result = await langchain_parts.ask(chain, QUESTION, mode)
+    (document,) = result["context"]
+    label = document.metadata["selfroute"]
+    assert (label["method"], label["chunks"], label["gaps"]) == ("offsets", len(chunks), [])
+    assert document.page_content == "\n".join(page.extract_text() for page in PdfReader(manual).pages)
+    assert [page for _, page in label["pages"]] == [0, 1, 2, 3]
+    assert all(document.page_content.startswith(HEAD, start) for start, _ in label["pages"])
+    best = result["citations"][0]
+    assert (best["text"], best["page"]) == (PILOT, 2)
+    assert "page" not in document.metadata
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_check_gives_no_advice_that_was_followed(manual: Path, kind: str) -> None:
+    found = next(one for one in chain_of(kind, chunks_of(manual, 60)).check(QUESTION) if one.subject == "document")
+    assert (found.ok, found.advice) == (True, "")
+    assert "by their offsets, without gaps" in found.message
+    lying = [
+        LangChainDocument(
+            one.page_content, metadata={**one.metadata, "start_index": max(one.metadata["start_index"] - 5, 0)}
+        )
+        for one in chunks_of(manual, 60)
+    ]
+    found = next(one for one in chain_of(kind, lying).check(QUESTION) if one.subject == "document")
+    assert "by their order" in found.message
+    assert found.advice == ""
+
+
+def test_of_a_trimmed_document_the_pages_are_those_of_the_whole(manual: Path) -> None:
+    chunks = chunks_of(manual, 60)
+    whole = chain_of("memory", chunks).invoke(QUESTION)["context"][0]
+    pilot = [one for one in chunks if PILOT in one.page_content]
+    chain = chain_of("memory", chunks, max_context_tokens=45)
+    chain = chain.model_copy(update={"retriever": langchain_parts.ListRetriever(passages=pilot)})
+    chain = chain.model_copy(update={"documents": [whole]})
+    result = chain.invoke(QUESTION)
+    label = result["context"][0].metadata["selfroute"]
+    assert label["trimmed"] is True
+    assert label["read"][0] > label["pages"][1][0]
+    assert label["pages"] == whole.metadata["selfroute"]["pages"]
+    best = result["citations"][0]
+    assert (best["text"], best["page"]) == (PILOT, 2)
+    assert page_at(label["pages"], best["start"]) != 2
+
+
+def test_a_row_of_a_first_step_keeps_the_page(manual: Path) -> None:
+    chain = chain_of("memory", chunks_of(manual, 900), k=4)
+    chain.llm.draft = FINAL
+    row = chain.first_step.invoke(QUESTION)
+    result = chain.second_step.invoke(json.loads(json.dumps(row)))
+    assert (result["route"], result["citations"][0]["page"]) == ("rag", 2)
+    for page in (True, 2.5, None, []):
+        row["citations"][0]["page"] = page
+        with pytest.raises(InputError):
+            chain.second_step.invoke(row)
+
+
+@pytest.mark.parametrize("store", ["simple", "chroma"])
+@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
+async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
+    manual: Path, mode: str, store: str
+) -> None:
+    """All pages have the id of the file."""
+    pages = pages_of(manual, "manual")
+    index = getattr(llamaindex_stores_parts, store)(llamaindex_stores_parts.split(*pages))
+    engine = llamaindex_selfroute.SelfRouteQueryEngine.from_index(
+        index,
+        similarity_top_k=2,
+        llm=llamaindex_stores_parts.declining().model_copy(update={"final": FINAL}),
+        citations=True,
+        streaming=mode in llamaindex_parts.STREAMS,
+    )
+    asked = await llamaindex_parts.ask(engine, QUESTION, mode)
+    (source,) = asked.response.source_nodes
+    label = source.node.metadata["selfroute"]
+    assert (label["method"], label["gaps"]) == ("offsets", [])
+    assert source.text == "\n".join(page.text for page in pages)
+    assert [page for _, page in label["pages"]] == ["1", "2", "3", "4"]
+    best = asked.response.metadata["citations"][0]
+    assert (best["text"], best["page"]) == (PILOT, "3")
+    assert llamaindex_selfroute.citation_nodes(asked.response)[0].node.metadata["page"] == "3"
+    advice = {one.subject: one.advice for one in engine.check(QUESTION)}
+    assert advice["document"] == ""
+
+
+@pytest.mark.parametrize("mode", llamaindex_parts.MODES)
+async def test_a_page_that_is_a_document_by_itself_is_cited_by_its_label(manual: Path, mode: str) -> None:
+    index = llamaindex_stores_parts.simple(llamaindex_stores_parts.split(*pages_of(manual)))
+    engine = llamaindex_selfroute.SelfRouteQueryEngine.from_index(
+        index,
+        similarity_top_k=20,
+        llm=llamaindex_stores_parts.declining().model_copy(update={"final": FINAL}),
+        citations=True,
+        streaming=mode in llamaindex_parts.STREAMS,
+    )
+    asked = await llamaindex_parts.ask(engine, QUESTION, mode)
+    assert len(asked.response.source_nodes) == 4
+    best = asked.response.metadata["citations"][0]
+    assert (best["text"], best["page"]) == (PILOT, "3")
+
+
+# What a context item's metadata say
+
+TEXT = "Tea was served. Ms Okafor chaired the meeting."
+AT = TEXT.index("Ms")
+SECTION = {"method": "sections", "start": 1_000, "end": 1_000 + len(TEXT), "document": "May"}
+METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
+    "none": ({}, AT, None),
+    "a page": ({"page": 0}, AT, 0),
+    "a label of a page": ({"page_label": "iv"}, AT, "iv"),
+    "a whole document": ({"selfroute": {"method": "offsets", "pages": [[0, 1], [AT, 2], [AT + 1, 3]]}}, AT, 2),
+    "a document before its first page": ({"selfroute": {"method": "offsets", "pages": [[AT + 1, 3]]}}, AT, None),
+    "a trimmed document": ({"selfroute": {"read": [900, 999], "pages": [[0, 1], [900 + AT, 2]]}}, AT, 2),
+    "a section": ({"selfroute": {**SECTION, "pages": [[0, 1], [1_000 + AT, 7], [1_200, 8]]}}, 1_000 + AT, 7),
+    "a section without pages": ({"selfroute": SECTION}, 1_000 + AT, None),
+}
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+@pytest.mark.parametrize("name", METADATA)
+async def test_a_citation_has_the_page_it_begins_on_and_a_section_s_offsets_in_its_document(
+    name: str, where: str
+) -> None:
+    metadata, start, page = METADATA[name]
+    metadata = {"source": "May", **metadata}
+    question, draft = "Who chaired the meeting?", ("Ms Okafor.",)
+    mode = where.split()[1]
+    if where in LANGCHAIN:
+        retriever = langchain_parts.ListRetriever(passages=[LangChainDocument(TEXT, metadata=metadata)])
+        chain = langchain_parts.a_chain(retriever=retriever, draft=draft, final=None, citations=True)
+        best = (await langchain_parts.ask(chain, question, mode))["citations"][0]
+    else:
+        link = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="May")}
+        node = NodeWithScore(node=TextNode(text=TEXT, metadata=metadata, relationships=link))
+        engine = llamaindex_parts.an_engine(
+            retriever=llamaindex_parts.ListRetriever([node]),
+            draft=draft,
+            final=None,
+            citations=True,
+            streaming=mode in llamaindex_parts.STREAMS,
+        )
+        best = (await llamaindex_parts.ask(engine, question, mode)).response.metadata["citations"][0]
+    assert (best["document"], best["start"], best["end"]) == (0, start, start + len(TEXT) - AT)
+    assert best["text"] == TEXT[AT:]
+    assert best.get("page", "no key") == ("no key" if page is None else page)
+
+
+def test_the_command_finds_what_is_cited_in_its_file() -> None:
+    told = "Tea was served.\n"
+    file = Text("May", told * 9 + TEXT + told * 9, pages=(0, 9 * len(told)))
+    start = 4 * len(told)  # of the section in the document; the sentence is cited where it stands there
+    for label in {"method": "sections", "start": start}, {"read": [start, 999]}:
+        at = 4 * len(told) if "read" in label else 0
+        cited = Citation(document=0, source="May", start=4 * len(told) + start - at, end=0, text="Tea was", score=1.0)
+        (found,) = in_files([cited], [{"source": "May", "selfroute": label}], {"May": file})
+        assert (found.start, found.page) == (8 * len(told), 1)
+
+
+def test_a_row_that_is_looked_at_shows_the_page_and_what_stands_around_it(tmp_path: Path) -> None:
+    cited = {"document": 0, "source": "May", "start": 1_000 + AT, "end": 1_000 + len(TEXT), "score": 1.0, "page": 3}
+    context = {"page_content": TEXT, "metadata": {"source": "May", "selfroute": SECTION}}
+    row = {**a_row(), "context": [context], "citations": [{**cited, "text": TEXT[AT:]}]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    (excerpt,) = read_rows(tmp_path / "rows.jsonl").record.excerpts
+    assert (excerpt.source, excerpt.before) == ("May, p. 3", TEXT[:AT])
