@@ -126,7 +126,8 @@ class Escalating(Fitting[Document]):
             return Gate(self.refusal)
         ungraded = None if self.settings.structured else self._memory.ungraded
         if step == "sections":
-            return GradedGate(self.refusal, doubt_below=bounds.sections_below, numbers=1, ungraded=ungraded)
+            below = bounds.sections_below[: self._rung + 1][-1]
+            return GradedGate(self.refusal, doubt_below=below, numbers=1, ungraded=ungraded)
         doubt, stop = bounds.doubt_below, bounds.stop_below
         return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
 

@@ -58,6 +58,7 @@ class Fitting(ABC, Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
+        self._rung = 0  # of the sections that were fitted last
         self._ranking: Ranking | None = None
         self._best: Sequence[Document] | None = None  # of the documents
         self._runs: dict[int, Run] = {}  # where in which document each section stands, by its identity
@@ -219,6 +220,7 @@ class Fitting(ABC, Generic[Document]):
         sections = [self._section(run) for run in runs]
         if effect.too_long:
             return sections
+        self._rung = effect.rung
         length = self._length(sections)
         worth = self.settings.max_documents == 0 or length * _PART <= self._length(self._chosen)
         return sections if worth and length > self._length(self.context) else ()

@@ -20,7 +20,7 @@ from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
 PromptCache = Literal["auto", "off", "5m", "1h"]
-Doubt = int | tuple[int, int] | None
+Doubt = int | tuple[int, ...] | None
 Sections = int | tuple[int, ...] | None
 DOUBT_BELOW, STOP_BELOW = 50, 20
 """The bounds of graded answerability that were measured first; there may be better."""
@@ -39,12 +39,13 @@ class Bounds:
     Attributes:
         doubt_below: A draft with a lower confidence is in doubt.
         stop_below: A decline of a draft with a lower prospect ends the question.
-        sections_below: An answer from sections with a lower confidence is in doubt.
+        sections_below: For each reading of sections, the confidence below which its answer is in doubt; the last one
+            holds for those that come after.
     """
 
     doubt_below: int
     stop_below: int
-    sections_below: int
+    sections_below: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +55,8 @@ class Settings:
     Attributes:
         refusal: The word by which the model declines.
         answerability: How the model reports whether it can answer: `"text"`, `"graded"` or `"structured"`.
-        doubt_below: The bound of the confidence, from 0 to 100, or a pair: for the draft, and for the sections. None
-            for 50 where the model is asked for numbers.
+        doubt_below: The bound of the confidence, from 0 to 100, or several: for the draft, and for each reading of
+            sections. None for 50 where the model is asked for numbers.
         stop_below: The bound of the prospect, from 0 to 100; None for 20 where the model is asked for numbers.
         sections: The most tokens of the documents' best sections, which are read before whole documents: one number, or
             a tuple with one for each reading, ascending; None for no sections.
@@ -109,8 +110,11 @@ class Settings:
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
-        if isinstance(self.doubt_below, tuple) and not self.sections:
-            msg = "doubt_below has a bound for sections, but there are none: set sections=4_000, or pass one number"
+        if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + len(self.section_tokens):
+            msg = (
+                f"doubt_below={self.doubt_below} has more bounds than there are steps: one for the draft, and one for "
+                f"each number of tokens in sections, which is {self.sections!r}"
+            )
             raise ConfigurationError(msg)
         if self.start == "long_context" and self.max_documents == 0:
             msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
@@ -157,8 +161,8 @@ class Settings:
         if self.answerability == "text" or (self.answerability == "structured" and doubt is stop is None):
             return None
         doubt = DOUBT_BELOW if doubt is None else doubt
-        draft, sections = doubt if isinstance(doubt, tuple) else (doubt, doubt)
-        return Bounds(draft, STOP_BELOW if stop is None else stop, sections)
+        draft, *sections = doubt if isinstance(doubt, tuple) else (doubt, doubt)
+        return Bounds(draft, STOP_BELOW if stop is None else stop, tuple(sections))
 
     def ladder(self, start: Start) -> tuple[Route, ...]:
         """Return the steps of a question, the cheapest first."""
@@ -279,9 +283,8 @@ def _score(name: str, value: Any) -> int | None:
 def _doubt(name: str, value: Any) -> Doubt:
     if not isinstance(value, list | tuple):
         return _score(name, value)
-    if len(value) == 2 and None not in value:  # noqa: PLR2004
-        draft, sections = (_score(name, one) for one in value)
-        return (draft, sections)  # type: ignore[return-value]
+    if len(value) > 1 and None not in value:
+        return tuple(_score(name, one) or 0 for one in value)
     msg = f"{name} must be a whole number from 0 to 100, a pair of them (draft, sections), or None; it is {value!r}"
     raise ConfigurationError(msg)
 
