@@ -43,9 +43,10 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     `self_route` is both: after every decline it reads the documents. Strategies share replies, so all three together
     take one draft and one reading of the documents per question.
 
-    Three more are available. `wider` looks at more passages before it reads documents, `graded` uses two numbers before
-    the draft, and `graded_wider` does both. They use the pipeline's own bounds and width, or else the defaults. The
-    pipeline's policy and its `start` are ignored.
+    Three more are available. `sections` reads sections of the documents before all of them, `graded` uses two numbers
+    before the draft, and `graded_sections` does both. They use the pipeline's own bounds and sections, or else the
+    defaults. The pipeline's policy and its `start` are ignored, and documents are read even if its own `max_documents`
+    is 0.
 
     Example:
         ```python
@@ -68,9 +69,9 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
         strategies: The strategies to compare, from `ALL_STRATEGIES`. The paper's three are the default, because the
-            others cost more. `graded` adds a draft per question, and `wider` a wider look at each decline.
-            `graded_wider` adds both, with a look at each draft that may be in doubt, so you can try other bounds
-            afterwards (`Evaluation.looks`).
+            others cost more. `graded` adds a draft per question, and `sections` sections after each decline.
+            `graded_sections` adds both, with sections after each draft that may be in doubt, so you can try other
+            bounds afterwards (`Evaluation.looks`).
         sweep: Numbers of passages to try, as `{"k": [1, 3, 5, 10]}`, the main one first; None for the retriever's own.
             Documents are read only once for all of them.
         drop_closed_book: Whether to also ask each question without any text, to leave out those that the model knows by

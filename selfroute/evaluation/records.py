@@ -10,16 +10,18 @@ from selfroute.evaluation.questions import Question
 from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
-Strategy = Literal["rag", "long_context", "self_route", "wider", "graded", "graded_wider", "closed_book"]
+Strategy = Literal["rag", "long_context", "self_route", "sections", "graded", "graded_sections", "closed_book"]
 STRATEGIES: tuple[Strategy, ...] = ("rag", "long_context", "self_route")
 """The strategies of the paper, which are compared unless others are asked for."""
-ALL_STRATEGIES: tuple[Strategy, ...] = (*STRATEGIES, "wider", "graded", "graded_wider")
-WIDENED: tuple[Strategy, ...] = ("wider", "graded_wider")
-GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
+ALL_STRATEGIES: tuple[Strategy, ...] = (*STRATEGIES, "sections", "graded", "graded_sections")
+WITH_SECTIONS: tuple[Strategy, ...] = ("sections", "graded_sections")
+GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 MOST_DOUBT = 90
-"""The highest bound of the confidence that is tried: drafts below it get a wider look in an evaluation, too."""
-LookStep = Literal["rag", "wider", "graded", "graded_wider", "long_context"]
-"""The step and its prompt: `"rag"` and `"wider"` are plain, `"graded"` and `"graded_wider"` ask for the two numbers."""
+"""The highest bound of the confidence that is tried: sections are read after drafts below it, too."""
+SECTIONS = 4_000
+"""The tokens of sections that are tried, unless the pipeline has its own."""
+LookStep = Literal["rag", "sections", "graded", "graded_sections", "long_context"]
+"""The step and its prompt: `"graded"` asks for two numbers, `"graded_sections"` for the confidence alone."""
 Measure = Literal["judged", "score"]
 """`"judged"` is `Result.judged`, `"score"` the questions' own metrics."""
 
@@ -45,9 +47,9 @@ class Result:
         dataset: The question's data set.
         id: The question's id in the data set.
         strategy: `"rag"` is the first step alone, with a decline as its final answer; `"long_context"` reads the
-            documents at once; `"self_route"` is both, where every decline goes on to the documents; `"wider"` is that
-            with a wider look in between; `"graded"` goes by the two numbers of graded answerability, and
-            `"graded_wider"` with a wider look; `"closed_book"` reads no text at all.
+            documents at once; `"self_route"` is both, where every decline goes on to the documents; `"sections"` reads
+            sections of the documents in between; `"graded"` goes by the two numbers of graded answerability, and
+            `"graded_sections"` with sections; `"closed_book"` reads no text at all.
         k: How many passages were retrieved; None if no number was set, or no passages are read.
         based_only_on: Whether the prompt said "based only on the provided passage" (Table 4).
         answer: The final answer; if there is none, the model's own words or the refusal word.
@@ -56,7 +58,7 @@ class Result:
         decision: The chain's decision: why it took that route, with `prospect` and `confidence` if it was graded.
         usage: The chain's usage: tokens and cost. Kept replies count as if they were asked for again.
         draft: The model's whole reply in the first step, with its numbers if it was graded; None if that did not run.
-        passages: The retrieved passages.
+        passages: The retrieved passages that the draft reads.
         cut: Whether the model read only a part of the document, because it was longer than the model's window.
         seconds: The model's time for all steps that ran; for a kept reply, when it was asked for.
         score: By the question's own metric, from 0 to 1.
@@ -120,8 +122,8 @@ class Look:
     Attributes:
         dataset: The question's data set.
         id: The question's id in the data set.
-        step: `"rag"` is the plain draft, `"graded"` the draft with its two numbers, read to its end; `"wider"` and
-            `"graded_wider"` are the replies over more passages; `"long_context"` is that over whole documents.
+        step: `"rag"` is the plain draft, `"graded"` the draft with its two numbers, read to its end; `"sections"` and
+            `"graded_sections"` are the replies to sections; `"long_context"` is that over whole documents.
         k: How many passages the draft had; None for whole documents, or if no number was set.
         answer: The reply, without its numbers.
         declined: Whether it declines.

@@ -139,10 +139,10 @@ class Evaluation(Record):
             return tables(self)
 
     def calibrate(self, token_share: float | None = None, price_of_wrong: float = 1.0) -> Calibrated:
-        """Choose when to escalate: both bounds, the width of the wider look, and whether to escalate at all.
+        """Choose when to escalate: both bounds, the sections, and whether to escalate at all.
 
         The choice is made by judged correctness, if there was a judge. Its figures are cross-validated by document.
-        Bounds and width need the strategies `graded`, `wider` and `graded_wider`.
+        Bounds need the strategy `graded`, and sections need `sections` or `graded_sections`.
 
         Example:
             ```python
@@ -174,7 +174,7 @@ class Evaluation(Record):
                 found.rows,
                 token_share=token_share,
                 price_of_wrong=price_of_wrong,
-                width=found.width,
+                sections=found.sections,
                 model=found.model,
                 prompts=found.prompts,
                 remarks=found.remarks,

@@ -1,4 +1,4 @@
-"""A policy from an evaluation: both bounds, the width, and whether to escalate at all."""
+"""A policy from an evaluation: both bounds, the sections, and whether to escalate at all."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from selfroute.policies.policy import Policy
 class Calibrated(Policy):
     """Escalates in the way that was best on the questions of an evaluation.
 
-    It sets the chain's or engine's bounds and the width of its wider look. As a policy it only says whether to escalate
-    at all. That costs nothing: it asks no model.
+    It sets the chain's or engine's bounds and its sections. As a policy it only says whether to escalate at all. That
+    costs nothing: it asks no model.
 
     Example:
         ```python
@@ -29,7 +29,8 @@ class Calibrated(Policy):
 
     Attributes:
         calibration: The constants, and the figures behind them.
-        options: The options of the chain or engine that it sets: `answerability`, `doubt_below`, `stop_below`, `widen`.
+        options: The options of the chain or engine that it sets: `answerability`, `doubt_below`, `stop_below` and
+            `sections`.
     """
 
     name = "calibrated"

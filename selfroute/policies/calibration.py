@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from selfroute.errors import ConfigurationError
 
 Escalate = Literal["never", "declined", "graded"]
-Strategy = Literal["rag", "self_route", "wider", "graded", "graded_wider", "long_context"]
-STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "wider", "graded", "graded_wider", "long_context")
+Strategy = Literal["rag", "self_route", "sections", "graded", "graded_sections", "long_context"]
+STRATEGIES: tuple[Strategy, ...] = ("rag", "self_route", "sections", "graded", "graded_sections", "long_context")
 """The strategies that a calibration is compared with: those that need none."""
 
 
@@ -109,7 +109,7 @@ class Calibration:
         escalate: `"never"`; `"declined"`: every decline, as published; `"graded"`: by the draft's two numbers.
         doubt_below: The bound of the confidence; None unless graded.
         stop_below: The bound of the prospect; None unless graded.
-        widen: How many passages the wider look reads; None for no wider look.
+        sections: The tokens of the sections that are read before whole documents, as in a chain; None for no sections.
         token_share: The budget that was asked for; None for Self-Route's.
         price_of_wrong: What a wrong answer costs; what a decline costs is 1 at most.
         counts: How much it rests on.
@@ -124,7 +124,7 @@ class Calibration:
     escalate: Escalate
     doubt_below: int | None = None
     stop_below: int | None = None
-    widen: int | None = None
+    sections: int | tuple[int, ...] | None = None
     token_share: float | None = None
     price_of_wrong: float = 1.0
     counts: Counts
@@ -138,7 +138,8 @@ class Calibration:
     def options(self) -> dict[str, Any]:
         """The options of a chain or engine that it sets, besides whether to escalate at all."""
         graded = {"answerability": "graded", "doubt_below": self.doubt_below, "stop_below": self.stop_below}
-        return {**(graded if self.escalate == "graded" else {}), **({"widen": self.widen} if self.widen else {})}
+        sections = {"sections": self.sections} if self.sections else {}
+        return {**(graded if self.escalate == "graded" else {}), **sections}
 
     def check_prompts(self, *prompts: str) -> None:
         """Refuse prompts that it was not made for.
@@ -163,6 +164,12 @@ def hash_of(*prompts: str) -> str:
 
     joined = b"".join(b"%d:%b" % (len(each), each) for each in (prompt.encode() for prompt in prompts))
     return hashlib.sha256(joined).hexdigest()
+
+
+def tokens_text(sections: int | Sequence[int] | None) -> str:
+    """Return the tokens of sections in words: "4,000", "4,000 and then 16,000"; empty if there are none."""
+    each = (sections,) if isinstance(sections, int) else sections or ()
+    return " and then ".join(f"{tokens:,}" for tokens in each)
 
 
 def dollars_text(dollars: float) -> str:

@@ -13,7 +13,7 @@ from selfroute.kept import parse
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain
 from selfroute.private import write
 
-VERSION = 1
+VERSION = 2
 _NO_CALIBRATION = "this is not a calibration, {}: make one with `selfroute calibrate FOLDER`"
 _LARGEST = 1e15  # also keeps out infinity, and what is not a number
 
@@ -49,10 +49,12 @@ def from_json(text: str) -> Calibration:
         name: Gain(**_checked(gain, _GAIN, f"gains.{name}")) for name, gain in _gains(values["gains"]).items()
     }
     values["notes"] = tuple(values["notes"])
+    if isinstance(values["sections"], list):
+        values["sections"] = tuple(values["sections"])
     if {values["doubt_below"] is not None, values["stop_below"] is not None} != {values["escalate"] == "graded"}:
         _refuse("it must have both bounds if it escalates by grades, and otherwise neither")
-    if values["escalate"] == "never" and values["widen"] is not None:
-        _refuse("a rule that never escalates has no wider look")
+    if values["escalate"] == "never" and values["sections"] is not None:
+        _refuse("a rule that never escalates reads no sections")
     return Calibration(**values)
 
 
@@ -130,6 +132,12 @@ def _object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _sections(value: Any) -> bool:
+    """Return whether a value is a number of tokens, or ascending ones, as the option of that name takes them."""
+    each = value if isinstance(value, list) else [value]
+    return bool(each) and all(map(_whole(1), each)) and each == sorted(set(each))
+
+
 def _optional(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
@@ -158,7 +166,7 @@ _CALIBRATION: Mapping[str, Check] = {
     "escalate": lambda value: value in ("never", "declined", "graded"),
     "doubt_below": _optional(_whole(0, 100)),
     "stop_below": _optional(_whole(0, 100)),
-    "widen": _optional(_whole(1)),
+    "sections": _optional(_sections),
     "token_share": _optional(_number(0, 1, above=True)),
     "price_of_wrong": _number(0),
     "counts": _object,

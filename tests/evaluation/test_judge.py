@@ -152,11 +152,17 @@ def model_judge() -> tuple[ModelJudge, Calls]:
 
 def test_as_many_strategies_as_there_are_take_one_call_and_equal_answers_are_graded_once() -> None:
     question = a_question(answers=("tea and cake",))
-    given = {"rag": "Tea", "wider": "tea and cake", "graded": "coffee", "graded_wider": " Tea\n", "self_route": "Tea"}
+    given = {
+        "rag": "Tea",
+        "sections": "tea and cake",
+        "graded": "coffee",
+        "graded_sections": " Tea\n",
+        "self_route": "Tea",
+    }
     results = [a_result(name, answer=text) for name, text in given.items()]  # type: ignore[arg-type]
     judge, calls = model_judge()
     found = {each.strategy: each.judged for each in judge.grade(question, results)}
-    assert found == {"rag": 0.5, "wider": 1, "graded": 0, "graded_wider": 0.5, "self_route": 0.5}
+    assert found == {"rag": 0.5, "sections": 1, "graded": 0, "graded_sections": 0.5, "self_route": 0.5}
     (prompt,) = calls.prompts
     assert sorted(read(prompt).answers.values()) == ["Tea", "coffee", "tea and cake"]
 
@@ -173,7 +179,7 @@ def test_looks_that_no_strategy_showed_are_judged_in_the_same_call(
     references: list[str], answerable: bool, judged: list[float], asked: list[str] | None
 ) -> None:
     """Other bounds can be tried on one run only if the replies that they would take have grades."""
-    looks = [a_look("graded", "Tea"), a_look("graded_wider", "coffee")]
+    looks = [a_look("graded", "Tea"), a_look("graded_sections", "coffee")]
     answer = "tea and cake" if answerable else "unanswerable"
     judge, calls = model_judge()
     _, *found = judge.grade(

@@ -168,7 +168,7 @@ def test_kappa_is_what_is_left_of_agreement_without_chance(
 
 def test_other_grades_are_compared_answer_by_answer(tmp_path: Path) -> None:
     done = judged_evaluation(4)
-    rows = [{"id": str(n), "rag": 1 if n % 4 == 0 else 0.5, "long_context": 1, "wider": 0.5} for n in range(4)]
+    rows = [{"id": str(n), "rag": 1 if n % 4 == 0 else 0.5, "long_context": 1, "sections": 0.5} for n in range(4)]
     rows.append({"id": "99", "rag": 0})
     path = tmp_path / "grades.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

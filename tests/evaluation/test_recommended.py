@@ -31,7 +31,7 @@ def priced(rows: list[Row], rate: float = 1e-6) -> list[Row]:
     """The same questions, at a price for each token."""
 
     def at_a_price(row: Row) -> dict[str, Any]:
-        steps = ("rag", "wider", "graded", "graded_wider", "long_context")
+        steps = ("rag", "sections", "graded", "graded_sections", "long_context")
         looks = {step: look for step in steps if (look := getattr(row, step))}
         return {step: replace(look, dollars=rate * look.tokens) for step, look in looks.items()}
 
@@ -50,8 +50,8 @@ def column(found: Table, name: str) -> list[Any]:
 def test_page_terminal_and_files_say_the_same_in_words_and_in_code(tmp_path: Path) -> None:
     done = evaluated(priced(RICH))
     advice = done.recommendation()
-    assert advice.code == 'answerability="graded", doubt_below=50, stop_below=20, widen=16,'
-    assert advice.words[0].startswith("Take graded answerability with a wider look: ")
+    assert advice.code == 'answerability="graded", doubt_below=50, stop_below=20, sections=4000,'
+    assert advice.words[0].startswith("Take graded answerability with sections: ")
     assert advice.code in str(advice)
     assert advice.code in str(done)
     assert " ".join(str(done).split()).startswith(advice.words[0])
@@ -60,7 +60,7 @@ def test_page_terminal_and_files_say_the_same_in_words_and_in_code(tmp_path: Pat
     assert f"<code>{advice.code}</code></pre>" in page
     assert page.index(advice.words[0]) < page.index(done.summary()[0])
     saved = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["recommendation"]
-    assert (saved["code"], saved["words"], saved["strategy"]) == (advice.code, list(advice.words), "graded_wider")
+    assert (saved["code"], saved["words"], saved["strategy"]) == (advice.code, list(advice.words), "graded_sections")
     assert saved["figures"]["rag"].keys() >= {"quality", "low", "high", "token_share", "dollars"}
     assert (tmp_path / "plots" / "frontier.png").exists()
     for name in ADVISED:
@@ -89,7 +89,7 @@ def test_the_frontier_has_every_bound_and_one_recommended_point() -> None:
     assert column(found, "token %") == sorted(column(found, "token %"))
     graded = [row for row in found.rows if row[0] == "graded"]
     assert len({row[2:4] for row in graded}) == len(graded) > 20
-    assert {row[4] for row in found.rows} == {"", 16}
+    assert {row[4] for row in found.rows} == {"", "4,000"}
     assert column(found, "").count("recommended") == 1
     assert plots(done)["frontier"].startswith(b"\x89PNG")
 
@@ -123,12 +123,12 @@ def test_the_break_even_share_stands_beside_that_of_the_questions() -> None:
 
 def test_the_route_matrix_counts_every_question_once_for_each_strategy() -> None:
     found = table(evaluated(RICH), "routes")
-    for strategy in ("self_route", "graded_wider"):
+    for strategy in ("self_route", "graded_sections"):
         counted = [row[2] + row[3] for row in found.rows if row[0] == strategy]  # type: ignore[operator]
         assert sum(counted) == len(RICH)
     escalated = {row[0]: row[2] for row in found.rows if row[1] == "no"}
     assert escalated["self_route"] == sum(row.answerable is False for row in RICH)
-    assert escalated["graded_wider"] == 0
+    assert escalated["graded_sections"] == 0
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from evaluation_parts import a_look, a_question, a_result, an_evaluation, of_the_paper, results_of
 from selfroute.command.terminal import open_console
+from selfroute.errors import InputError
 from selfroute.evaluation.reporting.browser import QuestionResults
 from selfroute.evaluation.reporting.evidence import find_evidence
 from selfroute.evaluation.reporting.export import save
@@ -369,6 +370,16 @@ def test_questions_csv_has_a_row_for_each_question_and_strategy(saved: tuple[Eva
     count = len(evaluation.results)
     assert [row["score"] for row in rows[:count]] == [str(result.score) for result in evaluation.results]
     assert all(row["error"] and not row["score"] for row in rows[count:])
+
+
+def test_what_a_version_with_other_strategies_saved_is_refused_in_one_line(
+    saved: tuple[Evaluation, Path], tmp_path: Path
+) -> None:
+    text = (saved[1] / "results.json").read_text(encoding="utf-8")
+    (tmp_path / "results.json").write_text(text.replace('"self_route"', '"magic"'), encoding="utf-8")
+    with pytest.raises(InputError, match="had the strategies magic: evaluate again") as refused:
+        Evaluation.load(tmp_path)
+    assert "\n" not in str(refused.value)
 
 
 def test_what_was_saved_is_read_back_with_ids_for_documents_and_the_passages_of_one_k(

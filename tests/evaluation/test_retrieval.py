@@ -23,7 +23,7 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTo
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking import retrieval
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
-from selfroute.evaluation.asking.found import Found, Retriever, ordered, passage_text
+from selfroute.evaluation.asking.found import Found, Retriever, mark_of, ordered
 from selfroute.evaluation.asking.retrieval import load_retriever
 from selfroute.usage import count_tokens
 
@@ -306,8 +306,8 @@ def test_passages_come_by_score_or_as_they_stand_in_the_document() -> None:
     assert ordered(found, "document") == found[::-1]
 
 
-def test_a_passage_begins_with_the_index_of_its_chunk() -> None:
-    assert passage_text(Found(0, "Once upon a time", 0.5)) == "[1] Once upon a time"
+def test_a_passage_begins_with_the_number_of_its_chunk() -> None:
+    assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
 
 
 def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:

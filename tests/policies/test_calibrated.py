@@ -18,6 +18,7 @@ from selfroute.policies import Budget, Calibrated, Case, Never, Ruling
 from selfroute.policies.calibration import Calibration, Counts, Figures, hash_of
 from selfroute.policies.case import Estimate
 from selfroute.policies.policy import Policy, aask, ask, options_of
+from selfroute.policies.stored import VERSION
 
 COUNTS = Counts(questions=164, documents=34, declined=53, unanswerable=30)
 FIGURES = Figures(0.85, 0.79, 0.91, 0.42, None)
@@ -42,9 +43,10 @@ GRADED = {"answerability": "graded", "doubt_below": 60, "stop_below": 20}
 KINDS: dict[str, tuple[Calibrated, dict[str, Any], bool]] = {
     "never": (calibrated("never"), {}, False),
     "declined": (calibrated("declined"), {}, True),
-    "declined, wider": (calibrated("declined", widen=16), {"widen": 16}, True),
+    "declined, sections": (calibrated("declined", sections=4000), {"sections": 4000}, True),
     "graded": (calibrated(), GRADED, True),
-    "graded, wider": (calibrated(widen=8), {**GRADED, "widen": 8}, True),
+    "graded, sections": (calibrated(sections=8000), {**GRADED, "sections": 8000}, True),
+    "graded, sections twice": (calibrated(sections=(4000, 16000)), {**GRADED, "sections": (4000, 16000)}, True),
 }
 
 
@@ -72,25 +74,24 @@ def test_files_pickles_and_copies_are_the_same_policy(kind: str, tmp_path: Path)
 
 
 def test_its_repr_says_what_it_does_and_what_that_rests_on() -> None:
-    assert repr(calibrated(widen=16)) == (
-        "<Calibrated(escalate='graded', doubt_below=60, stop_below=20, widen=16) from 164 questions on 34 documents>"
-    )
+    constants = "escalate='graded', doubt_below=60, stop_below=20, sections=4000"
+    assert repr(calibrated(sections=4000)) == f"<Calibrated({constants}) from 164 questions on 34 documents>"
 
 
 def gold(case: Case) -> bool:
     return case.inputs.get("tier") == "gold"
 
 
-TWINS = calibrated(widen=16) | calibrated(widen=16)
+TWINS = calibrated(sections=4000) | calibrated(sections=4000)
 COMBINED: list[tuple[Any, dict[str, Any]]] = [
     (None, {}),
     (gold, {}),
     (Never(), {}),
     (Budget(tokens=1) | Never(), {}),
     (calibrated() & Budget(tokens=1), GRADED),
-    (gold & calibrated(widen=16), {**GRADED, "widen": 16}),
-    ((Budget(tokens=1) & gold) | (Never() | calibrated("declined", widen=4)), {"widen": 4}),
-    (TWINS, {**GRADED, "widen": 16}),
+    (gold & calibrated(sections=4000), {**GRADED, "sections": 4000}),
+    ((Budget(tokens=1) & gold) | (Never() | calibrated("declined", sections=2000)), {"sections": 2000}),
+    (TWINS, {**GRADED, "sections": 4000}),
 ]
 
 
@@ -112,7 +113,7 @@ def test_the_options_may_be_changed_without_changing_the_policy() -> None:
         (calibrated(), calibrated(doubt_below=70)),
         (calibrated(), calibrated("declined")),
         (calibrated("never"), calibrated()),
-        (calibrated(widen=16) & gold, Never() | calibrated(widen=8)),
+        (calibrated(sections=4000) & gold, Never() | calibrated(sections=8000)),
     ],
     ids=["bounds", "graded or not", "never and graded", "deep down"],
 )
@@ -140,7 +141,7 @@ def test_what_is_no_calibration_is_refused_with_what_to_write(value: Any) -> Non
 
 def test_a_file_that_is_no_calibration_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
-    for text in ("", "{", "[1]", json.dumps({"version": 1, "escalate": "graded"}), "\ud800"):
+    for text in ("", "{", "[1]", json.dumps({"version": VERSION, "escalate": "graded"}), "\ud800"):
         path.write_text(text, encoding="utf-8", errors="surrogatepass")
         with pytest.raises(ConfigurationError, match=r"policy\.json: .*selfroute calibrate") as caught:
             Calibrated.load(path)

@@ -35,7 +35,7 @@ def made_up(  # noqa: PLR0913 - a world has many sides
         incomplete: The share whose draft is worth 0.5, with a confidence of 30; that of good drafts is 95.
         missed: The share whose draft declines although the document answers, with a prospect of 80.
         invents: How often the long context answers what cannot be answered.
-        graded: Whether there are graded drafts and wider looks.
+        graded: Whether there are graded drafts and sections.
         seed: Decides which questions are which.
     """
     chance = random.Random(seed)  # noqa: S311
@@ -48,15 +48,15 @@ def made_up(  # noqa: PLR0913 - a world has many sides
         quality = float(without) if declined else 0.5 if half else 1.0
         prospect, confidence = (5.0 if without else 80.0), None if declined else 30.0 if half else 95.0
         whole = Look(float(not (without and invented)), WHOLE, without and not invented)
-        wider = Look(1.0, MORE, without)
+        sections = Look(1.0, MORE, without)
         rows.append(
             Row(
                 document=f"d{number % documents}",
                 rag=Look(quality, DRAFT, declined),
                 long_context=whole,
-                wider=wider if graded and declined else None,
+                sections=sections if graded and declined else None,
                 graded=Look(quality, DRAFT, declined, prospect, confidence) if graded else None,
-                graded_wider=wider if graded and (declined or half) else None,
+                graded_sections=sections if graded and (declined or half) else None,
                 answerable=not without,
             )
         )
@@ -75,7 +75,7 @@ def evaluated(rows: Sequence[Row], *, judged: bool = True, **settings: Any) -> E
     for number, row in enumerate(rows):
         answers = ("the reference",) if row.answerable else ()
         questions.append(a_question(str(number), "own", answers=answers, document=f"The text of {row.document}."))
-        steps: tuple[LookStep, ...] = ("rag", "wider", "graded", "graded_wider", "long_context")
+        steps: tuple[LookStep, ...] = ("rag", "sections", "graded", "graded_sections", "long_context")
         found = {step: look for step in steps if (look := getattr(row, step))}
         looks += [_look(step, str(number), look, judged=judged) for step, look in found.items()]
         results += [_result(strategy, str(number), found[strategy], judged=judged) for strategy in _PLAIN]

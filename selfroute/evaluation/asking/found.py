@@ -53,6 +53,6 @@ def ordered(found: Sequence[Found], order: Order) -> list[Found]:
     return sorted(found, key=lambda chunk: chunk.index) if order == "document" else list(found)
 
 
-def passage_text(found: Found) -> str:
-    """Return a passage as the model reads it, with the chunk's number in front (section 3.2), from 1."""
-    return f"[{found.index + 1}] {found.text}"
+def mark_of(found: Found) -> str:
+    """Return what stands in front of a passage as the model reads it: the chunk's number, from 1 (section 3.2)."""
+    return f"[{found.index + 1}] "

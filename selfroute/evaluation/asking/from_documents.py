@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
@@ -16,17 +16,17 @@ from langchain_selfroute.models import name_of
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
-from selfroute.evaluation.asking.found import Found, Order, Retriever, ordered, passage_text
+from selfroute.evaluation.asking.found import Found, Order, Retriever, mark_of, ordered
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.runner import Task, TaskOutcome
 from selfroute.evaluation.asking.with_langchain import ChainPipeline, room_for
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import GRADED, WIDENED, Passage
+from selfroute.evaluation.records import GRADED, Passage
 from selfroute.flow import Route
-from selfroute.settings import WIDTH
 from selfroute.usage.prices import PricedModel, declared_models
 
 _DOCUMENTS = 64
+_MARKED = PromptTemplate.from_template("{mark}{page_content}")
 
 
 class DocumentsPipeline:
@@ -85,9 +85,8 @@ class DocumentsPipeline:
         question = task.question
         read, cut = self.whole(question)
         passages = self._passages(question, task.k) if task.k and task.strategy != "long_context" else []
-        wider = ordered(self._found(question, WIDTH), "document") if task.strategy in WIDENED else []
         given = {"input": question.question, "choices": prompts.choice_lines(question.choices)}
-        outcome = self._pipeline(task, passages, read, wider=_as_documents(wider)).ask(replace(task, k=None), given)
+        outcome = self._pipeline(task, passages, read).ask(replace(task, k=None), given)
         return replace(outcome, cut=outcome.route == "long_context" and (cut or outcome.cut))
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
@@ -110,9 +109,7 @@ class DocumentsPipeline:
             _chunks(question.document or ""), question.question, k=k, document_id=question.document_id
         )
 
-    def _pipeline(
-        self, task: Task, passages: list[Document], read: str, *, wider: Sequence[Document] = ()
-    ) -> ChainPipeline:
+    def _pipeline(self, task: Task, passages: list[Document], read: str) -> ChainPipeline:
         template = prompts.PROMPTS[task.question.prompt]
         first = ChatPromptTemplate([("human", prompts.with_numbers(template))]) if task.strategy in GRADED else None
         prompt = ChatPromptTemplate(
@@ -122,10 +119,10 @@ class DocumentsPipeline:
             retriever=RunnableLambda(lambda _: passages),
             llm=self._llm,
             long_context_llm=self._long_context_llm,
-            documents=[Document(read)],
+            documents=[Document(read, metadata={"mark": ""})],
             rag_prompt=first or prompt,
-            widen=RunnableLambda(lambda _: list(wider)),
             long_context_prompt=prompt,
+            document_prompt=_MARKED,
             max_context_tokens=self.budget,
             **self._priced,
         )
@@ -133,7 +130,10 @@ class DocumentsPipeline:
 
 
 def _as_documents(found: Sequence[Found]) -> list[Document]:
-    return [Document(passage_text(one), metadata={"score": one.score, "start_index": one.index}) for one in found]
+    return [
+        Document(one.text, metadata={"mark": mark_of(one), "score": one.score, "start_index": one.index})
+        for one in found
+    ]
 
 
 _chunks = lru_cache(_DOCUMENTS)(chunks)

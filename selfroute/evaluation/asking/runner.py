@@ -19,7 +19,7 @@ from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.records import WIDENED, Answer, Failure, Look, Passage, Reason, Record, Result, Strategy
+from selfroute.evaluation.records import Answer, Failure, Look, Passage, Reason, Record, Result, Strategy
 from selfroute.flow import Route
 
 _HOPELESS = 5
@@ -99,17 +99,13 @@ def tasks_of(
     closed_book: bool,
     based_only_on: bool,
 ) -> list[Task]:
-    """List the tasks of a question: once for each k where passages are read, once where they are not.
-
-    Whole documents are read last, but before wider looks: how long they are decides whether a wider look is worth it.
-    """
+    """List the tasks of a question: once for each k where passages are read, once where they are not."""
     tasks = [Task(question, "closed_book")] if closed_book else []
-    tasks += [Task(question, one, k) for k in ks for one in strategies if one not in ("long_context", *WIDENED)]
+    tasks += [Task(question, one, k) for k in ks for one in strategies if one != "long_context"]
     once: list[Strategy] = [one for one in strategies if one == "long_context"]
-    tasks += [
+    return tasks + [
         Task(question, one, based_only_on=wanted) for one in once for wanted in (False, True)[: 1 + based_only_on]
     ]
-    return tasks + [Task(question, one, k) for k in ks for one in strategies if one in WIDENED]
 
 
 @dataclass

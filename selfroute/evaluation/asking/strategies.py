@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -12,17 +12,18 @@ from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.evaluation.asking.replies import Reply
-from selfroute.evaluation.records import GRADED, MOST_DOUBT, WIDENED, LookStep, Strategy
+from selfroute.evaluation.records import GRADED, MOST_DOUBT, SECTIONS, WITH_SECTIONS, LookStep, Strategy
 from selfroute.flow import Route
 from selfroute.memory import Memory
 from selfroute.policies.case import Case
-from selfroute.settings import DOUBT_BELOW, STOP_BELOW, WIDTH, Settings
+from selfroute.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
 from selfroute.usage.counts import NOTHING, StepUsage
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.savings import LongContextEstimate
 
 Used = Mapping[Route, list[Reply]]
-"""The replies that were used, by the model: that of the first step answers from more passages, too."""
+"""The replies that were used, by the model: that of the first step answers from sections, too."""
+_DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=DOUBT_BELOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class StepReply:
 def options_of(strategy: Strategy, settings: Settings, *, own_prompt: bool) -> dict[str, Any]:
     """Return the options with which a chain or engine follows a strategy.
 
-    Every strategy is a rule of its own, so policies and other first steps are left out. Bounds and a width of the
-    chain's own hold where a strategy has some.
+    Every strategy is a rule of its own, so policies and other first steps are left out. Bounds and sections of the
+    chain's own hold where a strategy has some. All but `"rag"` may read documents, even if the chain itself reads none.
 
     Args:
         strategy: The strategy.
@@ -54,32 +55,29 @@ def options_of(strategy: Strategy, settings: Settings, *, own_prompt: bool) -> d
         own_prompt: Whether its first prompt is the user's own. If that asks for two numbers, it does so in each
             strategy; those without bounds pass over them.
     """
-    bounds = settings.bounds
-    options: dict[str, Any] = {"escalation": None, "start": "rag", "widen": None}
-    if strategy in WIDENED:
-        options["widen"] = width_of(settings)
+    bounds = settings.bounds or _DEFAULTS
+    options: dict[str, Any] = {"escalation": None, "start": "rag", "sections": None}
+    options["max_documents"] = settings.most_compared
+    if strategy in WITH_SECTIONS:
+        options["sections"] = settings.sections or SECTIONS
     how = "structured" if settings.structured else "graded"
     if strategy in GRADED:
-        doubt, stop = (bounds.doubt_below, bounds.stop_below) if bounds else (DOUBT_BELOW, STOP_BELOW)
-        return {**options, "answerability": how, "doubt_below": doubt, "stop_below": stop}
+        both = (bounds.doubt_below, bounds.sections_below)
+        doubt = both if strategy in WITH_SECTIONS else bounds.doubt_below
+        return {**options, "answerability": how, "doubt_below": doubt, "stop_below": bounds.stop_below}
     if settings.answerability == "graded" and own_prompt:
         return {**options, "answerability": how, "doubt_below": 0, "stop_below": 0}
     how = "structured" if settings.structured else "text"
     return {**options, "answerability": how, "doubt_below": None, "stop_below": None}
 
 
-def width_of(settings: Settings) -> Any:
-    """Return the width of the wider look: a number of passages, or a retriever of its own."""
-    return WIDTH if settings.widen is None else settings.widen
+def only_sections(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options by which sections follow each draft that may be doubted, but no whole document does."""
+    return {**options, "doubt_below": MOST_DOUBT, "stop_below": 0, "escalation": _is_sections}
 
 
-def looking_wider(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by which a wider look follows each draft that may be doubted, but no document is read."""
-    return {**options, "doubt_below": MOST_DOUBT, "stop_below": 0, "escalation": _only_wider}
-
-
-def _only_wider(case: Case) -> bool:
-    return case.step == "wider"
+def _is_sections(case: Case) -> bool:
+    return case.step == "sections"
 
 
 def settings_of(
@@ -92,15 +90,16 @@ def settings_of(
         settings: The options of the chain or engine.
         model: The model of the first step, if its name should be among them.
     """
-    bounds, width = settings.bounds, width_of(settings)
+    bounds = settings.bounds or _DEFAULTS
     about: dict[str, Any] = {}
     if model and model.name:
         about["model"] = ":".join(filter(None, (model.provider, model.name)))
     if set(GRADED) & set(strategies):
-        about["doubt_below"] = bounds.doubt_below if bounds else DOUBT_BELOW
-        about["stop_below"] = bounds.stop_below if bounds else STOP_BELOW
-    if set(WIDENED) & set(strategies):
-        about["widen"] = width if isinstance(width, int) else type(width).__name__
+        about["doubt_below"], about["stop_below"] = bounds.doubt_below, bounds.stop_below
+    if set(WITH_SECTIONS) & set(strategies):
+        about["sections"] = settings.sections or SECTIONS
+    if "graded_sections" in strategies:
+        about["sections_below"] = bounds.sections_below
     return about
 
 
@@ -115,27 +114,44 @@ def trial_memory(look_up: Callable[[Any], PricedModel], memory: Memory) -> Memor
 
 
 def numbered(options: Mapping[str, Any]) -> bool:
-    """Return whether the first steps are asked for two numbers."""
+    """Return whether the steps before whole documents are asked for numbers."""
     return options["doubt_below"] is not None
 
 
 def looks_of(
-    strategy: Strategy, replies: Sequence[Reply], *, wider: bool, graded: bool, refusal: str
+    strategy: Strategy, replies: Sequence[Reply], usage: Mapping[str, Any], *, graded: bool, refusal: str
 ) -> list[StepReply]:
-    """Return the looks over passages: the draft, and the wider look if there was one.
+    """Return the looks before whole documents: the draft, and the reply to sections if there was one.
 
     Args:
         strategy: The strategy.
-        replies: The replies to prompts with passages, in order; those of an earlier attempt come first.
-        wider: Whether the last of them is that of a wider look.
-        graded: Whether they begin with two numbers.
+        replies: The replies of the first step's model, in order; those of an earlier attempt come first.
+        usage: The usage of the last attempt.
+        graded: Whether they begin with numbers.
         refusal: The word that declines.
     """
-    steps: tuple[LookStep, LookStep] = ("graded", "graded_wider") if strategy in GRADED else ("rag", "wider")
-    if not replies:  # nothing was retrieved
-        return [StepReply(steps[0], "", True, None, None, NOTHING)]
-    last = replies[-2:] if wider else replies[-1:]
-    return [_read(step, reply, graded=graded, refusal=refusal) for step, reply in zip(steps, last, strict=False)]
+    steps: tuple[LookStep, LookStep] = ("graded", "graded_sections") if strategy in GRADED else ("rag", "sections")
+    draft, sections = _apart(replies, usage)
+    looks = [StepReply(steps[0], "", True, None, None, NOTHING)]  # nothing was retrieved
+    if draft:
+        looks = [_read(steps[0], draft, numbers=2 if graded else 0, refusal=refusal)]
+    if sections:
+        last = _read(steps[1], sections[-1], numbers=1 if graded else 0, refusal=refusal)
+        looks.append(replace(last, usage=_sum(sections)))
+    return looks
+
+
+def _apart(replies: Sequence[Reply], usage: Mapping[str, Any]) -> tuple[Reply | None, Sequence[Reply]]:
+    """Return the draft, and the replies to sections: the last ones, which together took what that step took."""
+    at, left = len(replies), usage["sections"]["input_tokens"] if usage["sections"] else 0
+    while at and left > 0:
+        at -= 1
+        left -= replies[at].input_tokens
+    return replies[at - 1] if at and usage["rag"] else None, replies[at:]
+
+
+def _sum(replies: Sequence[Reply]) -> StepUsage:
+    return reduce(add, (reply.usage() for reply in replies))
 
 
 def nothing_used() -> dict[Route, list[Reply]]:
@@ -144,26 +160,30 @@ def nothing_used() -> dict[Route, list[Reply]]:
 
 
 def draft_in(replies: Sequence[Reply], usage: Mapping[str, Any]) -> str | None:
-    """Return the draft among the replies to prompts with passages; a wider look's comes after it."""
-    before = replies[:-1] if usage["wider"] else replies
-    return before[-1].text if before else None
+    """Return the draft among the replies of the first step's model; the arguments are those of `looks_of`."""
+    draft, _ = _apart(replies, usage)
+    return draft.text if draft else None
 
 
 def whole_of(answer: str, replies: Sequence[Reply], *, declined: bool) -> list[StepReply]:
     """Return the look over whole documents, if the model was asked for one."""
-    if not replies:
-        return []
-    usage = reduce(add, (reply.usage() for reply in replies))
-    return [StepReply("long_context", answer, declined, None, None, usage)]
+    return [StepReply("long_context", answer, declined, None, None, _sum(replies))] if replies else []
 
 
-def _read(step: LookStep, reply: Reply, *, graded: bool, refusal: str) -> StepReply:
-    """Judge a reply without any bounds."""
-    gate = GradedGate(refusal) if graded else Gate(refusal)
+def _read(step: LookStep, reply: Reply, *, numbers: int, refusal: str) -> StepReply:
+    """Judge a reply without any bounds.
+
+    Args:
+        step: The step.
+        reply: The reply.
+        numbers: How many numbers it begins with, as in `Form`.
+        refusal: The word that declines.
+    """
+    gate = GradedGate(refusal, numbers=numbers) if numbers else Gate(refusal)
     shown = gate.feed(reply.text) + gate.end(reply.ending.kind)
     verdict = gate.verdict
     if verdict is None or verdict.declined:
-        own_words = numbers_of(reply.text)[1] if graded else reply.text
-        numbers = (verdict.prospect, verdict.confidence) if verdict else (None, None)
-        return StepReply(step, own_words, True, *numbers, reply.usage())
+        own_words = numbers_of(reply.text, numbers)[1] if numbers else reply.text
+        scores = (verdict.prospect, verdict.confidence) if verdict else (None, None)
+        return StepReply(step, own_words, True, *scores, reply.usage())
     return StepReply(step, shown, False, verdict.prospect, verdict.confidence, reply.usage())

@@ -11,9 +11,9 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.prompt_values import ChatPromptValue, PromptValue
+from langchain_core.prompts import format_document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import RunnableBinding, RunnableBindingBase
-from langchain_selfroute.widening import retrieving, widened
 from pydantic import Field
 from typing_extensions import override
 
@@ -21,6 +21,7 @@ from langchain_selfroute import SelfRouteChain, caching, prompting
 from langchain_selfroute.documents import label_of
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt, window_of
 from langchain_selfroute.parts import Parts
+from langchain_selfroute.rebuilding import retrieving
 from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
@@ -34,22 +35,24 @@ from selfroute.evaluation.asking.strategies import (
     StepReply,
     Used,
     draft_in,
-    looking_wider,
     looks_of,
     nothing_used,
     numbered,
+    only_sections,
     options_of,
     settings_of,
     trial_memory,
     whole_of,
-    width_of,
 )
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
+from selfroute.evaluation.records import GRADED, Passage, Strategy
 from selfroute.flow import Route
+from selfroute.settings import reach_of
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
+
+_NUMBERS: tuple[tuple[str, ...], ...] = ((), ("confidence",), ("graded",))  # what asks for no, one or two numbers
 
 
 class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
@@ -64,7 +67,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         identity: Describes the model, as plain JSON.
         priced_as: The model that it is priced as, if not as itself.
         structured: Whether its replies are structured; they are kept and returned as text.
-        graded: Whether these reports have two numbers.
+        graded: Whether these reports have numbers.
     """
 
     replies: Any = Field(repr=False)
@@ -98,21 +101,22 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
             "model": self.identity,
             "called": astuple(name_of(self.model, config, kwargs)),
             "given": {name: value for name, value in kwargs.items() if name not in caching.OPTIONS},
-            "structured": self._report(),
+            "structured": self._report(config),
             "prompt": [[message.type, caching.unmarked(message.content)] for message in prompt.to_messages()],
         }
 
-    def _report(self) -> Any:
+    def _report(self, config: RunnableConfig | None) -> Any:
         """Return what a structured reply depends on besides its prompt."""
         if not self.structured:
             return None
-        form, refusal = self._form, self.parts.settings.refusal
-        asked = [name for name, asks in (("graded", form.numbers), ("quotes", form.quotes)) if asks]
+        form, refusal = self._form(config), self.parts.settings.refusal
+        asked = [*_NUMBERS[form.numbers], *(("quotes",) if form.quotes else ())]
         return [refusal, *asked] if asked else refusal
 
-    @property
-    def _form(self) -> Form:
-        return Form(numbers=2 if self.graded else 0, quotes=self.parts.settings.citations)
+    def _form(self, config: RunnableConfig | None) -> Form:
+        """Return the report that is asked for; the chain names the run of a model by its step."""
+        numbers = 1 if config and config.get("run_name") == "sections" else 2
+        return Form(numbers=numbers if self.graded else 0, quotes=self.parts.settings.citations)
 
     def _ask(
         self, prompt: PromptValue, config: RunnableConfig | None, *, kwargs: Mapping[str, Any], configured: PricedModel
@@ -120,7 +124,7 @@ class KeptModel(RunnableBinding[Any, Any]):  # type: ignore[no-redef]
         given = super().invoke(prompt, config, **kwargs)
         tally = MessageTally(whole=True)
         settings = self.parts.settings
-        form = self._form
+        form = self._form(config)
         text = text_of(given, tally, refusal=settings.refusal, form=form) if self.structured else tally.add(given)
         counts = tally.usage(partial(text_of_prompt, prompt), count=settings.count_tokens) or StepUsage(0, 0)
         model = tally.model(configured)
@@ -164,14 +168,6 @@ class _Declines(Runnable[Any, AIMessage]):
 
 
 _STEPS: tuple[Route, ...] = ("rag", "long_context")
-
-
-def _passages_in(found: Sequence[Document]) -> list[Passage]:
-    scores = [passage.metadata.get("score") for passage in found]
-    texts = [passage.page_content for passage in found]
-    return [
-        Passage(text, score if isinstance(score, float) else None) for text, score in zip(texts, scores, strict=True)
-    ]
 
 
 def _no_documents(_: Any) -> list[Document]:
@@ -282,8 +278,6 @@ class ChainPipeline:
         """
         for k in filter(None, ks):
             self._retriever(k)
-        if set(WIDENED) & set(strategies):
-            widened(self.chain.retriever, width_of(self.parts.settings), {})
         for strategy in set(GRADED) & set(strategies):
             changed = self.chain.model_copy(update=self._options(strategy))
             if not changed.parts().settings.structured:
@@ -313,7 +307,7 @@ class ChainPipeline:
             decision=output["decision"],
             usage=output["usage"],
             draft=draft_in(used["rag"], output["usage"]),
-            passages=_passages_in(output["retrieved"]),
+            passages=self._passages_in(output["retrieved"], task.k),
             cut=any(label_of(document).get("trimmed") for document in output["context"]),
             seconds=sum(reply.seconds for replies in used.values() for reply in replies),
         )
@@ -322,10 +316,10 @@ class ChainPipeline:
             alone = usage_of(used["long_context"])
             return replace(outcome, route="long_context", decision={}, usage=alone, passages=(), looks=looks)
         looks = self._looks(task, used, output, options)
-        if task.strategy == "graded_wider" and outcome.route == "rag" and looks[0].may_be_doubted:
-            used, wider = nothing_used(), looking_wider(options)
-            output = self._chain_for(task, used, wider).invoke(given)
-            looks = self._looks(task, used, output, wider)
+        if task.strategy == "graded_sections" and outcome.route == "rag" and looks[0].may_be_doubted:
+            used, further = nothing_used(), only_sections(options)
+            output = self._chain_for(task, used, further).invoke(given)
+            looks = self._looks(task, used, output, further)
         return replace(outcome, looks=looks)
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
@@ -338,12 +332,25 @@ class ChainPipeline:
         return options_of(strategy, self.parts.settings, own_prompt=own_prompt)
 
     def _retriever(self, k: int | None) -> Runnable[Any, Any]:
-        return self.chain.retriever if k is None else retrieving(self.chain.retriever, k, {})
+        """Return the retriever, for another number of passages that the draft reads."""
+        retriever: Runnable[Any, Any] = self.chain.retriever
+        if k is not None:
+            retriever = retrieving(retriever, reach_of(k, None, sections=self.parts.settings.sections), {})
+        return retriever
+
+    def _passages_in(self, retrieved: Sequence[Document], k: int | None) -> list[Passage]:
+        """Return the passages of the draft as the model read them."""
+        template, found = self.chain.document_prompt, retrieved[: k or self.chain.draft_passages]
+        scores = [passage.metadata.get("score") for passage in found]
+        texts = [format_document(passage, template) if template else passage.page_content for passage in found]
+        return [
+            Passage(text, score if isinstance(score, float) else None)
+            for text, score in zip(texts, scores, strict=True)
+        ]
 
     def _looks(self, task: Task, used: Used, output: Any, options: Mapping[str, Any]) -> list[StepReply]:
-        wider = output["usage"]["wider"] is not None
         graded, refusal = numbered(options), self.chain.refusal
-        return looks_of(task.strategy, used["rag"], wider=wider, graded=graded, refusal=refusal)
+        return looks_of(task.strategy, used["rag"], output["usage"], graded=graded, refusal=refusal)
 
     def _chain_for(self, task: Task, used: Used, options: Mapping[str, Any]) -> Runnable[Any, Any]:
         """Return the chain with the parts of a strategy, within the same bindings."""
@@ -351,6 +358,7 @@ class ChainPipeline:
         changes: dict[str, Any] = {
             **options,
             "retriever": self._retriever(task.k),
+            "draft_passages": task.k or chain.draft_passages,
             "llm": self._kept("rag", "rag", used["rag"], graded=numbered(options)),
             "long_context_llm": self._kept("long_context", "long_context", used["long_context"]),
             "long_context_priced_as": chain.long_context_priced_as

@@ -43,10 +43,10 @@ from selfroute.evaluation.asking.strategies import (
     StepReply,
     Used,
     draft_in,
-    looking_wider,
     looks_of,
     nothing_used,
     numbered,
+    only_sections,
     options_of,
     settings_of,
     trial_memory,
@@ -54,10 +54,13 @@ from selfroute.evaluation.asking.strategies import (
 )
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import GRADED, WIDENED, Passage, Strategy
+from selfroute.evaluation.records import GRADED, Passage, Strategy
 from selfroute.flow import Route
+from selfroute.settings import reach_of
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
+
+_NUMBERS = {"confidence": 1, "graded": 2}  # of a report, by what its kept replies are found by
 
 
 class KeptLLM(CustomLLM):
@@ -101,7 +104,7 @@ class KeptLLM(CustomLLM):
 
     def _prepare_schema(self, options: Mapping[str, Any], report: Any) -> dict[str, Any]:
         fields = report.model_fields
-        asked = {"structured": "graded" if "prospect" in fields else True}
+        asked = {"structured": "graded" if "prospect" in fields else "confidence" if "confidence" in fields else True}
         return {**options, **asked, "quotes": True} if "quotes" in fields else {**options, **asked}
 
     @override
@@ -148,7 +151,7 @@ class KeptLLM(CustomLLM):
     def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
         tally = ResponseTally(whole=True)
         if how := options.get("structured"):
-            form = Form(numbers=2 if how == "graded" else 0, quotes=options.get("quotes", False))
+            form = Form(numbers=_NUMBERS.get(how, 0), quotes=options.get("quotes", False))
             given = structured.ask(self.inner, prompt, form)
             text = structured.text_of(self.inner, given, tally, refusal=self.parts.settings.refusal, form=form)
         else:
@@ -280,7 +283,7 @@ class EnginePipeline:
         """
         for k in filter(None, ks):
             self._retriever(k)
-        for strategy in {*WIDENED, *GRADED} & set(strategies):
+        for strategy in set(GRADED) & set(strategies):
             synthesizer = self._synthesizer_with(self._options(strategy))
             with self._scoped(synthesizer):
                 synthesizer.parts()
@@ -296,7 +299,7 @@ class EnginePipeline:
             return self._closed_book(task.question)
         options, used, noting = self._options(task.strategy), nothing_used(), _Noting()
         response = self._response(task, used, noting, options)
-        found = response.metadata or {}
+        found, draft = response.metadata or {}, noting.nodes[: task.k or self.synthesizer.draft_passages]
         outcome = TaskOutcome(
             answer=response.response or "",
             route="rag" if task.strategy == "rag" else found["route"],
@@ -304,7 +307,7 @@ class EnginePipeline:
             decision=found["decision"],
             usage=found["usage"],
             draft=draft_in(used["rag"], found["usage"]),
-            passages=[self._passage(node) for node in noting.nodes if node.node.node_id in found["retrieved"]],
+            passages=[self._passage(node) for node in draft if node.node.node_id in found["retrieved"]],
             cut=any(map(is_trimmed, response.source_nodes)),
             seconds=sum(reply.seconds for replies in used.values() for reply in replies),
         )
@@ -313,10 +316,10 @@ class EnginePipeline:
             alone = usage_of(used["long_context"])
             return replace(outcome, route="long_context", decision={}, usage=alone, passages=(), looks=looks)
         looks = self._looks(task, used, found, options)
-        if task.strategy == "graded_wider" and outcome.route == "rag" and looks[0].may_be_doubted:
-            used, wider = nothing_used(), looking_wider(options)
-            found = self._response(task, used, _Noting(), wider).metadata or {}
-            looks = self._looks(task, used, found, wider)
+        if task.strategy == "graded_sections" and outcome.route == "rag" and looks[0].may_be_doubted:
+            used, further = nothing_used(), only_sections(options)
+            found = self._response(task, used, _Noting(), further).metadata or {}
+            looks = self._looks(task, used, found, further)
         return replace(outcome, looks=looks)
 
     def explain(self, task: Task, passages: Sequence[Passage]) -> str:
@@ -329,22 +332,21 @@ class EnginePipeline:
         return options_of(strategy, self.parts.settings, own_prompt=own_prompt)
 
     def _retriever(self, k: int) -> BaseRetriever:
-        """Return the engine's retriever with another number of nodes.
+        """Return the engine's retriever, for another number of nodes that the draft reads.
 
         Raises:
             ConfigurationError: It takes none.
         """
         retriever = self.engine.retriever
-        found = host.with_top_k(retriever, k)
+        found = host.with_top_k(retriever, reach_of(k, None, sections=self.parts.settings.sections))
         if found is None:
             msg = f"k={k} needs a retriever with similarity_top_k, but {type(retriever).__name__} has none"
             raise ConfigurationError(msg)
         return found
 
     def _looks(self, task: Task, used: Used, found: Mapping[str, Any], options: Mapping[str, Any]) -> list[StepReply]:
-        wider = found["usage"]["wider"] is not None
         graded, refusal = numbered(options), self.synthesizer.refusal
-        return looks_of(task.strategy, used["rag"], wider=wider, graded=graded, refusal=refusal)
+        return looks_of(task.strategy, used["rag"], found["usage"], graded=graded, refusal=refusal)
 
     def _response(self, task: Task, used: Used, noting: _Noting, options: Mapping[str, Any]) -> EngineResponse:
         engine = self._engine_for(task, used, noting, options)
@@ -371,6 +373,7 @@ class EnginePipeline:
         engine, synthesizer = copy(self.engine), self._synthesizer_with(options)
         if task.k is not None:
             engine._retriever = self._retriever(task.k)  # noqa: SLF001
+            synthesizer.draft_passages = task.k
         first = self._kept("rag", "rag", used["rag"])
         synthesizer.llm = _Declines() if task.strategy == "long_context" else first
         synthesizer.long_context_llm = self._kept("long_context", "long_context", used["long_context"])

@@ -9,9 +9,10 @@ from selfroute.evaluation.calibrating.choosing import choose, cross_validated
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS, Evidence, is_number
 from selfroute.evaluation.calibrating.figures import figures_of, gain_of
 from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule
+from selfroute.evaluation.records import SECTIONS
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.policies.calibration import Calibration, Counts, Gain, hash_of
-from selfroute.settings import WIDTH
+from selfroute.settings import Sections
 
 
 def calibrate(  # noqa: PLR0913 - each says something else
@@ -19,12 +20,12 @@ def calibrate(  # noqa: PLR0913 - each says something else
     *,
     token_share: float | None = None,
     price_of_wrong: float = 1.0,
-    width: int = WIDTH,
+    sections: Sections = SECTIONS,
     model: str | None = None,
     prompts: Mapping[str, str] | None = None,
     remarks: Iterable[str] = (),
 ) -> Calibration:
-    """Choose both bounds, the wider look, and whether to escalate at all.
+    """Choose both bounds, the sections, and whether to escalate at all.
 
     Args:
         rows: The questions, judged.
@@ -33,7 +34,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
             worth it: 5 points of 100 on that question.
         price_of_wrong: What a wrong answer costs, where an honest decline costs 1 at most; see
             `selfroute.evaluation.calibrating.rows.value_of`.
-        width: The passages of the wider look in these rows.
+        sections: The tokens of the sections in these rows.
         model: The model that answered, to be kept with it.
         prompts: The prompts of the steps, as templates: `rag`, `graded` and `long_context`. The hash of those that the
             rule needs is kept with it.
@@ -54,7 +55,7 @@ def calibrate(  # noqa: PLR0913 - each says something else
         escalate="never" if rule.strategy == "rag" else "graded" if graded else "declined",
         doubt_below=rule.doubt_below if graded else None,
         stop_below=rule.stop_below if graded else None,
-        widen=width if rule.widens else None,
+        sections=sections if rule.reads_sections else None,
         token_share=token_share,
         price_of_wrong=price_of_wrong,
         counts=counts_of(evidence),
@@ -81,9 +82,9 @@ def rule_of(calibration: Calibration) -> Rule:
     if calibration.escalate == "never":
         return Rule("rag")
     if calibration.escalate == "declined":
-        return Rule("wider" if calibration.widen else "self_route")
+        return Rule("sections" if calibration.sections else "self_route")
     bounds = calibration.doubt_below or 0, calibration.stop_below or 0
-    return Rule("graded_wider" if calibration.widen else "graded", *bounds)
+    return Rule("graded_sections" if calibration.sections else "graded", *bounds)
 
 
 def _hash(prompts: Mapping[str, str] | None, *names: str) -> str | None:

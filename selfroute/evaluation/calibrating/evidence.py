@@ -93,9 +93,9 @@ class Evidence:
         """The strategies that were tried on these questions."""
         graded = all(row.graded for row in self.rows)
         tried = {
-            "wider": any(row.wider for row in self.rows),
+            "sections": any(row.sections for row in self.rows),
             "graded": graded,
-            "graded_wider": graded and any(row.graded_wider for row in self.rows),
+            "graded_sections": graded and any(row.graded_sections for row in self.rows),
         }
         return [strategy for strategy in STRATEGIES if tried.get(strategy, True)]
 

@@ -9,6 +9,7 @@ from selfroute.evaluation.calibrating.evidence import Evidence, Trial
 from selfroute.evaluation.calibrating.rows import Rule
 from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import Figures, Gain
+from selfroute.settings import Sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +18,14 @@ class Point:
 
     Attributes:
         rule: The strategy and its bounds.
-        width: The passages of its wider look; None if it has none.
+        sections: The tokens of its sections; None if it reads none.
         k: The passages of its draft; None if that was not varied, or it has no draft.
         figures: What it brings, on the very questions: bounds that were picked by these figures look too good.
         efficient: Whether no other point is better for the same or less (dollars where known, else tokens).
     """
 
     rule: Rule
-    width: int | None
+    sections: Sections
     k: int | None
     figures: Figures
     efficient: bool
@@ -50,12 +51,12 @@ def gain_of(evidence: Evidence, trial: Trial, over: Trial) -> Gain:
     )
 
 
-def frontier_of(tried: Mapping[int | None, Evidence], *, width: int) -> list[Point]:
+def frontier_of(tried: Mapping[int | None, Evidence], *, sections: Sections) -> list[Point]:
     """Return every rule that was tried with its figures, the cheapest first.
 
     Args:
         tried: The questions, for each number of passages that a draft had.
-        width: The passages of the wider look.
+        sections: The tokens of the sections.
     """
     found: dict[tuple[Rule, int | None], Figures] = {}
     for k, evidence in tried.items():
@@ -67,7 +68,7 @@ def frontier_of(tried: Mapping[int | None, Evidence], *, width: int) -> list[Poi
     points, best = [], float("-inf")
     for rule, k in sorted(found, key=lambda place: (costs[place], -found[place].quality)):
         quality = round(found[rule, k].quality, 12)
-        points.append(Point(rule, width if rule.widens else None, k, found[rule, k], quality > best))
+        points.append(Point(rule, sections if rule.reads_sections else None, k, found[rule, k], quality > best))
         best = max(best, quality)
     return points
 

@@ -1,14 +1,14 @@
 """Turns what an evaluation keeps of each step into rows to calibrate by.
 
 A question becomes a row if `rag` and the strategy `long_context` finished it. Its row holds a look for each step that
-was tried, at the first k that was asked for: `rag`, `wider`, `graded`, `graded_wider` and `long_context`, with numbers,
-tokens, cost and grades as in `selfroute.evaluation.records.Look`. Whatever the strategies decided, other bounds can be
-computed from these, so a look should be read to its end, and a wider one be asked for after every draft that some bound
-could doubt. Where there is none, the documents are taken to be read at once.
+was tried, at the first k that was asked for: `rag`, `sections`, `graded`, `graded_sections` and `long_context`, with
+numbers, tokens, cost and grades as in `selfroute.evaluation.records.Look`. Whatever the strategies decided, other
+bounds can be computed from these, so a look should be read to its end, and sections be read after every draft that some
+bound could doubt. Where there is none, the documents are taken to be read at once.
 
 Quality is what the judge says, if it graded anything; else it is the questions' own metric, mostly F1, and a decline is
-right if the text has no answer. Of the settings these are used, if known: `k`, `widen` (the passages of the wider
-look), `model` and `prompts` (the templates of `rag`, `graded` and `long_context`, as a chain gives them to
+right if the text has no answer. Of the settings these are used, if known: `k`, `sections` (their tokens),
+`model` and `prompts` (the templates of `rag`, `graded` and `long_context`, as a chain gives them to
 `Calibrated.check_prompts`).
 """
 
@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import records
 from selfroute.evaluation.calibrating.rows import Look, Row
 from selfroute.evaluation.judging import answers_of, decline_is_right
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Record, measure_of
-from selfroute.settings import WIDTH
+from selfroute.evaluation.records import SECTIONS, Record, measure_of
+from selfroute.settings import Sections, checked
 
 Key = tuple[str, str]  # as in `Question.key`
 Looks = Mapping[str, records.Look]  # of one question, by step
@@ -36,14 +38,14 @@ class Material:
 
     Attributes:
         rows: A row for each question that has what it takes.
-        width: The passages of the wider look.
+        sections: The tokens of the sections.
         model: The model that answered; None if it is not known.
         prompts: The prompts of the steps; None if they are not known.
         remarks: What these rows cannot show, in sentences.
     """
 
     rows: Sequence[Row]
-    width: int
+    sections: Sections
     model: str | None
     prompts: Mapping[str, str] | None
     remarks: Sequence[str]
@@ -72,14 +74,21 @@ def material_of(record: Record) -> Material:
         )
         raise ConfigurationError(msg)
     settings = record.settings
-    width, model, prompts = settings.get("widen"), settings.get("model"), settings.get("prompts")
+    model, prompts = settings.get("model"), settings.get("prompts")
     return Material(
         rows=rows,
-        width=width if type(width) is int and width > 0 else WIDTH,
+        sections=_sections(settings.get("sections")),
         model=model if isinstance(model, str) else None,
         prompts=prompts if isinstance(prompts, Mapping) else None,
         remarks=tuple(_remarks(record, rows, judged=judged)),
     )
+
+
+def _sections(tokens: Any) -> Sections:
+    """Return the tokens of the sections, as far as they are known; else those that are tried by default."""
+    with suppress(ConfigurationError):
+        return checked("sections", tokens) or SECTIONS
+    return SECTIONS
 
 
 def _by_question(record: Record) -> Mapping[Key, Looks]:
@@ -106,9 +115,9 @@ def _row(question: Question, looks: Looks, *, judged: bool) -> Row | None:
         document=question.document_id,
         rag=rag,
         long_context=long_context,
-        wider=found.get("wider"),
+        sections=found.get("sections"),
         graded=found.get("graded"),
-        graded_wider=found.get("graded_wider"),
+        graded_sections=found.get("graded_sections"),
         answerable=bool(answers_of(question)),
     )
 

@@ -14,13 +14,14 @@ from selfroute.evaluation.calibrating.choosing import cross_validated
 from selfroute.evaluation.calibrating.evidence import PUBLISHED, Evidence, Trial
 from selfroute.evaluation.calibrating.figures import figures_of, gain_of
 from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule, value_of
+from selfroute.evaluation.records import SECTIONS
 from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain, Strategy
-from selfroute.settings import WIDTH
+from selfroute.settings import Sections
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
 _BUDGETS: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}
-_ROUTED: tuple[Name, ...] = ("self_route", "wider", "graded", "graded_wider")
+_ROUTED: tuple[Name, ...] = ("self_route", "sections", "graded", "graded_sections")
 _MOST_BEHIND = 0.03
 _MOST_ERRORS = 1.8  # a little less than the interval, so that another bootstrap says the same
 NAMES: tuple[Name, ...] = (*STRATEGIES[:-1], "calibrated", "calibrated_for_quality", "long_context")
@@ -49,7 +50,7 @@ class RouteMatrix:
     """How often a rule escalated where that was needed: where the long context's answer is better than the draft's.
 
     Attributes:
-        needed_escalated: Needed the documents, and they were read (or more passages were).
+        needed_escalated: Needed the documents, and they were read (or sections of them were).
         needed_kept: Needed the documents, but the draft was final.
         idle_escalated: Did not need them, but escalated.
         idle_kept: Did not need them, and the draft was final.
@@ -70,7 +71,7 @@ class Recommendation:
             distinguishable from it, and not more than 3 points of 100 behind, for on few questions nearly nothing is
             distinguishable. On fewer than 50 questions it is Self-Route, if that is not distinguishable from the best.
         rule: What it does.
-        width: The passages of its wider look; None if it has none.
+        sections: The tokens of its sections; None if it reads none.
         best: The strategy with the highest quality.
         figures: The figures of each strategy that was compared; those of a calibrated one are cross-validated by
             document.
@@ -84,7 +85,7 @@ class Recommendation:
 
     strategy: Name
     rule: Rule
-    width: int | None
+    sections: Sections
     best: Name
     figures: Mapping[Name, Figures]
     behind: Mapping[Name, Gain]
@@ -96,14 +97,18 @@ class Recommendation:
 
 
 def recommend(
-    rows: Iterable[Row] | Evidence, *, price_of_wrong: float = 1.0, width: int = WIDTH, among: Collection[Name] = NAMES
+    rows: Iterable[Row] | Evidence,
+    *,
+    price_of_wrong: float = 1.0,
+    sections: Sections = SECTIONS,
+    among: Collection[Name] = NAMES,
 ) -> Recommendation:
     """Recommend the cheapest strategy that is level with the best.
 
     Args:
         rows: The questions, judged.
         price_of_wrong: What a wrong answer costs; see `selfroute.evaluation.calibrating.rows.value_of`.
-        width: The passages of the wider look in these rows.
+        sections: The tokens of the sections in these rows.
         among: The strategies to consider; those that were not tried are left out.
 
     Raises:
@@ -114,7 +119,7 @@ def recommend(
     trials: dict[Name, Trial] = {name: evidence.trial(rule) for name, rule in rules.items()}
     calibrations: dict[Name, Calibration] = {}
     for name, share in _BUDGETS.items():
-        made = calibrate(evidence.rows, token_share=share, price_of_wrong=evidence.price_of_wrong, width=width)
+        made = calibrate(evidence.rows, token_share=share, price_of_wrong=evidence.price_of_wrong, sections=sections)
         calibrations[name], rules[name] = made, rule_of(made)
         trials[name], _ = cross_validated(evidence, token_share=share)
     considered = [name for name in NAMES if name in among and name in trials]
@@ -127,7 +132,7 @@ def recommend(
     return Recommendation(
         strategy=strategy,
         rule=rules[strategy],
-        width=width if rules[strategy].widens else None,
+        sections=sections if rules[strategy].reads_sections else None,
         best=best,
         figures=figures,
         behind={name: gain_of(evidence, trials[name], trials[best]) for name in figures},

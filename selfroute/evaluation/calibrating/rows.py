@@ -9,7 +9,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.policies.calibration import Strategy
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
-GRADED: tuple[Strategy, ...] = ("graded", "graded_wider")
+GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,19 @@ class Row:
             split between choosing and testing.
         rag: The plain draft.
         long_context: The reply over the whole documents.
-        wider: The reply over more passages, after a plain draft; None where it was not asked for, and then the whole
-            documents follow at once.
+        sections: The reply to sections of the documents, after a plain draft; None where they were not read, and then
+            the whole documents follow at once.
         graded: The draft with its two numbers; None if it was not asked for.
-        graded_wider: The reply over more passages with its numbers, after a graded draft; None as in `wider`.
+        graded_sections: The reply to sections with its confidence, after a graded draft; None as in `sections`.
         answerable: Whether the documents hold the answer; None if that is not known.
     """
 
     document: str
     rag: Look
     long_context: Look
-    wider: Look | None = None
+    sections: Look | None = None
     graded: Look | None = None
-    graded_wider: Look | None = None
+    graded_sections: Look | None = None
     answerable: bool | None = None
 
 
@@ -70,11 +70,11 @@ class Rule:
     """A strategy with its bounds.
 
     Attributes:
-        strategy: `"rag"` never escalates; `"self_route"` escalates what the draft declines; `"wider"` looks at more
-            passages in between; `"graded"` and `"graded_wider"` are the same with the numbers of graded answerability;
-            `"long_context"` reads the whole documents at once.
+        strategy: `"rag"` never escalates; `"self_route"` escalates what the draft declines; `"sections"` reads sections
+            of the documents in between; `"graded"` and `"graded_sections"` are the same with the numbers of graded
+            answerability; `"long_context"` reads the whole documents at once.
         doubt_below: An answer with a lower confidence escalates (graded strategies only).
-        stop_below: A decline with a lower prospect ends there (graded strategies only).
+        stop_below: A draft that declines with a lower prospect ends there (graded strategies only).
     """
 
     strategy: Strategy
@@ -82,9 +82,9 @@ class Rule:
     stop_below: int = 0
 
     @property
-    def widens(self) -> bool:
-        """Whether it looks at more passages before it reads the documents."""
-        return self.strategy in ("wider", "graded_wider")
+    def reads_sections(self) -> bool:
+        """Whether it reads sections of the documents before all of them."""
+        return self.strategy in ("sections", "graded_sections")
 
     @property
     def is_default(self) -> bool:
@@ -105,17 +105,22 @@ class Rule:
             raise ConfigurationError(msg)
         if self.strategy == "rag" or self._ends(draft):
             return Outcome((), draft)
-        wider = {"wider": row.wider, "graded_wider": row.graded_wider}.get(self.strategy)
-        if wider is None:
+        sections = {"sections": row.sections, "graded_sections": row.graded_sections}.get(self.strategy)
+        if sections is None:
             return Outcome((draft,), row.long_context)
-        return Outcome((draft,), wider) if self._ends(wider) else Outcome((draft, wider), row.long_context)
+        if sections.declined or self._doubts(sections):
+            return Outcome((draft, sections), row.long_context)
+        return Outcome((draft,), sections)
 
-    def _ends(self, look: Look) -> bool:
-        """Return whether a question ends with this reply."""
-        graded = self.strategy in GRADED
-        if look.declined:
-            return graded and look.prospect is not None and look.prospect < self.stop_below
-        return not (graded and look.confidence is not None and look.confidence < self.doubt_below)
+    def _ends(self, draft: Look) -> bool:
+        """Return whether a question ends with its draft."""
+        if draft.declined:
+            return self.strategy in GRADED and draft.prospect is not None and draft.prospect < self.stop_below
+        return not self._doubts(draft)
+
+    def _doubts(self, look: Look) -> bool:
+        """Return whether an answer is in doubt."""
+        return self.strategy in GRADED and look.confidence is not None and look.confidence < self.doubt_below
 
 
 @dataclass(frozen=True, slots=True)

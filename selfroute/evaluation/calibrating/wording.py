@@ -9,15 +9,16 @@ from selfroute.evaluation.calibrating.recommendation import BreakEven, Name, Rec
 from selfroute.evaluation.calibrating.rows import GRADED, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.evaluation.table import Cell, Table
-from selfroute.policies.calibration import Calibration, Figures
+from selfroute.policies.calibration import Calibration, Figures, tokens_text
+from selfroute.settings import Sections
 
 _EQUAL = 1e-9
 _IN_WORDS: dict[Name, str] = {
     "rag": "stay with RAG, and let it decline",
     "self_route": "take Self-Route as it is",
-    "wider": "take Self-Route with a wider look",
+    "sections": "take Self-Route with sections",
     "graded": "take graded answerability",
-    "graded_wider": "take graded answerability with a wider look",
+    "graded_sections": "take graded answerability with sections",
     "calibrated": "take the calibrated rule",
     "calibrated_for_quality": "take the rule that was calibrated for quality",
     "long_context": "read the whole documents at once",
@@ -25,21 +26,21 @@ _IN_WORDS: dict[Name, str] = {
 _SHORT: dict[Name, str] = {
     "rag": "RAG",
     "self_route": "Self-Route",
-    "wider": "Self-Route with a wider look",
+    "sections": "Self-Route with sections",
     "graded": "graded answerability",
-    "graded_wider": "graded answerability with a wider look",
+    "graded_sections": "graded answerability with sections",
     "calibrated": "the calibrated rule",
     "calibrated_for_quality": "the rule calibrated for quality",
     "long_context": "the long context",
 }
 
 
-def code_of(rule: Rule, width: int | None) -> str:
+def code_of(rule: Rule, sections: Sections) -> str:
     """Return the arguments to paste into the constructor of the chain or engine, with the import that they need.
 
     Args:
         rule: The rule to follow.
-        width: The passages of its wider look; None if it has none.
+        sections: The tokens of its sections; None if it reads none.
     """
     if rule.strategy == "rag":
         return "from selfroute.policies import Never\n\nescalation=Never(),"
@@ -48,8 +49,8 @@ def code_of(rule: Rule, width: int | None) -> str:
     arguments = []
     if rule.strategy in GRADED:
         arguments = ['answerability="graded"', f"doubt_below={rule.doubt_below}", f"stop_below={rule.stop_below}"]
-    if width:
-        arguments.append(f"widen={width}")
+    if sections:
+        arguments.append(f"sections={sections}")
     return ", ".join(arguments) + "," if arguments else "# no argument: this is the default"
 
 
@@ -58,8 +59,8 @@ def rule_in_words(calibration: Calibration) -> str:
     if calibration.escalate == "never":
         return "Never escalate: stay with RAG, and let it decline."
     step = "read the whole documents"
-    if calibration.widen:
-        step = f"look at {calibration.widen} passages; if they do not settle it, {step}"
+    if calibration.sections:
+        step = f"read {tokens_text(calibration.sections)} tokens of sections; if they do not settle it, {step}"
     if calibration.escalate == "declined":
         return f"Escalate every decline: {step}."
     return (

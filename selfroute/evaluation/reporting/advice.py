@@ -79,9 +79,9 @@ def advise(record: Record) -> Advice:
         tried = {k: Evidence(main.rows)} | {other: Evidence(_material(compared, other).rows) for other in others}
     except ConfigurationError as error:
         return Advice((f"No recommendation: {error}.",))
-    found = recommend(tried[k], width=main.width)
-    frontier = frontier_of(tried, width=main.width)
-    advice = Advice((), code_of(found.rule, found.width), found, frontier, k)
+    found = recommend(tried[k], sections=main.sections)
+    frontier = frontier_of(tried, sections=main.sections)
+    advice = Advice((), code_of(found.rule, found.sections), found, frontier, k)
     return replace(advice, words=(*sentences_of(found), *_about(compared, main, advice)))
 
 

@@ -8,7 +8,7 @@ from selfroute.evaluation.calibrating.recommendation import Recommendation
 from selfroute.evaluation.calibrating.rows import GRADED
 from selfroute.evaluation.reporting.advice import Advice
 from selfroute.evaluation.table import Cell, Table
-from selfroute.policies.calibration import Figures
+from selfroute.policies.calibration import Figures, tokens_text
 
 _PRICE = ("quality", "low", "high", "token %", "dollars a question")
 
@@ -72,12 +72,12 @@ def _routes(recommended: Recommendation) -> Table:
 
 
 def _frontier(advice: Advice) -> Table:
-    """Make the table of all strategies, bounds and widths."""
+    """Make the table of all strategies and bounds."""
     rows: list[tuple[Cell, ...]] = []
     for point in advice.frontier:
         rule = point.rule
         bounds = (rule.doubt_below, rule.stop_below) if rule.strategy in GRADED else ("", "")
-        head = (rule.strategy, "" if point.k is None else point.k, *bounds, point.width or "")
+        head = (rule.strategy, "" if point.k is None else point.k, *bounds, tokens_text(point.sections))
         said = "recommended" if advice.recommends(point) else ""
         rows.append((*head, *_shown(point.figures), "yes" if point.efficient else "", said))
     price = "dollars" if advice.is_priced else "tokens"
@@ -85,8 +85,8 @@ def _frontier(advice: Advice) -> Table:
         f"The cheapest first. efficient: nothing that costs as few {price}, or fewer, is better.",
         "All rows are computed from the replies of this run, so the best of many bounds looks better here than it is.",
     )
-    columns = ("strategy", "k", "doubt_below", "stop_below", "widen", *_PRICE, "efficient", "")
-    return Table("frontier", "All strategies, bounds and widths", columns, tuple(rows), notes)
+    columns = ("strategy", "k", "doubt_below", "stop_below", "sections", *_PRICE, "efficient", "")
+    return Table("frontier", "All strategies and bounds", columns, tuple(rows), notes)
 
 
 def _shown(figures: Figures) -> tuple[Cell, ...]:

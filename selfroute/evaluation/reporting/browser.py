@@ -32,7 +32,7 @@ MARKS: Mapping[str, str] = {
     "failed": "failed",
 }
 """What a question can be looked for by; `docs/evaluating.md` explains them."""
-ROUTES: Mapping[str, str] = {"rag": "passages", "wider": "more passages", "long_context": "whole document"}
+ROUTES: Mapping[str, str] = {"rag": "passages", "sections": "sections", "long_context": "whole document"}
 SIGNALS: Mapping[str, str] = {
     "sentinel": "declined with the refusal word",
     "phrase": "declined in its own words",
@@ -42,7 +42,7 @@ SIGNALS: Mapping[str, str] = {
     "start": "began with the documents",
     "answered": "answered",
 }
-_ROUTED: tuple[Strategy, ...] = ("self_route", "wider", "graded", "graded_wider")
+_ROUTED: tuple[Strategy, ...] = ("self_route", "sections", "graded", "graded_sections")
 _MOST_PASSAGES = 10
 _EQUAL = 1e-9  # scores that differ by less are equal but for rounding
 
@@ -222,7 +222,7 @@ def draft_of(result: Result) -> Sequence[Piece]:
 def _escalated(result: Result) -> bool:
     """Return whether more was read than the passages, after a draft or for want of passages."""
     tried = bool(result.usage.get("rag")) or bool(result.decision.get("declined"))
-    return result.strategy in _ROUTED and result.route in {"wider", "long_context"} and tried
+    return result.strategy in _ROUTED and result.route in {"sections", "long_context"} and tried
 
 
 def _is_stopped(result: Result) -> bool:

@@ -173,8 +173,8 @@ class ComparedResults:
         """Compute Table 1 for one k: the means over the data sets, and the figures of each data set.
 
         Figures are `questions` (their number; in the means, the sum), a score for each strategy that ran,
-        `answerable %` (of all plain drafts), and `token %` of Self-Route, `rag token %`, `wider token %` and so on of
-        the others: times 100, None if not known.
+        `answerable %` (of all plain drafts), and `token %` of Self-Route, `rag token %`, `sections token %` and so on
+        of the others: times 100, None if not known.
         """
         by_dataset = {name: self.of_dataset(name)._figures(k) for name in self.datasets}  # noqa: SLF001
         columns = list(by_dataset.values())

@@ -12,7 +12,7 @@ from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Excerpt, Passage, Result
 
 _AROUND = 125  # characters shown on either side of a sentence
-_FROM_PASSAGES = ("rag", "wider")
+_FROM_PASSAGES = ("rag", "sections")
 
 Piece = tuple[str, bool]
 """A piece of a text, and whether an answer stands there."""

@@ -26,8 +26,19 @@ from pathlib import Path
 from typing import Any
 
 from selfroute import __version__
+from selfroute.errors import InputError
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Excerpt, Failure, Look, OtherGrade, Passage, Reason, Record, Result
+from selfroute.evaluation.records import (
+    ALL_STRATEGIES,
+    Excerpt,
+    Failure,
+    Look,
+    OtherGrade,
+    Passage,
+    Reason,
+    Record,
+    Result,
+)
 from selfroute.evaluation.reporting.advice import Advice, advise
 from selfroute.evaluation.reporting.browser import browsed
 from selfroute.evaluation.reporting.compared import ComparedResults
@@ -40,6 +51,8 @@ from selfroute.kept import parse
 from selfroute.private import make_folder, open_file, write
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r")  # noqa: RUF001 - spreadsheets read the wide forms like the narrow ones
+
+_STRATEGIES = {*ALL_STRATEGIES, "closed_book", "reason", "judge"}
 
 
 def save(record: Record, folder: str | Path) -> None:
@@ -76,6 +89,9 @@ def load(folder: str | Path) -> Record:
     """Read the record that `save` wrote; the documents of its questions are ids."""
     path = Path(folder) / "results.json"
     saved = parse(path.read_bytes(), str(path), todo="evaluate again into that folder, which asks nothing anew")
+    if unknown := sorted({each["strategy"] for each in (*saved["results"], *saved["failures"])} - _STRATEGIES):
+        msg = f"{path} is from another version, which had the strategies {', '.join(unknown)}: evaluate again"
+        raise InputError(msg)
     texts = saved["passages"]
     return Record(
         questions=[

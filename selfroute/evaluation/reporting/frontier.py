@@ -1,4 +1,4 @@
-"""Draws quality against dollars, for all strategies, bounds and widths of a run."""
+"""Draws quality against dollars, for all strategies and bounds of a run."""
 
 from __future__ import annotations
 

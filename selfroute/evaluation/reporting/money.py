@@ -44,8 +44,8 @@ def cost_share(compared: ComparedResults, variant: Variant) -> float | None:
 
 def _notes(compared: ComparedResults) -> Iterator[str]:
     yield "Each strategy is counted as if it was run alone: a reply that two strategies share counts for both."
-    if compared.get("graded_wider", compared.ks[0]):
-        yield "Wider looks at drafts that only other bounds would doubt, which were paid for here, are not counted."
+    if compared.get("graded_sections", compared.ks[0]):
+        yield "Sections after drafts that only other bounds would doubt, which were paid for here, are not counted."
     unknown: dict[str, list[str]] = defaultdict(list)
     for variant, results in compared.ascending_variants:
         usages = [each.usage for each in results.values()]

@@ -12,6 +12,7 @@ from selfroute.evaluation.records import Record, Result
 from selfroute.evaluation.reporting.compared import ComparedResults, named, strategy_results, variant_of
 from selfroute.evaluation.reporting.statistics import with_few_documents
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
+from selfroute.policies.calibration import tokens_text
 
 _WORDS = ("F1", "ROUGE-L", "SQuAD's F1", "SQuAD's exact match", "loose exact match", "F1 over sets of words")
 _METRICS = {
@@ -139,19 +140,19 @@ def _about_tokens(compared: ComparedResults) -> Iterator[str]:
 
 
 def _about_steered(compared: ComparedResults) -> Iterator[str]:
-    """Yield the bounds and the width of the strategies that have some."""
+    """Yield the bounds and the sections of the strategies that have some."""
     about, ran = compared.record.settings, compared.reading_passages
-    if {"graded", "graded_wider"} & set(ran) and "doubt_below" in about:
+    if {"graded", "graded_sections"} & set(ran) and "doubt_below" in about:
         yield (
             f"graded: after an answer with a confidence below {about['doubt_below']} the documents are read; a decline "
             f"with a prospect below {about['stop_below']} ends the question."
         )
-    if {"wider", "graded_wider"} & set(ran) and "widen" in about:
-        width = about["widen"]
-        passages = f"the {width} nearest passages" if isinstance(width, int) else f"the passages of {width}"
+    if {"sections", "graded_sections"} & set(ran) and "sections" in about:
+        tokens, below = about["sections"], about.get("sections_below")
+        doubt = "" if below is None else f" An answer from them with a confidence below {below} is in doubt."
         yield (
-            f"wider: {passages} come before whole documents, unless they take more than a quarter of the documents' "
-            "tokens."
+            f"sections: {tokens_text(tokens)} tokens of sections are read before whole documents, unless they are more "
+            f"than half of them.{doubt}"
         )
 
 

@@ -19,9 +19,9 @@ NAMES: Mapping[str, str] = {
     "rag": "RAG",
     "long_context": "Long context",
     "self_route": "Self-Route",
-    "wider": "Self-Route, wider look",
+    "sections": "Self-Route, sections",
     "graded": "Graded",
-    "graded_wider": "Graded, wider look",
+    "graded_sections": "Graded, sections",
     "closed_book": "Closed book",
 }
 CAPTIONS = {
@@ -37,18 +37,18 @@ _COLOURS = {
     "rag": "#0072B2",
     "long_context": "#D55E00",
     "self_route": "#009E73",
-    "wider": "#56B4E9",
+    "sections": "#56B4E9",
     "graded": "#CC79A7",
-    "graded_wider": "#E69F00",
+    "graded_sections": "#E69F00",
     "closed_book": "#6E6E6E",
 }
 _MARKS = {
     "rag": "s",
     "long_context": "D",
     "self_route": "o",
-    "wider": "^",
+    "sections": "^",
     "graded": "P",
-    "graded_wider": "v",
+    "graded_sections": "v",
     "closed_book": "X",
 }
 _SCORES = {"score": "score, average over data sets", "judged": "judged correctness, average over data sets"}

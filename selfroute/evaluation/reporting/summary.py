@@ -15,11 +15,11 @@ _NAMES: Mapping[Strategy, str] = {
     "rag": "RAG alone",
     "long_context": "the long context",
     "self_route": "Self-Route",
-    "wider": "a wider look",
+    "sections": "Self-Route with sections",
     "graded": "graded answerability",
-    "graded_wider": "graded answerability with a wider look",
+    "graded_sections": "graded answerability with sections",
 }
-_STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
+_STEERED: tuple[Strategy, ...] = ("sections", "graded", "graded_sections")
 
 
 def summary(record: Record) -> list[str]:

@@ -21,14 +21,14 @@ from selfroute.evaluation.reporting.papers.paper import beside_paper
 from selfroute.evaluation.reporting.papers.retrievers import filtered, kinds, retrievers
 from selfroute.evaluation.table import Cell, Table
 
-_STEERED: tuple[Strategy, ...] = ("wider", "graded", "graded_wider")
+_STEERED: tuple[Strategy, ...] = ("sections", "graded", "graded_sections")
 _OTHERS: tuple[Strategy, ...] = ("long_context", "self_route", "rag")
 _PAIRS: tuple[tuple[Strategy, Strategy], ...] = (
     ("self_route", "long_context"),
     ("self_route", "rag"),
     ("rag", "long_context"),
     *((steered, other) for steered in _STEERED for other in _OTHERS),
-    ("graded_wider", "graded"),
+    ("graded_sections", "graded"),
 )
 _Maker = Callable[[ComparedResults], Table | None]
 _TOKENS = ("first's token %", "second's token %")

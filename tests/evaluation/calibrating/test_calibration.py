@@ -23,18 +23,18 @@ WORLDS = {
     ),
     "where declines can be answered, they escalate": (made_up(200, 20, incomplete=0, graded=False), ("declined", None)),
     "where drafts are incomplete, doubts escalate": (
-        [replace(row, wider=None, graded_wider=None) for row in made_up(200, 20, incomplete=0.1)],
+        [replace(row, sections=None, graded_sections=None) for row in made_up(200, 20, incomplete=0.1)],
         ("graded", None),
     ),
-    "where more passages answer as well, they come first": (made_up(200, 20), ("graded", 16)),
+    "where sections answer as well, they come first": (made_up(200, 20), ("graded", 4_000)),
 }
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_better_rule_is_chosen(world: str) -> None:
-    rows, (escalate, widen) = WORLDS[world]
+    rows, (escalate, sections) = WORLDS[world]
     found = calibrate(rows)
-    assert (found.escalate, found.widen) == (escalate, widen)
+    assert (found.escalate, found.sections) == (escalate, sections)
     if escalate == "graded":
         assert (found.doubt_below, found.stop_below) == (50, 20)
     assert all(gain.gain >= 0 for name, gain in found.gains.items() if name in ("rag", "self_route"))
@@ -99,7 +99,7 @@ def test_too_few_questions_leave_the_published_rule(questions: int, documents: i
 
 def test_few_documents_leave_the_bounds_and_say_so() -> None:
     found = calibrate(made_up(120, 6), token_share=1.0)
-    assert rule_of(found) in (Rule("graded", 50, 20), Rule("graded_wider", 50, 20))
+    assert rule_of(found) in (Rule("graded", 50, 20), Rule("graded_sections", 50, 20))
     assert any("these documents" in note for note in found.notes)
 
 
@@ -140,7 +140,7 @@ def test_the_options_are_those_of_the_constructor() -> None:
         "answerability": "graded",
         "doubt_below": 50,
         "stop_below": 20,
-        "widen": 16,
+        "sections": 4000,
     }
 
 

@@ -21,7 +21,7 @@ PRICED = [
         row,
         **{
             name: replace(look, dollars=look.tokens / 1e5)
-            for name in ("rag", "long_context", "wider", "graded", "graded_wider")
+            for name in ("rag", "long_context", "sections", "graded", "graded_sections")
             if (look := getattr(row, name))
         },
     )
@@ -33,7 +33,7 @@ WORLDS = {
     "with prices": PRICED,
     "plain strategies only": PLAIN,
     "long context that invents": made_up(40, 12, unanswerable=0.5, invents=0.5),
-    "graded without a wider look": [replace(row, wider=None, graded_wider=None) for row in made_up(40, 12)],
+    "graded without sections": [replace(row, sections=None, graded_sections=None) for row in made_up(40, 12)],
     "drafts without numbers": [
         replace(row, graded=replace(row.graded, prospect=None, confidence=None))
         for row in made_up(40, 12)
@@ -71,8 +71,8 @@ def test_a_saved_evaluation_becomes_the_same_rows(world: str, tmp_path: Any, mon
 
 def test_settings_are_kept_with_the_calibration() -> None:
     prompts = {"rag": "r", "graded": "g", "long_context": "l"}
-    policy = evaluated(made_up(200, 20), widen=12, model="openai:gpt", prompts=prompts).calibrate()
-    assert policy.calibration.widen == policy.options["widen"] == 12
+    policy = evaluated(made_up(200, 20), sections=8000, model="openai:gpt", prompts=prompts).calibrate()
+    assert policy.calibration.sections == policy.options["sections"] == 8000
     assert (policy.calibration.model, policy.calibration.prompts) == ("openai:gpt", hash_of("g", "l"))
 
 

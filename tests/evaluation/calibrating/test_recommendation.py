@@ -13,6 +13,7 @@ from selfroute.evaluation.calibrating.figures import frontier_of
 from selfroute.evaluation.calibrating.recommendation import recommend
 from selfroute.evaluation.calibrating.rows import Look, Row
 from selfroute.evaluation.calibrating.wording import code_of, words_of
+from selfroute.policies.calibration import STRATEGIES
 
 RICH = made_up(200, 20)
 HOPELESS = made_up(200, 20, unanswerable=0.5, missed=0.01, incomplete=0, invents=0.5, graded=False)
@@ -23,7 +24,7 @@ READS = made_up(200, 20, incomplete=0.4, graded=False)
 @pytest.mark.parametrize(
     ("rows", "strategy", "code"),
     [
-        (RICH, "graded_wider", 'answerability="graded", doubt_below=50, stop_below=20, widen=16,'),
+        (RICH, "graded_sections", 'answerability="graded", doubt_below=50, stop_below=20, sections=4000,'),
         (HOPELESS, "rag", "from selfroute.policies import Never\n\nescalation=Never(),"),
         (PLAIN, "self_route", "# no argument: this is the default"),
         (READS, "long_context", 'start="long_context",'),
@@ -32,7 +33,7 @@ READS = made_up(200, 20, incomplete=0.4, graded=False)
 )
 def test_the_cheapest_level_strategy_is_named_with_its_code(rows: list[Row], strategy: str, code: str) -> None:
     found = recommend(rows)
-    assert (found.strategy, code_of(found.rule, found.width)) == (strategy, code)
+    assert (found.strategy, code_of(found.rule, found.sections)) == (strategy, code)
     assert not found.behind[found.strategy].is_distinguishable
     cheaper = [
         name for name, each in found.figures.items() if each.token_share < found.figures[strategy].token_share - 1e-9
@@ -99,15 +100,15 @@ def test_the_route_matrix_counts_every_question_once() -> None:
 
 
 def test_the_frontier_holds_every_rule_and_marks_those_that_nothing_beats() -> None:
-    points = frontier_of({None: Evidence(RICH)}, width=16)
-    assert {"rag", "self_route", "wider", "graded", "graded_wider", "long_context"} == {p.rule.strategy for p in points}
+    points = frontier_of({None: Evidence(RICH)}, sections=(4_000, 16_000))
+    assert {point.rule.strategy for point in points} == set(STRATEGIES)
     shares = [point.figures.token_share for point in points]
     assert shares == sorted(shares)
     for point in points:
         better = [p for p in points if p.figures.quality > point.figures.quality - 1e-9 and p is not point]
         cheaper = any(p.figures.token_share < point.figures.token_share - 1e-9 for p in better)
         assert not (point.efficient and cheaper)
-    assert all(point.width == 16 for point in points if point.rule.widens)
+    assert all((point.sections == (4_000, 16_000)) is point.rule.reads_sections for point in points)
 
 
 def test_only_some_strategies_can_be_considered() -> None:

@@ -11,7 +11,7 @@ from selfroute.evaluation.calibrating.rows import Look, Row, Rule, value_of
 
 WHOLE = Look(1.0, 1000, dollars=0.1)
 ANSWERED, DECLINED = Look(0.5, 100, dollars=0.01), Look(0.0, 100, declined=True, dollars=0.01)
-WIDER = Look(0.75, 300, dollars=0.03)
+SECTIONS = Look(0.75, 300, dollars=0.03)
 
 
 def graded(*, declined: bool = False, prospect: float | None = 90, confidence: float | None = 90) -> Look:
@@ -27,15 +27,15 @@ CASES = {
     "the long context reads at once": (Rule("long_context"), row(), 1.0, 1000),
     "Self-Route keeps an answer": (Rule("self_route"), row(), 0.5, 100),
     "Self-Route escalates a decline": (Rule("self_route"), row(DECLINED), 1.0, 1100),
-    "a wider look that answers ends it": (Rule("wider"), row(DECLINED, wider=WIDER), 0.75, 400),
-    "a wider look that declines is paid": (
-        Rule("wider"),
-        row(DECLINED, wider=replace(WIDER, declined=True)),
+    "an answer from sections ends it": (Rule("sections"), row(DECLINED, sections=SECTIONS), 0.75, 400),
+    "sections that decline are paid": (
+        Rule("sections"),
+        row(DECLINED, sections=replace(SECTIONS, declined=True)),
         1.0,
         1400,
     ),
-    "without a wider look the documents follow": (Rule("wider"), row(DECLINED), 1.0, 1100),
-    "an answered question has no wider look": (Rule("wider"), row(wider=WIDER), 0.5, 100),
+    "without sections the documents follow": (Rule("sections"), row(DECLINED), 1.0, 1100),
+    "an answered question reads no sections": (Rule("sections"), row(sections=SECTIONS), 0.5, 100),
     "a sure answer stands": (Rule("graded", 50, 20), row(graded=graded(confidence=50)), 0.25, 110),
     "a doubted answer escalates": (Rule("graded", 50, 20), row(graded=graded(confidence=49)), 1.0, 1110),
     "no confidence is no doubt": (Rule("graded", 50, 20), row(graded=graded(confidence=None)), 0.25, 110),
@@ -48,17 +48,23 @@ CASES = {
         0.25,
         110,
     ),
-    "a doubted wider look goes on": (
-        Rule("graded_wider", 50, 20),
-        row(graded=graded(confidence=10), graded_wider=replace(WIDER, confidence=49)),
+    "a doubted answer from sections goes on": (
+        Rule("graded_sections", 50, 20),
+        row(graded=graded(confidence=10), graded_sections=replace(SECTIONS, confidence=49)),
         1.0,
         1410,
     ),
-    "a sure wider look ends it": (
-        Rule("graded_wider", 50, 20),
-        row(graded=graded(confidence=10), graded_wider=replace(WIDER, confidence=50)),
+    "a sure answer from sections ends it": (
+        Rule("graded_sections", 50, 20),
+        row(graded=graded(confidence=10), graded_sections=replace(SECTIONS, confidence=50)),
         0.75,
         410,
+    ),
+    "sections have no prospect that could end it": (
+        Rule("graded_sections", 50, 20),
+        row(graded=graded(confidence=10), graded_sections=replace(SECTIONS, declined=True, prospect=0)),
+        1.0,
+        1410,
     ),
     "plain strategies do not look at numbers": (Rule("self_route"), row(replace(ANSWERED, confidence=1.0)), 0.5, 100),
 }
