@@ -21,7 +21,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.citing import in_files
-from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
 from selfroute.command.history import Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -214,8 +214,7 @@ class LlamaIndexSession:
 
 def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[str, Text]) -> Output:
     found = response.metadata or {}
-    context = [item.node.metadata for item in response.source_nodes]
-    read = context if found["route"] == "long_context" else []
+    context = [(item.node.get_content(), item.node.metadata) for item in response.source_nodes]
     return Output(
         question=question,
         answer=answer,
@@ -224,6 +223,6 @@ def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[
         decision=found["decision"],
         usage=found["usage"],
         retrieved=found["retrieved"],
-        read=[Read.of(metadata) for metadata in read],
-        citations=in_files(found["citations"], context, texts),
+        read=documents_read(found["route"], context, texts),
+        citations=in_files(found["citations"], [metadata for _, metadata in context], texts),
     )
