@@ -87,7 +87,7 @@ class Output:
         answerable: Whether the question was answered.
         decision: Why it took that route.
         usage: The tokens and the cost of all steps, and those of the long context alone.
-        retrieved: The ids of the passages that were retrieved, nearest first.
+        retrieved: The ids of the passages that the draft reads, nearest first; more may have been retrieved.
         read: The documents that were read, in the order in which the model was given them.
         citations: Where in the files the answer stands, best first.
     """

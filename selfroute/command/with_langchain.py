@@ -191,17 +191,17 @@ class LangChainSession:
         self.check = chain.check
         self.first_step = chain.first_step.invoke
         self._chain, self._second_step = chain.with_config(callbacks=[self.ledger]), chain.second_step
-        self._llm = chain.llm
+        self._llm, self._k = chain.llm, chain.draft_passages
         self._talk = talk and talk.with_config(callbacks=[self.ledger])
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
-        return _output(self._chain.invoke(question), self._texts)
+        return self._output(self._chain.invoke(question))
 
     def second_step(self, row: Mapping[str, Any]) -> Output:
         """Answer the question of a row that `first_step` returned."""
-        return _output(self._second_step.invoke(row), self._texts)
+        return self._output(self._second_step.invoke(row))
 
     def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece; with a history by the chain that has it in its prompts."""
@@ -216,7 +216,7 @@ class LangChainSession:
             for chunk in chunks:
                 output = chunk if output is None else output + chunk
                 show(output["route"], chunk.get("answer", ""))
-        return _output(output, self._texts)
+        return self._output(output)
 
     def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
         """Have the model word a question so that it can be understood without what was said before."""
@@ -225,21 +225,20 @@ class LangChainSession:
         tokens = sum(count_tokens(message.text) for message in prompt) + count_tokens(alone)
         return alone or question, tokens
 
+    def _output(self, output: Mapping[str, Any]) -> Output:
+        context = [(document.page_content, document.metadata) for document in output["context"]]
+        return Output(
+            question=output["input"],
+            answer=output["answer"],
+            route=output["route"],
+            answerable=output["answerable"],
+            decision=output["decision"],
+            usage=output["usage"],
+            retrieved=[str(passage.id) for passage in output["retrieved"][: self._k]],
+            read=documents_read(output["route"], context, self._texts),
+            citations=in_files(output["citations"], [metadata for _, metadata in context], self._texts),
+        )
+
 
 def _messages(turns: Sequence[Turn]) -> list[BaseMessage]:
     return [message for turn in turns for message in (HumanMessage(turn.question), AIMessage(turn.answer))]
-
-
-def _output(output: Mapping[str, Any], texts: Mapping[str, Text]) -> Output:
-    context = [(document.page_content, document.metadata) for document in output["context"]]
-    return Output(
-        question=output["input"],
-        answer=output["answer"],
-        route=output["route"],
-        answerable=output["answerable"],
-        decision=output["decision"],
-        usage=output["usage"],
-        retrieved=[str(passage.id) for passage in output["retrieved"]],
-        read=documents_read(output["route"], context, texts),
-        citations=in_files(output["citations"], [metadata for _, metadata in context], texts),
-    )

@@ -143,7 +143,7 @@ class LlamaIndexIndex:
         ledger, root = SelfRouteLedger(), get_dispatcher()
         root.add_event_handler(ledger)
         try:
-            yield LlamaIndexSession(*engines, llm=llm, ledger=ledger, texts=texts)
+            yield LlamaIndexSession(*engines, llm=llm, ledger=ledger, texts=texts, k=k)
         finally:
             root.event_handlers.remove(ledger)
 
@@ -173,16 +173,17 @@ class LlamaIndexSession:
         llm: LLM,
         ledger: SelfRouteLedger,
         texts: Sequence[Text],
+        k: int,
     ) -> None:
-        """Take the engine twice, for whole and streamed answers, its model, the ledger of both, and the texts."""
+        """Take the engine twice, for whole and streamed answers, and what both have: k is what the draft reads."""
         self.ledger, self.check = ledger, engine.check
-        self._engine, self._streaming, self._llm = engine, streaming, llm
+        self._engine, self._streaming, self._llm, self._k = engine, streaming, llm, k
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
         response = self._engine.query(question)
-        return _output(question, str(response), response, self._texts)
+        return self._output(question, str(response), response)
 
     def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece; with a history as reworded, like `CondenseQuestionChatEngine`."""
@@ -194,7 +195,7 @@ class LlamaIndexSession:
             for piece in pieces:
                 answer += piece
                 show(route, piece)
-        return _output(question, answer, response, self._texts)
+        return self._output(question, answer, response)
 
     def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
         """Have the model word a question so that it can be understood without what was said before.
@@ -211,18 +212,17 @@ class LlamaIndexSession:
         alone = self._llm.predict(DEFAULT_PROMPT, question=question, chat_history=history).strip()
         return alone or question, sum(map(count_tokens, (DEFAULT_TEMPLATE, history, question, alone)))
 
-
-def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[str, Text]) -> Output:
-    found = response.metadata or {}
-    context = [(item.node.get_content(), item.node.metadata) for item in response.source_nodes]
-    return Output(
-        question=question,
-        answer=answer,
-        route=found["route"],
-        answerable=found["answerable"],
-        decision=found["decision"],
-        usage=found["usage"],
-        retrieved=found["retrieved"],
-        read=documents_read(found["route"], context, texts),
-        citations=in_files(found["citations"], [metadata for _, metadata in context], texts),
-    )
+    def _output(self, question: str, answer: str, response: RESPONSE_TYPE) -> Output:
+        found = response.metadata or {}
+        context = [(item.node.get_content(), item.node.metadata) for item in response.source_nodes]
+        return Output(
+            question=question,
+            answer=answer,
+            route=found["route"],
+            answerable=found["answerable"],
+            decision=found["decision"],
+            usage=found["usage"],
+            retrieved=found["retrieved"][: self._k],
+            read=documents_read(found["route"], context, self._texts),
+            citations=in_files(found["citations"], [metadata for _, metadata in context], self._texts),
+        )

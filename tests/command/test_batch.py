@@ -28,7 +28,7 @@ FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sun
 CREW = f"# Crew\n\n{'The captain steers a boat with two masts. ' * 700}Orla Finn is the captain.\n"
 FILES = ["ferry.md", "crew.md"]
 WHEN, WHO = "When does the ferry leave Haldon pier?", "Who is the captain of the boat?"
-K = ["--k", "2"]
+K, SECTIONS = ["--k", "2"], ["--sections", "1200"]
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
 
 

@@ -260,13 +260,9 @@ def test_all_strategies_run_over_documents_and_share_what_they_read(run: Run, lo
         ("graded_sections", 30),
         ("long_context", None),
     }
-    wide = [
-        [int(number) for number in re.findall(r"^\[(\d+)\]", entry.request.prompt, re.MULTILINE)]
-        for entry in server.book
-        if len(re.findall(r"^\[\d+\]", entry.request.prompt, re.MULTILINE)) == 16
-    ]
-    assert len(wide) == 2
-    assert all(numbers == sorted(numbers) for numbers in wide)
+    read = [entry.request.prompt for entry in server.book if "[...]" in entry.request.prompt]
+    assert len(read) == 2
+    assert all(12_000 < len(text) < 18_000 for text in read)
 
 
 @pytest.mark.parametrize("options", [["--sweep", "5"], ["--sweep", "k=0"], ["--sweep", "k=1", "--k", "2"]], ids=str)
