@@ -11,6 +11,7 @@ from selfroute.policies import Budget
 from selfroute.policies.policy import Policy
 from selfroute.settings import MAX_DOCUMENTS, Doubt, Sections
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
     """The options of the command that steer what a question reads.

@@ -310,7 +310,17 @@ def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run, fram
     moon = "What is the price of a ticket to the moon?"
     result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json", "--framework", framework)
     first, second = map(json.loads, result.out.splitlines())
-    assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "sections", "citations", "passages"]
+    assert list(first) == [
+        "question",
+        "answer",
+        "route",
+        "answerable",
+        "decision",
+        "usage",
+        "sections",
+        "citations",
+        "passages",
+    ]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
     assert first["passages"] == [{"source": "ferry.md", "page": None, "start": 0, "text": FERRY.strip()}]
     assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)

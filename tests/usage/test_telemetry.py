@@ -656,9 +656,7 @@ def test_a_question_says_who_ruled_but_not_why(seen: Seen, verdict: Verdict, rou
 
 def test_a_synthesizer_reads_documents_and_retrieves_nothing(seen: Seen) -> None:
     with Account(retrieves=False) as account:
-        take(
-            account, [Retrieve(QUESTION), "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections"]
-        )
+        take(account, [Retrieve(QUESTION), "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections"])
     assert seen.below(None) == [{NAME: ["rag", "read_documents", "sections"]}]
 
 
