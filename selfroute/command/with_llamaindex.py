@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import NoReturn, cast
 
@@ -165,7 +165,7 @@ def _node(passage: IndexedPassage) -> TextNode:
 class LlamaIndexSession:
     """Answers questions by an engine."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session needs
         self,
         engine: SelfRouteQueryEngine,
         streaming: SelfRouteQueryEngine,
