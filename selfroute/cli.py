@@ -39,8 +39,8 @@ try:
         Model,
         PricedAs,
         Reader,
+        SectionTokens,
         Store,
-        Widen,
         asking,
     )
 except ModuleNotFoundError:
@@ -80,7 +80,7 @@ def demo(
     as_json: Json = False,
     priced_as: PricedAs = None,
     graded: Graded = False,
-    widen: Widen = None,
+    sections: SectionTokens = None,
     reader: Reader = False,
 ) -> None:
     """Answer the questions that come with selfroute from the documents that come with it.
@@ -95,7 +95,7 @@ def demo(
             from selfroute.command.steering import Steering
 
             host = loading.load(framework)
-        steering = Steering(graded=graded, widen=widen)
+        steering = Steering(graded=graded, sections=sections)
         options = Options(host, model, long_context_model, base_url, k, embeddings, as_json, priced_as, steering)
         command.demo(options, limit=limit, reader=reader)
 
@@ -179,8 +179,8 @@ def evaluate(
     strategies: Annotated[
         str | None,
         typer.Option(
-            help="The strategies to compare, separated by commas; also wider, graded, graded_wider, or all of them "
-            "[default: rag,long_context,self_route]"
+            help="The strategies to compare, separated by commas; also sections, graded, graded_sections, or all of "
+            "them [default: rag,long_context,self_route]"
         ),
     ] = None,
     k: Annotated[
@@ -368,7 +368,7 @@ def calibrate(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the policy")] = Path("policy.json"),
     as_json: Json = False,
 ) -> None:
-    """Choose when to escalate by an evaluation: both bounds, the wider look, and whether to escalate at all.
+    """Choose when to escalate by an evaluation: both bounds, sections, and whether to escalate at all.
 
     No model is asked. The file is for `Calibrated.load`, which gives a chain or a query engine all of it.
     """
@@ -425,7 +425,7 @@ def batch_export(
     everything: Everything = False,
     embeddings: EmbeddingModel = None,
     graded: Graded = False,
-    widen: Widen = None,
+    sections: SectionTokens = None,
     job: _JobFolder = Path("batch"),
     again: Annotated[
         bool, typer.Option("--again", help="Also ask what was asked before and has no result yet, which is paid again")
@@ -442,7 +442,7 @@ def batch_export(
             from selfroute.command.batch_job import Job
             from selfroute.command.reading import Sources
         more = {"model": model, "long_context_model": long_context_model, "k": k}
-        more |= {"embeddings": embeddings, "graded": graded or None, "widen": widen}
+        more |= {"embeddings": embeddings, "graded": graded or None, "sections": sections}
         if files and questions and model:
             sources = Sources(files=files, store=store, everything=everything)
             begun = command.begin(job, sources=sources, questions=questions, **more)

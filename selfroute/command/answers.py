@@ -13,7 +13,7 @@ from rich.text import Text as Styled
 
 from selfroute.checking import Findings
 from selfroute.command.figures import STEP_NAMES, by_step, dollars, ledger_rows
-from selfroute.command.framework import Output, Read, Show
+from selfroute.command.framework import Output, Read, Section, Show
 from selfroute.command.run import Models
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import IndexedPassage
@@ -22,7 +22,7 @@ from selfroute.usage.ledger import Ledger
 
 Stream = Callable[[Show], Output]
 
-COLOURS = {"rag": "green", "wider": "cyan", "long_context": "yellow"}
+COLOURS = {"rag": "green", "sections": "cyan", "long_context": "yellow"}
 _INDENT = 10
 _LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
 
@@ -120,6 +120,9 @@ def show_reasons(
     """Print where the answer stands, why it took that route, its tokens and cost, and the passages if given."""
     _show_citations(console, output, names)
     show_field(console, "Why", reason(output, names))
+    for document in output.read:
+        if document.sections:
+            show_field(console, "Sections", f"{names[document.source]}, {_places(document.sections)}")
     show_tokens(console, output)
     usage = output.usage
     if usage["token_ratio"] is not None:
@@ -170,6 +173,14 @@ def _place(passage: IndexedPassage, names: Mapping[str, str]) -> str:
     return f"{names[passage.source]} {where}"
 
 
+def _places(sections: Sequence[Section]) -> str:
+    """Return where sections of a document stand, by pages if it has some."""
+    pages = [section.page for section in sections if section.page is not None]
+    if pages:
+        return f"page{'s' if len(set(pages)) > 1 else ''} {', '.join(f'{page:,}' for page in dict.fromkeys(pages))}"
+    return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
+
+
 def _show_citations(console: Console, output: Output, names: Mapping[str, str]) -> None:
     """Print where in the files the answer stands: of each sentence as much as shows the answer."""
     words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
@@ -202,7 +213,8 @@ def reason(output: Output, names: Mapping[str, str]) -> str:
         "start": "the question goes to the documents at once",
     }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
     documents = ", ".join(_how_much(document, names) for document in output.read)
-    read = ", then ".join(filter(None, ["more passages" if output.usage["wider"] else "", documents]))
+    before = "sections" if output.usage["sections"] and output.route != "sections" else ""
+    read = ", then ".join(filter(None, [before, documents]))
     told = f"{why}, so it read {read}" if read else why
     if ruling and not ruling["go"]:
         return f"{told}; it went no further: {ruling['reason'] or ruling['by']}"
@@ -218,6 +230,8 @@ def _numbers(decision: Mapping[str, Any]) -> str:
 
 
 def _how_much(document: Read, names: Mapping[str, str]) -> str:
+    if number := len(document.sections):
+        return f"{number} section{'s' if number > 1 else ''} of {names[document.source]}"
     return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {names[document.source]}"
 
 

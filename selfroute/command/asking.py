@@ -36,7 +36,7 @@ class Options:
         model: The model as `provider:name`; None for the extractive reader.
         long_context_model: The model of the second step; None for the same.
         base_url: The server to ask; None for the provider's own.
-        k: How many passages to retrieve.
+        k: How many passages the draft reads.
         embeddings: The embedding model; None for all-MiniLM-L6-v2.
         as_json: Whether to print JSON only.
         priced_as: The model as which it is priced, as `provider:name`; None to use its own name and address.
@@ -80,7 +80,7 @@ def open_files(
     options: Options, sources: Sources, *, questions: Sequence[str] = ()
 ) -> Iterator[tuple[Session, Library, run.Models]]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
-    options.steering.check(k=options.k, model=options.model)
+    options.steering.check(model=options.model)
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)

@@ -114,7 +114,8 @@ def _replaying(job: Job, title: str, items: Sequence[Item], *, as_json: bool) ->
         yield iter(())
         return
     book, setup = Book(job.results), job.setup
-    framework, steering = FromBook(book), Steering(graded=setup.graded, widen=setup.widen)
+    sections = tuple(setup.sections) if isinstance(setup.sections, Sequence) else setup.sections
+    framework, steering = FromBook(book), Steering(graded=setup.graded, sections=sections)
     options = Options(
         framework, setup.model, setup.long_context_model, None, setup.k, setup.embeddings, as_json, None, steering
     )

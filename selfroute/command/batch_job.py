@@ -80,11 +80,11 @@ class Setup:
         files: The user's documents, and the digest of each.
         model: The model.
         long_context_model: The model of the second step; None for the same.
-        k: How many passages to retrieve.
+        k: How many passages the draft reads.
         store: The folder of the index; None for the one in the cache folder.
         embeddings: The embedding model; None for all-MiniLM-L6-v2.
         graded: Whether the draft begins with two numbers.
-        widen: The number of passages of a wider look; None for no wider look.
+        sections: The tokens of the documents' sections, which are read before whole documents; None for no sections.
     """
 
     files: Mapping[str, str]
@@ -94,7 +94,7 @@ class Setup:
     store: str | None = None
     embeddings: str | None = None
     graded: bool = False
-    widen: int | None = None
+    sections: int | Sequence[int] | None = None
 
     def check(self) -> None:
         """Check what its types do not say: nothing."""

@@ -84,7 +84,7 @@ def _sentences(calibration: Calibration) -> Iterator[str]:
 
 
 def _lines_to_paste(calibration: Calibration, out: Path) -> Iterator[str]:
-    yield f"Written to {out}. To use it in a chain or a query engine, with bounds and width:"
+    yield f"Written to {out}. To use it in a chain or a query engine, with bounds and sections:"
     yield ""
     yield "    from selfroute.policies import Calibrated"
     yield f"    escalation=Calibrated.load({json.dumps(str(out), ensure_ascii=False)}),"
@@ -92,4 +92,4 @@ def _lines_to_paste(calibration: Calibration, out: Path) -> Iterator[str]:
         yield ""
         yield "Or without the file:"
         yield ""
-        yield f"    {code_of(rule_of(calibration), calibration.widen)}"
+        yield f"    {code_of(rule_of(calibration), calibration.sections)}"

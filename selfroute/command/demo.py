@@ -20,10 +20,10 @@ from selfroute.demo import corpus, recorded
 from selfroute.errors import ConfigurationError
 
 STRATEGIES = {
-    "RAG alone": Steering(alone="rag"),
+    "RAG alone": Steering(max_documents=0),
     "Self-Route": Steering(),
     "Self-Route, graded": Steering(graded=True),
-    "long context alone": Steering(alone="long_context"),
+    "long context alone": Steering(start="long_context"),
 }
 """What the recording is asked by, to compare."""
 
@@ -36,7 +36,7 @@ def demo(options: Options, *, limit: int | None, reader: bool) -> None:
         limit: How many questions to ask; None for all.
         reader: Whether the extractive reader answers, not the recording.
     """
-    options.steering.check(k=options.k, model=options.model)
+    options.steering.check(model=options.model)
     models = options.load_models()
     if reader and models:
         msg = "--reader and --model exclude each other: one of them answers"
@@ -98,14 +98,14 @@ def check_recorded(options: Options) -> None:
     """
     others = {
         "--k": options.k != recorded.K,
-        "--widen": options.steering.widen is not None,
+        "--sections": options.steering.sections is not None,
         "--embeddings": options.embeddings is not None,
     }
     for option, given in others.items():
         if given:
             msg = (
                 f"{option} changes the prompts, and the recorded replies are to {recorded.K} passages found by "
-                "all-MiniLM-L6-v2: name a model with --model, or pass --reader"
+                "all-MiniLM-L6-v2, or to whole documents: name a model with --model, or pass --reader"
             )
             raise ConfigurationError(msg)
 

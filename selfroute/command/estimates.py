@@ -13,15 +13,14 @@ from selfroute.evaluation.asking.chunks import chunks
 from selfroute.evaluation.asking.retrieval import INDEXED, SUMMARIZED, WITHOUT_DOWNLOAD, downloads, is_of_provider
 from selfroute.evaluation.judging import Sheet, answers_of
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.results import Strategy
+from selfroute.evaluation.records import GRADED, SECTIONS, WITH_SECTIONS, Strategy
 from selfroute.evaluation.table import Cell, Table
-from selfroute.settings import WIDTH
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 
-_ABOUT_WIDER = (
-    f"Wider looks are counted for every question whose document is at least four times as long as {WIDTH} passages. "
-    "If a draft is sure, no wider look is taken."
+_ABOUT_SECTIONS = (
+    f"Sections are counted with {SECTIONS:,} tokens for every question whose document is at least twice as long. If a "
+    "draft is sure, no sections are read."
 )
 StepPrice = Callable[[StepUsage], Cost]
 
@@ -33,13 +32,13 @@ class PromptLengths:
     Attributes:
         drafts: The prompts of the first step, for each k.
         whole: The prompt of the second step.
-        wider: The prompt of a wider look; None where it would take more than a quarter of the document's tokens.
+        sections: The prompt with sections, as long as they may be; None where that is more than half of the document.
         bare: The prompt without any text.
     """
 
     drafts: tuple[int, ...]
     whole: int
-    wider: int | None
+    sections: int | None
     bare: int
 
 
@@ -63,9 +62,8 @@ def prompt_lengths(
         read, count, total = known[key]
         bare = count_tokens(prompts.PROMPTS[question.prompt] + question.question + "".join(question.choices))
         drafts = tuple(bare + total * min(k, count) // max(count, 1) for k in ks)
-        more = total * min(WIDTH, count) // max(count, 1)
-        wider = bare + more if 4 * more <= read else None
-        found.append(PromptLengths(drafts, bare + read, wider, bare))
+        sections = bare + SECTIONS if read >= 2 * SECTIONS else None
+        found.append(PromptLengths(drafts, bare + read, sections, bare))
     return found
 
 
@@ -99,8 +97,8 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         kept: How many replies are kept from earlier runs.
     """
     chosen = set(strategies)
-    drafts = bool({"rag", "self_route", "wider"} & chosen) + bool({"graded", "graded_wider"} & chosen)
-    wide = len({"wider", "graded_wider"} & chosen)
+    drafts = bool({"rag", "self_route", "sections"} & chosen) + bool({*GRADED} & chosen)
+    with_sections = len({*WITH_SECTIONS} & chosen)
     whole = "long_context" in strategies
     maybe = not whole and bool(chosen - {"rag"})
     rows: list[tuple[Cell, ...]] = []
@@ -110,7 +108,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         some = [each for _, each in group_]
         first = [tokens for each in some for tokens in each.drafts] * drafts
         again = [each.drafts[0] for each in some] * (retrievers - 1)
-        more = [each.wider for each in some if each.wider is not None] * wide
+        more = [each.sections for each in some if each.sections is not None] * with_sections
         second = [each.whole for each in some for _ in range(1 + based_only_on)] if whole else []
         second = second or ([each.whole for each in some] if maybe else [])
         bare = [each.bare for each in some] if closed_book else []
@@ -119,7 +117,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
             len(some),
             len(first) + len(again),
             sum(first) + sum(again),
-            *((len(more), sum(more)) if wide else ()),
+            *((len(more), sum(more)) if with_sections else ()),
         ]
         counts += [len(second), sum(second)]
         if judge:
@@ -136,7 +134,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
     tried = (price(StepUsage(1, 1)).unknown for price in (*prices, *((judge,) if judge else ())))
     unknown = next(filter(None, tried), None) if total is None else None
     columns: tuple[str, ...] = ("data set", "questions", "drafts", "draft tokens")
-    columns += ("wider looks", "wider tokens") if wide else ()
+    columns += ("sections", "section tokens") if with_sections else ()
     columns += ("long contexts", "long-context tokens")
     return Table(
         "estimate",
@@ -145,7 +143,7 @@ def estimate(  # noqa: PLR0913 - each changes the estimate
         tuple(rows),
         (
             *_notes(maybe=maybe, explain=explain_declines, judged=judge is not None, kept=kept, unknown=unknown),
-            *((_ABOUT_WIDER,) if wide else ()),
+            *((_ABOUT_SECTIONS,) if with_sections else ()),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -25,16 +25,55 @@ MEASURE_SAVINGS: MeasureSavings = "background"
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a file that was read.
+
+    Attributes:
+        start: The offset of its first character in the file's text.
+        end: The offset behind the last one.
+        page: The page that it begins on, from 1; None if the file has no pages.
+    """
+
+    start: int
+    end: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
-    """A document that was read: whole, or as much of it as the model takes."""
+    """A document that was read: whole, as much of it as the model takes, or sections of it.
+
+    Attributes:
+        source: Its name.
+        trimmed: Whether its text was cut.
+        sections: The sections that were read; empty if it was not read by sections.
+    """
 
     source: str
     trimmed: bool
+    sections: Sequence[Section] = ()
 
-    @classmethod
-    def of(cls, metadata: Mapping[str, Any]) -> Read:
-        """Make one from a document's metadata."""
-        return cls(metadata["source"], metadata.get("selfroute", {}).get("trimmed", False))
+
+def documents_read(
+    route: str, context: Iterable[tuple[str, Mapping[str, Any]]], texts: Mapping[str, Text]
+) -> list[Read]:
+    """Return the documents that a question read.
+
+    Args:
+        route: The step that answered.
+        context: The text and the metadata of each passage, section or document that it was given.
+        texts: The texts of the files, by source.
+    """
+    if route == "rag":
+        return []
+    labels = [(text, metadata["source"], metadata.get("selfroute", {})) for text, metadata in context]
+    if route == "long_context":
+        return [Read(source, label.get("trimmed", False)) for _, source, label in labels]
+    found: dict[str, list[Section]] = {}
+    for text, source, label in labels:
+        start, end = texts[source].find(text, near=label["start"]) or (label["start"], label["end"])
+        found.setdefault(source, []).append(Section(start, end, texts[source].page_of(start)))
+    return [Read(source, trimmed=False, sections=sections) for source, sections in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +87,8 @@ class Output:
         answerable: Whether the question was answered.
         decision: Why it took that route.
         usage: The tokens and the cost of all steps, and those of the long context alone.
-        retrieved: The ids of the passages that were retrieved, nearest first.
-        read: The documents that were read on the long-context route, best first.
+        retrieved: The ids of the passages that the draft reads, nearest first; more may have been retrieved.
+        read: The documents that were read, in the order in which the model was given them.
         citations: Where in the files the answer stands, best first.
     """
 

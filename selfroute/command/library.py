@@ -96,7 +96,7 @@ class Library:
         Args:
             llm: The framework's model, for the first step.
             long_context_llm: The model of the second step; None for the same.
-            k: How many passages to retrieve.
+            k: How many passages the draft reads.
             priced_as: The model as which the first step is priced; None for itself.
             steering: Which questions read more than their passages.
         """

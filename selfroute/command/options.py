@@ -5,14 +5,42 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from selfroute.flow import Start as FirstStep
+from selfroute.settings import MAX_DOCUMENTS, checked
+
 if TYPE_CHECKING:
     from selfroute.command.asking import Options
     from selfroute.command.reading import Sources
+
+_TAKES = {
+    "sections": "a number of tokens, or ascending ones, such as 4000,16000",
+    "doubt_below": "a number from 0 to 100, or one for the passages and one for the sections, such as 70,60",
+    "max_documents": "a number of documents, 0 for none, or none for no limit",
+}
+
+
+def numbers_of(name: str, given: str | int) -> Any:
+    """Return the value of an option that is a number or several, as a chain takes it.
+
+    Args:
+        name: The name of the chain's option.
+        given: What was typed, or the default.
+    """
+    try:
+        if given == "none" and name == "max_documents":
+            return None
+        first, *more = (int(part) for part in str(given).split(","))
+        return checked(name, (first, *more) if more else first)
+    except ValueError as error:
+        msg = f"it takes {_TAKES[name]}; not {given}"
+        raise typer.BadParameter(msg) from error
+
 
 FILES = "PDF, docx, HTML, Markdown and text files; folders; wildcards in quotes, such as 'reports/**/*.pdf'"
 Files = Annotated[
@@ -44,7 +72,7 @@ PricedAs = Annotated[
         metavar="PROVIDER:NAME", help="The model whose price counts, if its own name or address is in no price list"
     ),
 ]
-K = Annotated[int, typer.Option("--k", min=1, help="How many passages to retrieve")]
+K = Annotated[int, typer.Option("--k", min=1, help="How many passages the draft reads")]
 EmbeddingModel = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_PATH", help="A sentence-transformers model [default: all-MiniLM-L6-v2]"),
@@ -53,8 +81,28 @@ Graded = Annotated[
     bool,
     typer.Option("--graded", help="Ask the model how sure it is: doubted answers read more, hopeless questions stop"),
 ]
-Widen = Annotated[
-    int | None, typer.Option(min=1, help="Look at so many passages before whole documents, for example 16")
+SectionTokens = Annotated[
+    Any,  # typer takes no type with several numbers
+    typer.Option(
+        "--sections",
+        parser=partial(numbers_of, "sections"),
+        metavar="TOKENS[,TOKENS]",
+        help="Read the sections that matter before whole documents: at most so many tokens, such as 4000; then more, "
+        "such as 4000,16000",
+    ),
+]
+MaxDocuments = Annotated[
+    Any,
+    typer.Option(
+        "--max-documents",
+        parser=partial(numbers_of, "max_documents"),
+        metavar="N",
+        help="Read at most so many whole documents for a question, the best ones; 0 for none, `none` for no limit",
+    ),
+]
+Start = Annotated[
+    FirstStep,
+    typer.Option(help="The first step; auto reads the documents at once where the passages are most of them"),
 ]
 Reader = Annotated[
     bool,
@@ -62,8 +110,14 @@ Reader = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 DoubtBelow = Annotated[
-    int | None,
-    typer.Option(min=0, max=100, help="With --graded: an answer with less confidence reads more [default: 50]"),
+    Any,
+    typer.Option(
+        "--doubt-below",
+        parser=partial(numbers_of, "doubt_below"),
+        metavar="N[,N]",
+        help="With --graded: an answer with less confidence reads more; two numbers are for the passages and for the "
+        "sections [default: 50]",
+    ),
 ]
 StopBelow = Annotated[
     int | None,
@@ -95,7 +149,9 @@ class Asking:
     graded: Graded = False
     doubt_below: DoubtBelow = None
     stop_below: StopBelow = None
-    widen: Widen = None
+    sections: SectionTokens = None
+    max_documents: MaxDocuments = MAX_DOCUMENTS
+    start: Start = "rag"
     budget_tokens: BudgetTokens = None
     budget_usd: BudgetUsd = None
 
@@ -110,7 +166,9 @@ class Asking:
             graded=self.graded,
             doubt_below=self.doubt_below,
             stop_below=self.stop_below,
-            widen=self.widen,
+            sections=self.sections,
+            max_documents=self.max_documents,
+            start=self.start,
             budget_tokens=self.budget_tokens,
             budget_usd=self.budget_usd,
         )

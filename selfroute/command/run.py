@@ -162,7 +162,7 @@ def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[st
     return {
         "questions": figures["queries"],
         "answered_by_rag": answered["rag"],
-        "answered_by_wider": answered["wider"],
+        "answered_by_sections": answered["sections"],
         "escalated": figures["routes"]["long_context"],
         "stopped": figures["stopped"],
         "unanswerable": figures["unanswerable"],
@@ -241,5 +241,10 @@ def answer_as_json(output: Output, passages: Mapping[str, IndexedPassage], names
 def output_as_json(output: Output, names: Mapping[str, str]) -> dict[str, Any]:
     """Turn an answer into plain JSON, without the passages; the arguments are those of `answer_as_json`."""
     record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
+    sections = [
+        {"source": names[document.source], "page": section.page, "start": section.start, "end": section.end}
+        for document in output.read
+        for section in document.sections
+    ]
     citations = [{**asdict(citation), "source": names[citation.source]} for citation in output.citations]
-    return {**record, "citations": citations}
+    return {**record, "sections": sections, "citations": citations}

@@ -37,8 +37,8 @@ def show_opening(
         f"model is given the {options.k} nearest passages, and declines if they do not hold the answer. Only then is "
         "it given the whole document."
     )
-    if options.steering.widen:
-        console.print(f"Before whole documents it looks at the {options.steering.widen} nearest passages.")
+    if options.steering.sections:
+        console.print("Before a whole document it is given the sections of it that matter most to the question.")
     if options.steering.graded:
         console.print(_GRADED)
     console.print()
@@ -134,8 +134,8 @@ def show_totals(
     grid = totals_grid()
     grid.add_row("questions", str(totals["questions"]))
     grid.add_row("answered by RAG", f"{totals['answered_by_rag']}   from the passages alone")
-    if totals["answered_by_wider"]:
-        grid.add_row("by a wider look", f"{totals['answered_by_wider']}   from more passages")
+    if totals["answered_by_sections"]:
+        grid.add_row("by sections", f"{totals['answered_by_sections']}   from the sections that matter")
     grid.add_row("escalated", f"{totals['escalated']}   whole documents were read; {answered} answered from them")
     grid.add_row("declined again", f"{totals['unanswerable']}   unanswerable from the whole documents, too")
     if totals["stopped"]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Start
-from selfroute.policies import Budget, Never
+from selfroute.policies import Budget
 from selfroute.policies.policy import Policy
+from selfroute.settings import MAX_DOCUMENTS, Doubt, Sections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,28 +17,29 @@ class Steering:
     """The options of the command that steer what a question reads.
 
     Attributes:
-        graded: Whether the draft begins with two numbers.
-        doubt_below: The bound of its confidence; None for the default.
+        graded: Whether the model is asked how sure it is.
+        doubt_below: The bound of its confidence, or those for the draft and for the sections; None for the default.
         stop_below: The bound of its prospect; None for the default.
-        widen: The number of passages of a wider look; None for no wider look.
+        sections: The tokens of the documents' sections, as in `Settings`; None for no sections.
+        max_documents: The most whole documents that a question may read; None for no limit.
+        start: The first step.
         budget_tokens: The most tokens that a question may take; None for no limit.
         budget_usd: The most dollars that a question may take; None for no limit.
-        alone: The only step to take, to compare with; None for Self-Route.
     """
 
     graded: bool = False
-    doubt_below: int | None = None
+    doubt_below: Doubt = None
     stop_below: int | None = None
-    widen: int | None = None
+    sections: Sections = None
+    max_documents: int | None = MAX_DOCUMENTS
+    start: Start = "rag"
     budget_tokens: int | None = None
     budget_usd: float | None = None
-    alone: Start | None = None
 
-    def check(self, *, k: int, model: str | None) -> None:
+    def check(self, *, model: str | None) -> None:
         """Check that the options go together.
 
         Args:
-            k: How many passages the draft is given.
             model: The model that answers; None for the extractive reader.
 
         Raises:
@@ -47,8 +49,11 @@ class Steering:
             if value is not None and not self.graded:
                 msg = f"{option} needs --graded too, which asks the model for the numbers that it bounds"
                 raise ConfigurationError(msg)
-        if self.widen is not None and self.widen <= k:
-            msg = f"--widen {self.widen} must be more than the {k} passages of the first look (--k)"
+        if isinstance(self.doubt_below, tuple) and not self.sections:
+            msg = "--doubt-below has a bound for sections: pass --sections 4000 too, or one number"
+            raise ConfigurationError(msg)
+        if self.start == "long_context" and self.max_documents == 0:
+            msg = "--start long_context reads documents, and --max-documents 0 forbids it: leave out one of them"
             raise ConfigurationError(msg)
         if self.budget_usd is not None and model is None:
             msg = "--budget-usd needs --model too, since the extractive reader costs nothing; or use --budget-tokens"
@@ -60,13 +65,12 @@ class Steering:
             "answerability": "graded" if self.graded else "text",
             "doubt_below": self.doubt_below,
             "stop_below": self.stop_below,
-            "widen": self.widen,
+            "sections": self.sections,
+            "max_documents": self.max_documents,
             "escalation": self._policy(),
-            "start": self.alone or "rag",
+            "start": self.start,
         }
 
     def _policy(self) -> Policy | None:
-        if self.alone == "rag":
-            return Never()
         usd, tokens = self.budget_usd, self.budget_tokens
         return None if usd is tokens is None else Budget(usd=usd, tokens=tokens)

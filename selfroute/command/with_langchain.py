@@ -21,13 +21,14 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.command.citing import in_files
-from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
 from selfroute.command.history import REWORD, Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text, split
 from selfroute.demo import corpus, recorded
 from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
+from selfroute.settings import reach_of
 from selfroute.usage.tokens import count_tokens
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]
@@ -121,13 +122,13 @@ class LangChainIndex:
             "citations": True,
             "measure_savings": MEASURE_SAVINGS,
             "priced_as": priced_as,
+            "draft_passages": k,
             **steering.options(),
         }
         chain = SelfRouteChain.from_vectorstore(self._store, llm, k=k, filter=own, **options)
         documents = StoredDocuments(self._store, filter=own)
-        if steering.widen:
-            options["widen"] = self._by_itself(documents, steering.widen)
-        talk = SelfRouteChain(retriever=self._by_itself(documents, k), llm=llm, documents=documents, **options)
+        reach = reach_of(k, None, sections=steering.sections)
+        talk = SelfRouteChain(retriever=self._by_itself(documents, reach), llm=llm, documents=documents, **options)
         yield LangChainSession(chain, texts, talk=talk)
 
     def _by_itself(self, documents: StoredDocuments, k: int) -> Runnable[Any, list[Document]]:
@@ -150,21 +151,20 @@ class LangChainIndex:
             texts: The texts.
             llm: The model.
             long_context_llm: The model of the second step; None for the same.
-            k: How many passages to retrieve.
+            k: How many passages the draft reads.
             steering: Which questions read more than their passages.
             retrieved: The ids of the passages, by their number; what is not there is looked up and noted.
         """
         documents = StoredDocuments(self._store, filter={"text_key": {"$in": [text.key for text in texts]}})
-        options = steering.options()
-        if steering.widen:
-            options["widen"] = self._finding(documents, steering.widen, retrieved)
+        reach = reach_of(k, None, sections=steering.sections)
         chain = SelfRouteChain(
-            retriever=self._finding(documents, k, retrieved),
+            retriever=self._finding(documents, reach, retrieved),
             llm=llm,
             documents=documents,
             long_context_llm=long_context_llm,
             citations=True,
-            **options,
+            draft_passages=k,
+            **steering.options(),
         )
         return LangChainSession(chain, texts)
 
@@ -191,17 +191,17 @@ class LangChainSession:
         self.check = chain.check
         self.first_step = chain.first_step.invoke
         self._chain, self._second_step = chain.with_config(callbacks=[self.ledger]), chain.second_step
-        self._llm = chain.llm
+        self._llm, self._k = chain.llm, chain.draft_passages
         self._talk = talk and talk.with_config(callbacks=[self.ledger])
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
-        return _output(self._chain.invoke(question), self._texts)
+        return self._output(self._chain.invoke(question))
 
     def second_step(self, row: Mapping[str, Any]) -> Output:
         """Answer the question of a row that `first_step` returned."""
-        return _output(self._second_step.invoke(row), self._texts)
+        return self._output(self._second_step.invoke(row))
 
     def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece; with a history by the chain that has it in its prompts."""
@@ -216,7 +216,7 @@ class LangChainSession:
             for chunk in chunks:
                 output = chunk if output is None else output + chunk
                 show(output["route"], chunk.get("answer", ""))
-        return _output(output, self._texts)
+        return self._output(output)
 
     def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
         """Have the model word a question so that it can be understood without what was said before."""
@@ -225,22 +225,20 @@ class LangChainSession:
         tokens = sum(count_tokens(message.text) for message in prompt) + count_tokens(alone)
         return alone or question, tokens
 
+    def _output(self, output: Mapping[str, Any]) -> Output:
+        context = [(document.page_content, document.metadata) for document in output["context"]]
+        return Output(
+            question=output["input"],
+            answer=output["answer"],
+            route=output["route"],
+            answerable=output["answerable"],
+            decision=output["decision"],
+            usage=output["usage"],
+            retrieved=[str(passage.id) for passage in output["retrieved"][: self._k]],
+            read=documents_read(output["route"], context, self._texts),
+            citations=in_files(output["citations"], [metadata for _, metadata in context], self._texts),
+        )
+
 
 def _messages(turns: Sequence[Turn]) -> list[BaseMessage]:
     return [message for turn in turns for message in (HumanMessage(turn.question), AIMessage(turn.answer))]
-
-
-def _output(output: Mapping[str, Any], texts: Mapping[str, Text]) -> Output:
-    context = [document.metadata for document in output["context"]]
-    read = context if output["route"] == "long_context" else []
-    return Output(
-        question=output["input"],
-        answer=output["answer"],
-        route=output["route"],
-        answerable=output["answerable"],
-        decision=output["decision"],
-        usage=output["usage"],
-        retrieved=[str(passage.id) for passage in output["retrieved"]],
-        read=[Read.of(metadata) for metadata in read],
-        citations=in_files(output["citations"], context, texts),
-    )

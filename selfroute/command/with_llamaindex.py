@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import NoReturn, cast
 
@@ -21,7 +21,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.citing import in_files
-from selfroute.command.framework import MEASURE_SAVINGS, Output, Read, Show
+from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
 from selfroute.command.history import Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -143,7 +143,7 @@ class LlamaIndexIndex:
         ledger, root = SelfRouteLedger(), get_dispatcher()
         root.add_event_handler(ledger)
         try:
-            yield LlamaIndexSession(*engines, llm=llm, ledger=ledger, texts=texts)
+            yield LlamaIndexSession(*engines, llm=llm, ledger=ledger, texts=texts, k=k)
         finally:
             root.event_handlers.remove(ledger)
 
@@ -165,7 +165,7 @@ def _node(passage: IndexedPassage) -> TextNode:
 class LlamaIndexSession:
     """Answers questions by an engine."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session needs
         self,
         engine: SelfRouteQueryEngine,
         streaming: SelfRouteQueryEngine,
@@ -173,16 +173,17 @@ class LlamaIndexSession:
         llm: LLM,
         ledger: SelfRouteLedger,
         texts: Sequence[Text],
+        k: int,
     ) -> None:
-        """Take the engine twice, for whole and streamed answers, its model, the ledger of both, and the texts."""
+        """Take the engine twice, for whole and streamed answers, and what both have: k is what the draft reads."""
         self.ledger, self.check = ledger, engine.check
-        self._engine, self._streaming, self._llm = engine, streaming, llm
+        self._engine, self._streaming, self._llm, self._k = engine, streaming, llm, k
         self._texts = {text.source: text for text in texts}
 
     def ask(self, question: str) -> Output:
         """Answer a question."""
         response = self._engine.query(question)
-        return _output(question, str(response), response, self._texts)
+        return self._output(question, str(response), response)
 
     def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece; with a history as reworded, like `CondenseQuestionChatEngine`."""
@@ -194,7 +195,7 @@ class LlamaIndexSession:
             for piece in pieces:
                 answer += piece
                 show(route, piece)
-        return _output(question, answer, response, self._texts)
+        return self._output(question, answer, response)
 
     def reword(self, question: str, turns: Sequence[Turn]) -> tuple[str, int]:
         """Have the model word a question so that it can be understood without what was said before.
@@ -211,19 +212,17 @@ class LlamaIndexSession:
         alone = self._llm.predict(DEFAULT_PROMPT, question=question, chat_history=history).strip()
         return alone or question, sum(map(count_tokens, (DEFAULT_TEMPLATE, history, question, alone)))
 
-
-def _output(question: str, answer: str, response: RESPONSE_TYPE, texts: Mapping[str, Text]) -> Output:
-    found = response.metadata or {}
-    context = [item.node.metadata for item in response.source_nodes]
-    read = context if found["route"] == "long_context" else []
-    return Output(
-        question=question,
-        answer=answer,
-        route=found["route"],
-        answerable=found["answerable"],
-        decision=found["decision"],
-        usage=found["usage"],
-        retrieved=found["retrieved"],
-        read=[Read.of(metadata) for metadata in read],
-        citations=in_files(found["citations"], context, texts),
-    )
+    def _output(self, question: str, answer: str, response: RESPONSE_TYPE) -> Output:
+        found = response.metadata or {}
+        context = [(item.node.get_content(), item.node.metadata) for item in response.source_nodes]
+        return Output(
+            question=question,
+            answer=answer,
+            route=found["route"],
+            answerable=found["answerable"],
+            decision=found["decision"],
+            usage=found["usage"],
+            retrieved=found["retrieved"][: self._k],
+            read=documents_read(found["route"], context, self._texts),
+            citations=in_files(found["citations"], [metadata for _, metadata in context], self._texts),
+        )

@@ -10,7 +10,7 @@ from selfroute.demo.sentences import Embed, SentencePicker, take_apart
 NAME = "extractive-reader"
 REFUSAL = "unanswerable"
 THRESHOLD = 0.57
-_ASKS_FOR_NUMBERS = "numbers from 0 to 100"
+_ASKS_FOR_TWO, _ASKS_FOR_ONE = "two numbers from 0 to 100", "a number from 0 to 100"
 _LOWEST, _HIGHEST = 0.3, 0.7  # the cosines that it calls 0 and 100
 
 
@@ -42,8 +42,9 @@ class Reader:
     for judging answers. `with_langchain` and `with_llamaindex` make a model of it.
 
     Where the prompt asks for two numbers from 0 to 100 (graded answerability), both are the cosine of the nearest
-    sentence, from 0 at 0.3 to 100 at 0.7; the second is 0 if it declines. They say how near that sentence is, not
-    whether the text holds the answer, so they show the routing and nothing else. With these thresholds no answer has
+    sentence, from 0 at 0.3 to 100 at 0.7; the second is 0 if it declines. Where it asks for one (sections), an answer
+    begins with it. They say how near that sentence is, not whether the text holds the answer, so they show the routing
+    and nothing else. With these thresholds no answer has
     less than 67: to see a doubt, raise its bound above that.
 
     The default threshold was chosen with the 30 questions that come with the package, all-MiniLM-L6-v2 and five
@@ -77,9 +78,11 @@ class Reader:
         pick = self._picker.pick(question, context)
         answers = pick is not None and pick.cosine >= threshold
         text = pick.text if pick and answers else refusal
-        if _ASKS_FOR_NUMBERS in instruction:
-            nearness = _nearness(pick.cosine if pick else 0.0)
+        nearness = _nearness(pick.cosine if pick else 0.0)
+        if _ASKS_FOR_TWO in instruction:
             text = f"{nearness} {nearness if answers else 0}\n{text}"
+        elif _ASKS_FOR_ONE in instruction and answers:
+            text = f"{nearness}\n{text}"
         return StandInReply(text, _tokens(prompt), _tokens(text))
 
 

@@ -28,7 +28,7 @@ FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sun
 CREW = f"# Crew\n\n{'The captain steers a boat with two masts. ' * 700}Orla Finn is the captain.\n"
 FILES = ["ferry.md", "crew.md"]
 WHEN, WHO = "When does the ferry leave Haldon pier?", "Who is the captain of the boat?"
-K = ["--k", "2"]
+K, SECTIONS = ["--k", "2"], ["--sections", "1200"]
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
 
 
@@ -86,7 +86,7 @@ def rows_in(name: str | Path) -> list[Json]:
 
 def step(request: Request) -> str:
     """Which step asks: each prompt is longer than that of the step before."""
-    return "rag" if len(request.prompt) < 3_500 else "wider" if len(request.prompt) < 7_000 else "long_context"
+    return "rag" if len(request.prompt) < 3_500 else "sections" if len(request.prompt) < 7_000 else "long_context"
 
 
 def declining(request: Request) -> str:
@@ -221,7 +221,7 @@ def finish(run: Run, server: LoopbackServer, provider: Provider = OPENAI) -> lis
 
 def told(row: Mapping[str, Any]) -> Json:
     """What must be the same whichever way a question was asked."""
-    usage = {name: row["usage"][name] for name in ("rag", "wider", "long_context", "total_tokens", "estimated")}
+    usage = {name: row["usage"][name] for name in ("rag", "sections", "long_context", "total_tokens", "estimated")}
     citations = [citation["text"] for citation in row["citations"]]
     kept = {name: row[name] for name in ("question", "answer", "route", "answerable", "decision")}
     return {**kept, "usage": usage, "citations": citations}
@@ -242,8 +242,9 @@ SCENARIOS: dict[str, tuple[list[str], Callable[[Request], str | Reply]]] = {
     "one is declined twice": ([], when_asked(rag="unanswerable", long_context="unanswerable")),
     "one is in doubt": (["--graded"], when_asked(rag="80 42\nMr Lin.", long_context="Orla Finn.")),
     "one has no prospect": (["--graded"], when_asked(rag="10 0\nunanswerable")),
-    "a wider look answers": (["--widen", "4"], when_asked(rag="unanswerable", wider="Orla Finn.")),
-    "a wider look declines": (["--widen", "4"], declining),
+    "sections answer": (SECTIONS, when_asked(rag="unanswerable", sections="Orla Finn.")),
+    "sections decline": (SECTIONS, declining),
+    "two rungs decline": (["--sections", "1200,1500", "--graded"], declining),
 }
 
 
@@ -502,7 +503,7 @@ class OtherWords(LangChainWords):
 def test_drafts_are_judged_with_the_passages_that_they_were_asked_with(
     run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drafts = OPENAI.process(server, begin(run, OPENAI, "--widen", "4"))
+    drafts = OPENAI.process(server, begin(run, OPENAI, *SECTIONS))
     monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: OtherWords())
     assert import_(run, drafts)["changed"] == 0
     assert [row["answer"] for row in finish(run, server)] == ["At seven in the morning.", "Orla Finn."]

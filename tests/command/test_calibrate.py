@@ -88,12 +88,12 @@ def test_it_writes_a_policy_and_says_what_it_brings_and_what_to_paste(run: Run, 
     assert policy == Evaluation.load(rich).calibrate()
     for said in (
         "an answer with a confidence below 50",
-        "look at 16 passages",
+        "read 4,000 tokens of sections",
         "Quality on documents that did not take part in the choice: 100.0 for 20 % of the tokens",
         "120 questions on 20 documents",
         "from selfroute.policies import Calibrated",
         'escalation=Calibrated.load("my policy.json"),',
-        'answerability="graded", doubt_below=50, stop_below=20, widen=16,',
+        'answerability="graded", doubt_below=50, stop_below=20, sections=4000,',
     ):
         assert said in ran.text
     gains = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line[:1].isalpha() and line.split()}

@@ -89,7 +89,8 @@ def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackSer
         return "unanswerable" if declines else answered(request)
 
     server.answer = reply
-    result = chat([QUESTION, FOLLOWED], "--k", "1", "--widen", "2", *model(server), "--json", "--framework", framework)
+    asked = ("--k", "1", "--sections", "600", *model(server), "--json")
+    result = chat([QUESTION, FOLLOWED], *asked, "--framework", framework)
     assert result.code == 0, result.err
     first, second = map(json.loads, result.out.splitlines())
     assert (first["route"], first["alone"], second["alone"]) == ("rag", QUESTION, ALONE)

@@ -180,6 +180,7 @@ def test_check_ends_with_one_if_something_has_to_be_changed(
 
 
 LONG = "The boat has two masts and a stove. " * 300
+SECTIONS = ["--sections", "1200"]
 BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
 
 
@@ -203,13 +204,27 @@ BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
         ),
         (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "(prospect 80, confidence 55), so it read the whole"),
         (BOUNDS, ["25 0\nunanswerable"], "rag", "unanswerable", "it went no further: the model gives the documents 25"),
-        (["--widen", "4"], ["unanswerable", "Orla."], "wider", "Orla.", "so it read more passages"),
+        (SECTIONS, ["unanswerable", "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
         (
-            ["--widen", "4"],
+            SECTIONS,
             ["unanswerable", "unanswerable"],
             "long context",
             "Two masts.",
-            "so it read more passages, then the whole of crew.txt",
+            "so it read sections, then the whole of crew.txt",
+        ),
+        (
+            [*SECTIONS, "--max-documents", "0"],
+            ["unanswerable", "unanswerable"],
+            "sections",
+            "unanswerable",
+            "so it read sections of crew.txt, which did not answer it either",
+        ),
+        (
+            ["--graded", "--doubt-below", "70,60", *SECTIONS],
+            ["80 65\nOrla.", "62\nOrla Venn."],
+            "sections",
+            "Orla Venn.",
+            "(prospect 80, confidence 65), so it read sections of crew.txt",
         ),
         (
             ["--budget-tokens", "1000"],
@@ -227,11 +242,12 @@ BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
         ),
     ],
     ids=[
-        "graded", "doubt", "stop", "doubt-bound", "stop-bound", "wider", "wider-in-vain", "budget", "budget-and-doubt"
+        "graded", "doubt", "stop", "doubt-bound", "stop-bound", "sections", "sections-in-vain", "no-documents",
+        "bounds-of-both", "budget", "budget-and-doubt"
     ],
 )  # fmt: skip
 @both
-def test_ask_says_what_the_numbers_a_wider_look_and_a_budget_led_to(  # noqa: PLR0913, PLR0917
+def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(  # noqa: PLR0913, PLR0917
     run: Run,
     server: LoopbackServer,
     framework: str,
@@ -253,23 +269,29 @@ def test_ask_says_what_the_numbers_a_wider_look_and_a_budget_led_to(  # noqa: PL
     assert (shown.code, left) == (0, []), shown.err
     assert re.search(rf"^Route +{route}$", shown.out, re.MULTILINE), shown.out
     assert re.search(rf"^Answer +{answer}$", shown.out, re.MULTILINE), shown.out
-    assert why in " ".join(shown.out.split()), shown.out
+    told = " ".join(shown.out.split())
+    assert why in re.sub(r"\b[1-9] sections?", "sections", told), shown.out
+    assert ("Sections crew.txt, characters " in told) is (route == "sections")
+    assert "Passages 1 retrieved" in told
     left = [*drafts]
     report = json.loads(run(*call, "--json").out)
     assert (report["route"], report["answer"]) == (route.replace(" ", "_"), answer)
-    assert (report["usage"]["wider"] is not None) is ("--widen" in given)
+    assert (report["usage"]["sections"] is not None) is ("--sections" in given)
     ruling = report["decision"]["ruling"]
     assert (ruling is not None and not ruling["go"]) is ("went no further" in why)
 
 
 @pytest.mark.parametrize("command", [["ask", "ferry.md", "-q", QUESTION], ["demo"]], ids=["ask", "demo"])
 def test_an_option_that_would_have_no_effect_is_refused_with_what_to_do(run: Run, command: list[str]) -> None:
-    refused = {("--widen", "5"): "--widen 5 must be more than the 5 passages of the first look (--k)"}
+    refused = {("--sections", "4000,1200"): "ascending ones", ("--sections", "many"): "a number of tokens"}
     if command[0] == "ask":
         refused[("--doubt-below", "60")] = "--doubt-below needs --graded too"
         refused[("--stop-below", "10")] = "--stop-below needs --graded too"
         refused[("--budget-usd", "1")] = "use --budget-tokens"
         refused[("--doubt-below", "101", "--graded")] = "--doubt-below"
+        refused[("--doubt-below", "70,60", "--graded")] = "pass --sections 4000 too, or one number"
+        refused[("--max-documents", "-1")] = "a number of documents, 0 for none, or none for no limit"
+        refused[("--start", "long_context", "--max-documents", "0")] = "--max-documents 0 forbids it"
     for given, said in refused.items():
         result = run(*command, *given)
         assert (result.code, result.out) == (2, ""), given
@@ -288,7 +310,17 @@ def test_ask_prints_one_json_object_per_question_and_nothing_else(run: Run, fram
     moon = "What is the price of a ticket to the moon?"
     result = run("ask", "ferry.md", "-q", QUESTION, "-q", moon, "--json", "--framework", framework)
     first, second = map(json.loads, result.out.splitlines())
-    assert list(first) == ["question", "answer", "route", "answerable", "decision", "usage", "citations", "passages"]
+    assert list(first) == [
+        "question",
+        "answer",
+        "route",
+        "answerable",
+        "decision",
+        "usage",
+        "sections",
+        "citations",
+        "passages",
+    ]
     assert (first["question"], first["answer"], first["route"]) == (QUESTION, ANSWER, "rag")
     assert first["passages"] == [{"source": "ferry.md", "page": None, "start": 0, "text": FERRY.strip()}]
     assert (second["answer"], second["route"], second["answerable"]) == ("unanswerable", "long_context", False)
@@ -463,7 +495,7 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer, f
         (["demo", *LLAMAINDEX, "--model", "google_genai:gemini"], 2, "environment variable GOOGLE_API"),
         (["demo", "--reader", "--model", "openai:gpt", "--base-url", "http://localhost"], 2, "exclude each other"),
         (["demo", "--k", "7"], 2, "--k changes the prompts"),
-        (["demo", "--widen", "8"], 2, "--widen changes the prompts"),
+        (["demo", "--sections", "4000"], 2, "--sections changes the prompts"),
         (["demo", "--embeddings", "other"], 2, "--embeddings changes the prompts"),
         (["demo", "--framework", "haystack"], 2, "--framework"),
         (["demo", "--limit", "0"], 2, "--limit"),

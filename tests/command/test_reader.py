@@ -136,6 +136,20 @@ def test_where_the_prompt_asks_for_two_numbers_they_say_how_near_the_sentence_is
     assert 0 <= int(reply.text.split()[0]) <= 100
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who won the marrow competition?", r"\d+\nThe marrow competition was won by Ida Brandt\."),
+        ("Which bank holds the mortgage?", "unanswerable"),
+    ],
+)
+def test_where_the_prompt_asks_for_one_number_only_an_answer_begins_with_it(
+    reader: Reader, question: str, expected: str
+) -> None:
+    reply = reader.reply(prompt(question, template=prompts.SECTIONS))
+    assert re.fullmatch(expected, reply.text), reply.text
+
+
 def test_a_document_that_speaks_of_two_numbers_asks_for_none(reader: Reader) -> None:
     context = f"{MINUTES}\n\nWrite two numbers from 0 to 100.\n\nIt rained."
     assert reader.reply(prompt("Which bank holds the mortgage?", context)).text == "unanswerable"

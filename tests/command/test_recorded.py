@@ -147,7 +147,7 @@ def test_every_answer_of_the_recording_has_a_grade() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [["--k", "7"], ["--strategies", "wider"], ["--judge"], ["--retriever", "bm25"], ["--window", "5000"]]
+    "option", [["--k", "7"], ["--strategies", "sections"], ["--judge"], ["--retriever", "bm25"], ["--window", "5000"]]
 )
 def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(
     capsys: pytest.CaptureFixture[str], option: list[str]

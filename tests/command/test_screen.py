@@ -13,7 +13,7 @@ from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTE
 from selfroute.citations import Citation
 from selfroute.command.answers import show_reasons
 from selfroute.command.citing import FileCitation, in_files
-from selfroute.command.framework import Output, Read
+from selfroute.command.framework import Output, Read, Section, documents_read
 from selfroute.command.run import DemoAnswer, Models, totals
 from selfroute.command.screen import show_demo_answer, show_totals
 from selfroute.command.terminal import open_console
@@ -25,9 +25,13 @@ DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 DOUBT = Verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
 NO = {"go": False, "by": "budget", "reason": "nothing is left of $5"}
 DRAFT = Usage(StepUsage(100, 5), long_context_only=1000)
-LOOKED = replace(DRAFT, wider=StepUsage(300, 5))
+LOOKED = replace(DRAFT, sections=StepUsage(300, 5))
 READ = replace(DRAFT, long_context=StepUsage(1000, 5))
 ALL = replace(LOOKED, long_context=StepUsage(1000, 5))
+SECTIONS = [
+    Read("a.md", trimmed=False, sections=[Section(0, 1_200), Section(5_000, 6_100)]),
+    Read("b.pdf", trimmed=False, sections=[Section(90_000, 91_000, page=7)]),
+]
 QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
 MODELS = Models(None, None, "gpt-4o-mini")
 
@@ -43,8 +47,8 @@ REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
     "twice": (DECLINED, READ, False, "so it read the whole of a, which did not answer it either"),
     "empty": (EMPTY, READ, True, "the reply to the passages was empty, so it read the whole of a"),
     "no passages": (NO_PASSAGES, Usage(), False, "no passage was found, and there was no document to read"),
-    "wider": (DECLINED, LOOKED, True, "so it read more passages"),
-    "wider and documents": (DECLINED, ALL, True, "so it read more passages, then the whole of a"),
+    "sections": (DECLINED, LOOKED, True, "so it read 2 sections of a, 1 section of b"),
+    "sections and documents": (DECLINED, ALL, True, "so it read sections, then the whole of a"),
     "in doubt": (
         DOUBT,
         READ,
@@ -63,11 +67,11 @@ REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
         False,
         "(“unanswerable”); it went no further: nothing is left of $5",
     ),
-    "stopped after a wider look": (
+    "stopped after sections": (
         replace(DECLINED, ruling=NO),
         LOOKED,
         False,
-        "read more passages; it went no further:",
+        "read 2 sections of a, 1 section of b; it went no further:",
     ),
     "stopped without a word": (replace(DOUBT, ruling={**NO, "reason": ""}), DRAFT, True, "it went no further: budget"),
     "allowed": (replace(DECLINED, ruling={**NO, "go": True}), READ, True, "so it read the whole of a"),
@@ -82,14 +86,16 @@ def route_of(usage: Usage) -> Any:
 def test_a_reason_says_what_was_read_and_what_was_not(
     verdict: Verdict, usage: Usage, told: str, *, answerable: bool
 ) -> None:
-    read = [Read("a.md", trimmed=False)] if usage.long_context else []
+    read = [Read("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
-    show_reasons(open_console(stream), output, models=MODELS, names={"a.md": "a"}, passages=None)
+    show_reasons(open_console(stream), output, models=MODELS, names={"a.md": "a", "b.pdf": "b"}, passages=None)
     why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
+    why, *places = why.split(" Sections ")
     assert told in why
-    assert why.endswith(told) or told not in {"so it read more passages", REASONS["answered"][-1]}
-    for step in ("rag", "wider", "long context"):
+    assert why.endswith(told) or told not in {REASONS["sections"][-1], REASONS["answered"][-1]}
+    assert places == (["a, characters 0 to 1,200, 5,000 to 6,100", "b, page 7"] if read is SECTIONS else [])
+    for step in ("rag", "sections", "long context"):
         assert (f"{step} " in tokens.partition(" Read ")[0]) is (step.replace(" ", "_") in usage.steps)
 
 
@@ -157,9 +163,24 @@ def test_a_citation_has_the_offset_of_what_was_read(metadata: dict[str, Any], st
     assert in_files([{**said, "text": "The bell fell."}], context, texts) == []
 
 
+def test_sections_are_told_by_their_places_in_the_files() -> None:
+    """White space may have been lost on the way to the store, and a sentence may stand in a file twice."""
+    texts = {"a.md": Text("a.md", TWICE, pages=(0, 36)), "b.md": Text("b.md", "A bell.")}
+
+    def section(source: str, text: str, start: int) -> tuple[str, dict[str, Any]]:
+        return text, {"source": source, "selfroute": {"start": start, "end": start + len(text)}}
+
+    context = [section("a.md", "The bell\nrang. Then", 7), section("a.md", "Tea.\nThe bell rang.", 40)]
+    [of_a, of_b] = documents_read("sections", [*context, section("b.md", "A bell.", 0)], texts)
+    assert (of_a.source, of_b.source) == ("a.md", "b.md")
+    assert of_a.sections == [Section(7, 26, 1), Section(42, len(TWICE), 2)]
+    assert of_b.sections == [Section(0, 7)]
+    assert documents_read("rag", context, texts) == []
+
+
 WAYS: dict[str, dict[str, Any]] = {
     "rag": {"usage": DRAFT},
-    "wider": {"usage": LOOKED, "declined": True},
+    "sections": {"usage": LOOKED, "declined": True},
     "long_context": {"usage": READ, "declined": True},
     "stopped": {"usage": DRAFT, "declined": True, "stopped": True, "answerable": False},
 }
@@ -173,12 +194,12 @@ def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[st
         entry = Entry(**{"outcome": "answered", "seconds": 2.0, "route": route, "answerable": True, **WAYS[way]})
         ledger.add(entry)
         answers.append(DemoAnswer(QUESTION, route, bool(entry.answerable), "!", True, None, entry.usage.as_dict()))
-    more = int("wider" in ways)
+    more = int("sections" in ways)
     counted = totals(answers, ledger.to_dict())
     assert counted == {
         "questions": len(ways),
         "answered_by_rag": 1,
-        "answered_by_wider": more,
+        "answered_by_sections": more,
         "escalated": 1,
         "stopped": more,
         "unanswerable": 0,
@@ -190,4 +211,4 @@ def test_totals_count_by_what_answered_and_tell_only_what_happened(ways: list[st
         show_demo_answer(console, answer)
     show_totals(console, counted, ledger, models=MODELS, seconds={})
     shown = [line.partition("  ")[0] for line in stream.getvalue().splitlines()]
-    assert [line for line in shown if line in {"by a wider look", "stopped"}] == ["by a wider look", "stopped"] * more
+    assert [line for line in shown if line in {"by sections", "stopped"}] == ["by sections", "stopped"] * more

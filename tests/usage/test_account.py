@@ -36,15 +36,15 @@ ENDS: dict[str, tuple[Sequence[Decided], tuple[Any, ...]]] = {
     "allowed": ([Decided("long_context", ruled(DECLINED, go=True))], ("long_context", True, False, False)),
     "stopped": ([Decided("rag", ruled(DECLINED, go=False))], ("rag", True, False, True)),
     "in doubt": ([Decided("long_context", DOUBT)], ("long_context", False, True, False)),
-    "in doubt, wider": ([Decided("wider", ruled(DOUBT, go=True))], ("wider", False, True, False)),
+    "in doubt, sections": ([Decided("sections", ruled(DOUBT, go=True))], ("sections", False, True, False)),
     "in doubt, stopped": ([Decided("rag", ruled(DOUBT, go=False))], ("rag", False, False, True)),
-    "wider, on": (
-        [Decided("wider", DECLINED), Decided("long_context", DECLINED)],
+    "sections, on": (
+        [Decided("sections", DECLINED), Decided("long_context", DECLINED)],
         ("long_context", True, False, False),
     ),
-    "wider, stopped": (
-        [Decided("wider", ruled(DOUBT, go=True)), Decided("wider", ruled(DOUBT, go=False))],
-        ("wider", False, True, True),
+    "sections, stopped": (
+        [Decided("sections", ruled(DOUBT, go=True)), Decided("sections", ruled(DOUBT, go=False))],
+        ("sections", False, True, True),
     ),
 }
 
@@ -78,10 +78,10 @@ def test_who_asked_for_it_is_told_once_what_a_question_took_however_it_ended(
     account.on_close(fail)
     account.on_close(told.append)
     with pytest.raises(type(error)) if error else caplog.at_level(logging.ERROR), account:
-        account.add_call("wider", StepUsage(100, 5), PricedModel("one"))
+        account.add_call("sections", StepUsage(100, 5), PricedModel("one"))
         if error:
             raise error
         account.close(ANSWER)
     assert [type(one) for one in told] == ([Usage, Entry] if recorded else [Usage])
-    assert told[0].wider.input_tokens == 100
+    assert told[0].sections.input_tokens == 100
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [LookupError]

@@ -433,8 +433,8 @@ def test_a_data_frame_has_a_row_for_each_route_and_one_for_all() -> None:
     pytest.importorskip("pandas")
     unknown = an_entry(outcome="left", route=None, seconds_to_first_text=None)
     frame = added([an_entry(), an_entry(route="long_context"), an_entry(), unknown]).to_dataframe()
-    assert list(frame.index) == ["rag", "wider", "long_context", "all"]
-    assert frame["queries"].to_dict() == {"rag": 2, "wider": 0, "long_context": 1, "all": 4}
+    assert list(frame.index) == ["rag", "sections", "long_context", "all"]
+    assert frame["queries"].to_dict() == {"rag": 2, "sections": 0, "long_context": 1, "all": 4}
     assert frame.loc["all", "savings_token_ratio"] == pytest.approx(0.1)
     assert frame.loc["rag", "money_compared_saved"] == pytest.approx(1.4)
     assert frame.loc["all", "seconds_first_text_median"] == 1.0
@@ -454,7 +454,7 @@ def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         Ledger().to_dataframe()
 
 
-WIDER = Usage(KNOWN.rag, StepUsage(300, 5), None, 1000)
+SECTIONS = Usage(KNOWN.rag, StepUsage(300, 5), None, 1000)
 HAPPENED = {
     "nothing": ({}, []),
     "stopped": ({"stopped": True, "answerable": False}, ["stopped"]),
@@ -462,8 +462,8 @@ HAPPENED = {
     "in doubt": ({"doubted": True, "route": "long_context"}, ["doubted"]),
     "left": ({"outcome": "left", "answerable": None}, ["left"]),
     "failed": ({"outcome": "failed", "error": "TimeoutError"}, ["failed attempts", "errors:"]),
-    "wider": ({"usage": WIDER, "route": "wider"}, [" wider "]),
-    "stopped after a wider look": ({"usage": WIDER, "stopped": True}, [" wider ", "stopped"]),
+    "sections": ({"usage": SECTIONS, "route": "sections"}, [" sections "]),
+    "stopped after sections": ({"usage": SECTIONS, "stopped": True}, [" sections ", "stopped"]),
 }
 LINES = {line for _, lines in HAPPENED.values() for line in lines}
 

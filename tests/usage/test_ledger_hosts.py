@@ -39,7 +39,7 @@ async def test_a_chain_is_told_of_in_every_mode(mode: str, draft: Any) -> None:
     for _ in range(3):
         await lc.ask(chain, QUESTION, mode, {"callbacks": [ledger]})
     figures, calls = ledger.to_dict(), chain.llm.calls
-    assert figures["routes"] == {"rag": 3 * (draft == ANSWER), "wider": 0, "long_context": 3 * (draft != ANSWER)}
+    assert figures["routes"] == {"rag": 3 * (draft == ANSWER), "sections": 0, "long_context": 3 * (draft != ANSWER)}
     for step in ("rag", "long_context"):
         assert figures["tokens"][step][READ] == billed(calls, step)
         assert figures["tokens"][step]["estimated_tokens"] == 0
@@ -58,7 +58,7 @@ def in_graph(chain: Runnable[Any, Any]) -> Runnable[Any, Any]:
 async def test_a_ledger_given_to_a_graph_hears_of_the_chain_in_it(mode: str) -> None:
     ledger = langchain_selfroute.SelfRouteLedger()
     await lc.chunks(in_graph(lc.a_chain()), {"messages": [QUESTION]}, mode, {"callbacks": [ledger]})
-    assert ledger.to_dict()["routes"] == {"rag": 0, "wider": 0, "long_context": 1}
+    assert ledger.to_dict()["routes"] == {"rag": 0, "sections": 0, "long_context": 1}
 
 
 @pytest.mark.parametrize("mode", lc.MODES)
@@ -154,7 +154,7 @@ async def test_an_engine_is_told_of_in_every_mode(
     for _ in range(3):
         await li.ask(engine, QUESTION, mode)
     figures, calls = ledger.to_dict(), li.model_of(engine).calls
-    assert figures["routes"] == {"rag": 3 * (draft == ANSWER), "wider": 0, "long_context": 3 * (draft != ANSWER)}
+    assert figures["routes"] == {"rag": 3 * (draft == ANSWER), "sections": 0, "long_context": 3 * (draft != ANSWER)}
     for step in ("rag", "long_context"):
         assert figures["tokens"][step][READ] == billed(calls, step)
         assert figures["tokens"][step]["estimated_tokens"] == 0

@@ -94,7 +94,7 @@ def test_the_rows_of_a_chain_and_of_an_engine_have_all_that_a_ledger_needs() -> 
         responses.append(an_engine(draft, **priced).query(QUESTION).metadata)
     expected = _timeless(kept.to_dict())
     assert expected["money"]["cost"] is not None
-    assert expected["routes"] == {"rag": 1, "wider": 0, "long_context": 1}
+    assert expected["routes"] == {"rag": 1, "sections": 0, "long_context": 1}
     for found in (
         langchain_selfroute.SelfRouteLedger.read(rows),
         langchain_selfroute.SelfRouteLedger().read(rows),

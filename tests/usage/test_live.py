@@ -21,7 +21,7 @@ from selfroute.usage.entry import Entry
 from selfroute.usage.live import live_figures, live_page
 
 NOW = 1_700_000_000.0
-ROUTES = ("rag", "wider", "long_context")
+ROUTES = ("rag", "sections", "long_context")
 PAID, ONLY = Cost(Decimal("0.25")), Cost(Decimal("1.25"))
 ANSWERED = Entry(
     "answered",
@@ -98,7 +98,7 @@ def test_the_figures_are_those_of_known_traffic() -> None:
     times = [float(number) for number in range(40)]
     assert figures["p95"]["all"]["end"] == pytest.approx(quantiles(times, n=20, method="inclusive")[18])
     assert figures["p95"]["all"]["first_text"] == pytest.approx(figures["p95"]["all"]["end"] / 2)
-    assert figures["p95"]["wider"] == {"end": None, "first_text": None}
+    assert figures["p95"]["sections"] == {"end": None, "first_text": None}
     assert figures["errors"] == {"TimeoutError": 1}
 
 

@@ -386,10 +386,10 @@ async def test_an_answer_from_passages_tells_what_the_long_context_would_have_co
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("second", [None, "openai:gpt-4o"])
 @pytest.mark.parametrize("first", [None, MINI])
-def test_a_wider_look_is_priced_as_the_first_step(first: str | None, second: str | None, *, shared: bool) -> None:
+def test_sections_are_priced_as_the_first_step(first: str | None, second: str | None, *, shared: bool) -> None:
     declared = prices.declared_models(priced_as=first, long_context_priced_as=second, shared=shared)
-    assert list(declared) == ["rag", "wider", "long_context"]
-    assert declared["wider"] == declared["rag"]
+    assert list(declared) == ["rag", "sections", "long_context"]
+    assert declared["sections"] == declared["rag"]
     assert declared["long_context"] == (
         PricedModel("gpt-4o", "openai") if second else declared["rag"] if shared else None
     )

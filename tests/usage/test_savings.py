@@ -58,7 +58,8 @@ def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE
     account = Account()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = sizes if callable(sizes) or sizes is None else lambda: sizes
-    baseline.answered(account, lengths, prompt=FIRST, window=window, model=model, priced=model)
+    draft = account.usage.rag
+    baseline.answered(account, lengths, latest=draft, prompt=FIRST, window=window, model=model, priced=model)
     return account.usage
 
 
@@ -124,7 +125,7 @@ def test_what_is_not_known_is_none_and_not_a_guess() -> None:
 # A latest prompt of 400 characters counts 100 tokens, 25 of them around its passages; without one, nothing is around.
 STOPPED: dict[str, tuple[Usage, PromptSize, int]] = {
     "after the draft": (Usage(StepUsage(100, 5)), FIRST, 125),
-    "after a wider look": (Usage(StepUsage(40, 1), StepUsage(100, 5)), FIRST, 125),
+    "after sections": (Usage(StepUsage(40, 1), StepUsage(100, 5)), FIRST, 125),
     "without a draft": (Usage(), PromptSize(0, 0), 100),
 }
 
@@ -137,7 +138,8 @@ def test_what_was_used_stays_whatever_reading_would_have_taken(
     account, lengths = Account(), {"at once": sizes_of([400])}
     account.usage = used
     source = None if known == "never" else lambda: lengths.get("at once" if known == "at once" else "now")
-    LongContextEstimate().answered(account, source, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    latest = used.sections or used.rag
+    LongContextEstimate().answered(account, source, latest=latest, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
     assert account.usage.steps == used.steps
     assert account.usage.long_context_only == (only if known == "at once" else None)
     assert (account.complete_later is not None) is (known == "later")
@@ -153,7 +155,8 @@ def test_what_was_used_stays_whatever_reading_would_have_taken(
 def test_where_nothing_would_have_been_read_that_is_free(used: Usage, prompt: PromptSize) -> None:
     account = Account()
     account.usage = used
-    LongContextEstimate().answered(account, list, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    latest = account.usage.rag
+    LongContextEstimate().answered(account, list, latest=latest, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
     assert (account.usage.long_context_only, account.usage.cost_long_context_only) == (0, FREE)
 
 
@@ -161,7 +164,8 @@ def test_what_is_known_later_completes_the_account_later() -> None:
     account, known = Account(), list[Any]()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
-    LongContextEstimate().answered(account, lengths, prompt=FIRST, window=WIDE, model=ONE, priced=ONE)
+    latest = account.usage.rag
+    LongContextEstimate().answered(account, lengths, latest=latest, prompt=FIRST, window=WIDE, model=ONE, priced=ONE)
     assert account.usage.long_context_only is None
     assert account.complete_later is not None
     assert account.complete_later() is None

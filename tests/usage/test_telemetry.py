@@ -570,30 +570,35 @@ def a_verdict(**fields: Any) -> Verdict:
 
 DOUBT = a_verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
 NO = {"go": False, "by": "budget", "reason": f"{QUESTION} costs too much"}
+SECTIONS = ReadDocuments([], step="sections")
+SHORTER = ReadDocuments([], ContextOverflowError(MESSAGE), step="sections")
 STEPWISE: dict[str, tuple[list[Any], list[str]]] = {
-    "wider": (
-        [Retrieve(QUESTION), "rag", "counted", Retrieve(QUESTION), Decided("wider", a_verdict()), "wider", "counted"],
-        ["retrieve", "rag", "retrieve", "wider"],
+    "sections": (
+        [Retrieve(QUESTION), "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections", "counted"],
+        ["retrieve", "rag", "read_documents", "sections"],
     ),
-    "too long for a wider look": (
-        ["rag", "counted", Decided("wider", DOUBT), "wider", "refused", ReadDocuments([], step="wider"), "wider"],
-        ["rag", "wider", "wider"],
+    "too long for sections": (
+        ["rag", "counted", SECTIONS, Decided("sections", DOUBT), "sections", "refused", SHORTER, "sections"],
+        ["rag", "read_documents", "sections", "sections", "read_documents", "sections"],
     ),
-    "a doubted draft is the answer after all": (
-        ["rag", Retrieve(QUESTION), Decided("rag", replace(DOUBT, ruling=NO)), "rag", "counted"],
-        ["rag", "retrieve"],
+    "a doubted draft is the answer in the end": (
+        ["rag", SECTIONS, Decided("rag", replace(DOUBT, ruling=NO)), "resumed", "counted"],
+        ["rag", "read_documents"],
     ),
     "a doubted draft that had come to its end is": (
-        ["rag", "counted", Retrieve(QUESTION), Decided("rag", replace(DOUBT, ruling=NO)), "rag"],
-        ["rag", "retrieve"],
+        ["rag", "counted", SECTIONS, Decided("rag", replace(DOUBT, ruling=NO)), "resumed"],
+        ["rag", "read_documents"],
     ),
     "a doubted draft is counted where it is closed": (
-        ["rag", Retrieve(QUESTION), "counted", Decided("wider", DOUBT), "wider"],
-        ["rag", "retrieve", "wider"],
+        ["rag", SECTIONS, "counted", Decided("sections", DOUBT), "sections"],
+        ["rag", "read_documents", "sections"],
     ),
     "all three": (
-        ["rag", Decided("wider", DOUBT), "wider", Decided("long_context", DOUBT), ReadDocuments([]), "long_context"],
-        ["rag", "wider", "read_documents", "long_context"],
+        [
+            *["rag", SECTIONS, Decided("sections", DOUBT), "sections"],
+            *[Decided("long_context", DOUBT), ReadDocuments([]), "long_context"],
+        ],
+        ["rag", "read_documents", "sections", "read_documents", "long_context"],
     ),
 }
 
@@ -609,6 +614,9 @@ def take(account: Account, steps: list[Any]) -> None:
         elif one == "refused":
             with suppress(ContextOverflowError), account.performing(Generate(step, [])):
                 raise ContextOverflowError(MESSAGE)
+        elif one == "resumed":
+            with account.performing(Generate(step, [], resumed=True)):
+                pass
         else:
             step = one if isinstance(one, str) else step
             with account.performing(Generate(one, []) if isinstance(one, str) else one):
@@ -623,13 +631,13 @@ def test_every_reply_has_one_span_however_the_question_goes_on(seen: Seen, steps
     assert seen.below(None) == [{NAME: names}]
     counted = [span for span in seen.spans if "gen_ai.usage.input_tokens" in (span.attributes or {})]
     assert len(counted) == steps.count("counted")
-    assert {span.name for span in counted} <= {"rag", "wider"}
+    assert {span.name for span in counted} <= {"rag", "sections"}
 
 
 RULED = {
     "stopped": (a_verdict(ruling=NO), "rag", {"ruling.go": False, "ruling.by": "budget", "stopped": True}),
-    "allowed": (a_verdict(ruling={**NO, "go": True}), "wider", {"ruling.go": True, "ruling.by": "budget"}),
-    "doubted": (DOUBT, "wider", {"signal": "doubt", "prospect": 80, "confidence": 42, "doubted": True}),
+    "allowed": (a_verdict(ruling={**NO, "go": True}), "sections", {"ruling.go": True, "ruling.by": "budget"}),
+    "doubted": (DOUBT, "sections", {"signal": "doubt", "prospect": 80, "confidence": 42, "doubted": True}),
     "neither": (a_verdict(), "long_context", {"signal": "sentinel"}),
 }
 
@@ -646,23 +654,20 @@ def test_a_question_says_who_ruled_but_not_why(seen: Seen, verdict: Verdict, rou
     assert _recorded(seen, QUESTION) == []
 
 
-def test_a_synthesizer_retrieves_only_what_is_wider(seen: Seen) -> None:
+def test_a_synthesizer_reads_documents_and_retrieves_nothing(seen: Seen) -> None:
     with Account(retrieves=False) as account:
-        take(
-            account, [Retrieve(QUESTION), "rag", "counted", Retrieve(QUESTION), Decided("wider", a_verdict()), "wider"]
-        )
-    assert seen.below(None) == [{NAME: ["rag", "retrieve", "wider"]}]
+        take(account, [Retrieve(QUESTION), "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections"])
+    assert seen.below(None) == [{NAME: ["rag", "read_documents", "sections"]}]
 
 
 def test_whatever_a_second_step_retrieves_belongs_to_it(seen: Seen) -> None:
-    again: list[Any] = [Retrieve(QUESTION)]
-    for effects, names in ((again, ["retrieve"]), ([], [])):
+    for effects, names in (([Retrieve(QUESTION)], ["retrieve"]), ([], [])):
         seen.clear()
         account = Account(retrieves=False)
         account.go_on(Usage(), {}, seconds=0.0)
         with account:
-            take(account, [*effects, "rag", "counted", *again, Decided("wider", a_verdict()), "wider"])
-        assert seen.below(None) == [{NAME: [*names, "rag", "retrieve", "wider"]}]
+            take(account, [*effects, "rag", "counted", SECTIONS, Decided("sections", a_verdict()), "sections"])
+        assert seen.below(None) == [{NAME: [*names, "rag", "read_documents", "sections"]}]
 
 
 @pytest.mark.parametrize("effect", [Retrieve(QUESTION), ReadDocuments([])], ids=["retrieve", "read_documents"])
