@@ -5,7 +5,7 @@
 The labelled replies are JSON lines with `reply`, `label` (`decline`, `answer`; others are left out) and `model`. The
 detector is compared with three common ways: comparing the whole reply with the refusal word, looking for that word
 anywhere in it, and a plain pattern over the first 160 characters. Replies to whole documents are also judged by the
-wider rule of the second step: a denial anywhere counts. The delay is how long a reader of a stream waits: how
+rule of the second step, where a denial anywhere counts. The delay is how long a reader of a stream waits: how
 much of a real answer has arrived when its first text is shown, in characters, words and pieces (some four characters,
 like tokens). Each labelled reply is also cut in many ways, which must not change its verdict. `--sample` prints some
 unlabelled replies from both sides of the verdict, for a person to read.

@@ -4,10 +4,10 @@
 
 A folder holds `questions.jsonl` (`id`, `document`, `question`, `answerable`, and `answers` or `reference`),
 `documents/`, and `replies/MODEL.jsonl` (`id`, `rag`, `long_context`). Optional are `passages.jsonl` (of each draft),
-`graded.jsonl`, `wider.jsonl` and `wider_graded.jsonl` (replies that were recorded for the other strategies; a row may
-name its `model`), and grades from 0 to 1 in `grades.jsonl` or `grades_sample.jsonl`. Where a model has grades, only the
-questions with grades count; else quality is the F1 over all references, and an answer to a question that the document
-does not answer scores 0, its decline 1.
+`graded.jsonl` and `sections.jsonl` (graded drafts, and replies over sections after them; a row may name its `model`),
+and grades from 0 to 1 in `grades.jsonl` or `grades_sample.jsonl`, or as `grade` in the row of a reply. Where a model
+has grades, only the questions with grades count; else quality is the F1 over all references, and an answer to a
+question that the document does not answer scores 0, its decline 1.
 
 Quality is from 0 to 100, with a 95 % interval over documents; `token_share` is the share of the long context's tokens;
 dollars are per question, at today's prices, null where there is no price. A token is four characters of text: of the
@@ -16,8 +16,16 @@ passages are recorded, a draft reads 3,000 tokens. `calibrated` is cross-validat
 one of the strategies of the table; without --json it is also given in words, where other bounds may be better.
 
 Each question is led through the real chain by every rule of the tables, with the recorded replies as its models; where
-it takes other steps than the tables count, the script stops. A wider look that was not recorded finds nothing, so the
-documents follow at once; the chain does not know how long they are, so none is skipped as too dear.
+it takes other steps than the tables count, the script stops. Where no reply over sections was recorded, the chain is
+asked without sections, so that the document follows at once. If only the questions that some bound sends on were asked
+again, rules with a higher bound miss some. A document so short that the chain skips its sections counts as if it had
+read them.
+
+Where there are replies over sections, a second table shows what the chain itself comes to by several bounds of draft
+and sections, beside what the recorded numbers and lengths say; here skipped sections are not counted. Its tokens are
+those of the prompts that it sends, with all their words. Sections have about as many tokens as the recorded prompts,
+then as many as the documentation advises. It also says how much of the recorded prompts they hold. What these held was
+not recorded, so they are built anew (the passages and the eight best other chunks by BM25), and their lengths compared.
 
 The recordings are not part of this project: if a folder is missing, the script says so and leaves it out.
 """
@@ -32,7 +40,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from replayed_chain import Recording, graded_text, options_of, steps_of
+import replayed_sections
+from replayed_chain import SECTION_TOKENS, Recording, ask, options_of, with_numbers
+from replayed_sections import Asked
 from selfroute.answerability import declines
 from selfroute.evaluation.calibrating.calibrate import rule_of
 from selfroute.evaluation.calibrating.choosing import cross_validated
@@ -43,13 +53,11 @@ from selfroute.evaluation.calibrating.rows import GRADED, Look, Row, Rule
 from selfroute.evaluation.calibrating.wording import code_of, words_of
 from selfroute.evaluation.metrics import f1
 from selfroute.policies.calibration import Figures
-from selfroute.settings import WIDTH
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 
 Json = dict[str, Any]
 TOKENS_OF_PASSAGES = 3_000  # five of 600, as the filings' questions were asked
-K = 5
 ANY = "*"
 STRATEGIES: tuple[Name, ...] = tuple(name for name in NAMES if name != "calibrated_for_quality")
 PROVIDERS = ("openai", "anthropic", "google", "mistral", "deepseek", "cohere")
@@ -72,23 +80,32 @@ class Recorded:
         of = model if models_of(folder) == [model] else None
         self.grades = self._rows("grades.jsonl", of) or self._rows("grades_sample.jsonl", of)
         self._graded = self._rows("graded.jsonl", of)
-        self._wider = self._rows("wider.jsonl", of)
-        self._wider_graded = self._rows("wider_graded.jsonl", of)
-        self._lengths: dict[str, float] = {}
+        self._sections = self._rows("sections.jsonl", of)
+        self._texts: dict[str, str] = {}
 
     def recording(self, key: str, strategy: str) -> Recording:
         """Return what the chain is replayed with, if it asks a question by a strategy."""
-        replies, wider = self.replies[key], self._wider.get(key)
+        replies, passages = self.replies[key], self._passages.get(key, {}).get("passages") or ["A passage."]
         found = {"rag": replies["rag"], "long_context": replies["long_context"]}
-        if wider and self._has("wider", key):
-            found["wider"] = wider.get("reply", wider.get("wider"))
         if strategy in GRADED:
-            found["rag"] = _with_numbers(self._graded[key])
-            second = self._wider_graded.get(key)
-            if second and self._has("wider_graded", key):
-                found["wider"] = _with_numbers(second)
-        passages = self._passages.get(key, {}).get("passages") or ["A passage."]
-        return Recording(self.questions[key]["question"], passages, found)
+            draft, second = self._graded[key], self._sections.get(key)
+            found["rag"] = with_numbers(draft["reply"], draft.get("prospect"), draft.get("confidence"))
+            if second:
+                found["sections"] = with_numbers(second["reply"], second.get("confidence"))
+        question = self.questions[key]
+        return Recording(question["question"], passages, self._text(question["document"]), found)
+
+    def asked(self, rows: list[Row]) -> list[Asked]:
+        """Return the questions of these rows, as they are led through sections; none if no such reply was recorded."""
+        if not any(row.graded_sections for row in rows) or not all(row.graded for row in rows):
+            return []
+        found = []
+        for key, row in zip(self.keys(), rows, strict=True):
+            looks = {"rag": row.graded, "sections": row.graded_sections, "long_context": row.long_context}
+            known = {step: look for step, look in looks.items() if look}
+            characters = self._sections.get(key, {}).get("prompt_characters")
+            found.append(Asked(key, self.recording(key, "graded_sections"), known, characters))
+        return found
 
     def keys(self) -> Iterator[str]:
         """Yield the ids of the questions that have a draft and a reply over the document, and a grade if any has."""
@@ -103,37 +120,33 @@ class Recorded:
             yield self._row(key, self.questions[key], self.replies[key])
 
     def _row(self, key: str, question: Json, replies: Json) -> Row:
-        whole = self._length(question["document"])
+        whole = len(self._text(question["document"])) / 4
+        grades = self.grades.get(key, {})
         passages = self._passages.get(key)
         read = sum(map(len, passages["passages"])) / 4 if passages else min(TOKENS_OF_PASSAGES, whole)
-        more = min(read * WIDTH / K, whole)
-        wider = self._look("wider", key, self._wider.get(key), tokens=more)
-        second = self._wider_graded.get(key)
         return Row(
             document=question["document"],
-            rag=self._reply("rag", key, replies["rag"], tokens=read),
-            long_context=self._reply("long_context", key, replies["long_context"], tokens=whole),
-            wider=wider,
+            rag=self._reply(key, replies["rag"], grades.get("rag"), tokens=read),
+            long_context=self._reply(key, replies["long_context"], grades.get("long_context"), tokens=whole),
             graded=self._look("graded", key, self._graded.get(key), tokens=read),
-            graded_wider=self._look("wider_graded", key, second, tokens=more) or wider,
+            graded_sections=self._look("sections", key, self._sections.get(key), tokens=min(SECTION_TOKENS, whole)),
             answerable=question["answerable"],
         )
 
     def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> Look | None:
-        if found is None or not self._has(step, key):
+        if found is None:
+            return None
+        grade = found.get("grade", self.grades.get(key, {}).get(step))
+        if self.grades and grade is None:
             return None
         tokens = found.get("prompt_characters", 4 * tokens) / 4
-        look = self._reply(step, key, found.get("reply", found.get(step)), tokens=tokens)
+        look = self._reply(key, found["reply"], grade, tokens=tokens)
         return replace(look, prospect=found.get("prospect"), confidence=found.get("confidence"))
 
-    def _has(self, step: str, key: str) -> bool:
-        """Return whether a reply has a grade, if any has."""
-        return not self.grades or step in self.grades[key]
-
-    def _reply(self, step: str, key: str, text: str, *, tokens: float) -> Look:
+    def _reply(self, key: str, text: str, grade: float | None, *, tokens: float) -> Look:
         question, declined = self.questions[key], bool(declines(text))
-        if self.grades:
-            quality = self.grades[key][step]
+        if grade is not None:
+            quality = grade
         elif question["answerable"]:
             quality = 0.0 if declined else f1(text, question.get("answers") or [question["reference"]])
         else:
@@ -141,11 +154,10 @@ class Recorded:
         counts = StepUsage(round(tokens), round(len(text) / 4))
         return Look(float(quality), tokens, declined, dollars=dollars_of(self._model, counts))
 
-    def _length(self, document: str) -> float:
-        if document not in self._lengths:
-            text = (self._folder / "documents" / document).read_text(encoding="utf-8")
-            self._lengths[document] = len(text) / 4
-        return self._lengths[document]
+    def _text(self, document: str) -> str:
+        if document not in self._texts:
+            self._texts[document] = (self._folder / "documents" / document).read_text(encoding="utf-8")
+        return self._texts[document]
 
     def _rows(self, name: str, of: str | None = ANY) -> dict[str, Json]:
         """Return the rows of a file by the id of their question, if they are of this model; none if it is missing."""
@@ -162,28 +174,25 @@ def rows_of(folder: Path, model: str) -> list[Row]:
     return list(Recorded(folder, model).rows())
 
 
-def _with_numbers(found: Json) -> str:
-    return graded_text(found["reply"], prospect=found.get("prospect"), confidence=found.get("confidence"))
-
-
 def follow(recorded: Recorded, rows: list[Row], rules: Iterable[Rule]) -> None:
     """Lead every question through the real chain by each rule.
 
     Raises:
-        SystemExit: The chain takes other steps than the rule says.
+        SystemExit: The chain takes other steps than the rule says, and not since a document is short.
     """
     for rule in rules:
         options = options_of(rule.strategy, doubt_below=rule.doubt_below, stop_below=rule.stop_below)
         for key, row in zip(recorded.keys(), rows, strict=True):
             outcome = rule.follow(row)
             counted = tuple(_step_of(look, row) for look in (*outcome.before, outcome.shown))
-            ran, shown, _ = steps_of(recorded.recording(key, rule.strategy), options)
-            if (ran, shown) != (counted, counted[-1]):
-                sys.exit(f"{key}, {rule}: the chain takes {ran} and shows {shown}, but {counted} was counted")
+            found = ask(recorded.recording(key, rule.strategy), options)
+            if (found.ran, found.shown) != (counted, counted[-1]) and not found.skips(counted):
+                steps = f"{found.ran} and shows {found.shown}, but {counted} was counted"
+                sys.exit(f"{key}, {rule}: the chain takes {steps}")
 
 
 def _step_of(look: Look, row: Row) -> str:
-    return "long_context" if look is row.long_context else "wider" if look in (row.wider, row.graded_wider) else "rag"
+    return "long_context" if look is row.long_context else "sections" if look is row.graded_sections else "rag"
 
 
 def rules_of(found: Recommendation, rows: list[Row]) -> list[Rule]:
@@ -233,29 +242,18 @@ def shown(found: Figures) -> Json:
 
 
 def bounds_table(rows: list[Row]) -> Mapping[str, Figures]:
-    """Return the figures of other bounds; the wider look goes on below 50 here, whatever bound the draft has."""
-    sure = [replace(row, graded_wider=_sure_from_50(row.graded_wider)) for row in rows]
-    evidence = Evidence(sure)
+    """Return the figures of other bounds."""
+    evidence = Evidence(rows)
     if "graded" not in evidence.strategies:
         return {}
-    rules = {
-        "graded, no doubt": Rule("graded", 0, 20),
-        "graded, doubt below 70": Rule("graded", 70, 20),
-        "the same, wider": Rule("graded_wider", 70, 20),
-    }
+    rules = {"graded, no doubt": Rule("graded", 0, 20), "graded, doubt below 70": Rule("graded", 70, 20)}
     return {name: figures_of(evidence, evidence.trial(rule)) for name, rule in rules.items()}
-
-
-def _sure_from_50(look: Look | None) -> Look | None:
-    if look is None or look.confidence is None or look.confidence < 50:
-        return look
-    return replace(look, confidence=None)
 
 
 def report(folder: Path, model: str, rows: list[Row]) -> None:
     """Print the table of one model, and the recommendation in words."""
-    found = recommend(rows)
-    follow(Recorded(folder, model), rows, rules_of(found, rows))
+    recorded, found = Recorded(folder, model), recommend(rows, sections=SECTION_TOKENS)
+    follow(recorded, rows, rules_of(found, rows))
     print(f"\n{folder.name}, {model}: {found.counts}.\n")
     print(f"{'':24}{'quality':>8}{'95 % interval':>16}{'tokens':>8}{'dollars':>11}")
     table = {name: found.figures[name] for name in NAMES if name in found.figures} | dict(bounds_table(rows))
@@ -264,9 +262,11 @@ def report(folder: Path, model: str, rows: list[Row]) -> None:
         interval = f"{row['low']:.1f} to {row['high']:.1f}"
         dollars = "" if row["dollars"] is None else f"{row['dollars']:.6f}"
         print(f"{name:24}{row['quality']:8.1f}{interval:>16}{100 * row['token_share']:7.1f}%{dollars:>11}")
-    print("\n" + words_of(found) + "\n\n    " + code_of(found.rule, found.width).replace("\n", "\n    "))
+    print("\n" + words_of(found) + "\n\n    " + code_of(found.rule, found.sections).replace("\n", "\n    "))
     for note in found.calibrations["calibrated"].notes:
         print(f"Calibrated: {note}")
+    if asked := recorded.asked(rows):
+        print("\n" + "\n".join(replayed_sections.table(replayed_sections.figures_of(asked))))
 
 
 def main() -> int:
@@ -285,9 +285,11 @@ def main() -> int:
         for model in models_of(folder):
             rows = rows_of(folder, model) if not options.model or model in options.model else []
             if rows and options.json:
-                found = recommend(rows, among=STRATEGIES)
-                follow(Recorded(folder, model), rows, rules_of(found, rows))
+                recorded, found = Recorded(folder, model), recommend(rows, among=STRATEGIES, sections=SECTION_TOKENS)
+                follow(recorded, rows, rules_of(found, rows))
                 result[str(folder)][model] = figures(found)
+                if asked := recorded.asked(rows):
+                    result[str(folder)][model]["replayed_sections"] = replayed_sections.figures_of(asked)
             elif rows:
                 report(folder, model, rows)
     if options.json:
