@@ -237,8 +237,8 @@ SETTINGS = tuple(_DEFAULTS)
 
 
 def _shown(value: Any) -> str:
-    """Return a value of an option for a message; a retriever is only named."""
-    return repr(value) if isinstance(value, str | int | None) else type(value).__name__
+    """Return a value of an option for a message; an object is only named."""
+    return repr(value) if isinstance(value, str | int | tuple | None) else type(value).__name__
 
 
 def checked(name: str, value: Any) -> Any:
