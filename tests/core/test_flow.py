@@ -405,7 +405,7 @@ def test_usage_as_a_dict_has_the_keys_of_the_contract() -> None:
     usage = Usage.of("rag", StepUsage(10, 2, 4))
     assert usage.as_dict() == {
         "rag": {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 4},
-        "wider": None,
+        "sections": None,
         "long_context": None,
         "total_tokens": 12,
         "estimated": False,

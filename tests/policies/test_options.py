@@ -8,34 +8,22 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import ConfigurableField
-from pydantic import Field
 
-from langchain_parts import QUESTION, ListRetriever, ScriptedModel, a_chain
-from llamaindex_parts import ListRetriever as NodeRetriever
+from langchain_parts import QUESTION, ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget, Calibrated, Never
-from selfroute.policies.calibration import Calibration, Counts, Figures
+from selfroute.policies import Budget, Never
 from selfroute.policies.case import Case, Ruling
 from selfroute.policies.policy import Policy
 from selfroute.settings import Settings
 
-COUNTS = Counts(questions=1, documents=1, declined=1, unanswerable=1)
-FIGURES = Figures(quality=1, low=0, high=1, token_share=1, dollars=1)
-GRADED = Calibrated(
-    Calibration(escalate="graded", doubt_below=70, stop_below=10, widen=8, counts=COUNTS, figures=FIGURES)
-)
-OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "widen": 3}
-
-
-class Wide(ListRetriever):
-    """A retriever that takes a number."""
-
-    search_kwargs: dict[str, Any] = Field(default={"k": 2})
+OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "sections": 300}
 
 
 class Setting(Policy):
     """A policy that sets options of its own."""
+
+    name = "mine"
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -44,20 +32,22 @@ class Setting(Policy):
         return Ruling(go=True, by="mine")
 
 
+GRADED = Setting(answerability="graded", doubt_below=70, stop_below=10, sections=800)
+
 BUILDS: dict[str, Callable[..., Any]] = {
     "core": Settings,
-    "langchain": lambda **options: a_chain(retriever=Wide(), **options),
-    "llamaindex": lambda **options: an_engine(retriever=NodeRetriever(), **options),
+    "langchain": a_chain,
+    "llamaindex": an_engine,
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a bound": ({"answerability": "graded", "doubt_below": 30}, "you set doubt_below=30, but the policy 'calibrated'"),
+    "a bound": ({"answerability": "graded", "doubt_below": 30}, "you set doubt_below=30, but the policy 'mine'"),
     "another form": ({"answerability": "structured"}, "sets answerability='graded': leave out answerability, or the"),
-    "a width": (
-        {"widen": 3},
-        "but the policy 'calibrated' (escalation) sets widen=8: leave out widen",
+    "a number of tokens": (
+        {"sections": 300},
+        "but the policy 'mine' (escalation) sets sections=800: leave out",
     ),
-    "several": (OWN, "leave out answerability, doubt_below, stop_below, widen, or the policy"),
-    "a retriever": ({"widen": Wide()}, "you set widen=Wide, but"),
+    "several": (OWN, "leave out answerability, doubt_below, stop_below, sections, or the policy"),
+    "several numbers": ({"sections": (300, 900)}, "you set sections=(300, 900), but"),
 }
 
 
@@ -67,7 +57,7 @@ def test_options_that_the_user_set_otherwise_are_refused_with_both_values(kind: 
     options, told = REFUSED[kind]
     with pytest.raises(ConfigurationError) as refused:
         Settings(**options, escalation=policy)
-    assert told.replace("'calibrated'", repr(policy.name)) in str(refused.value)
+    assert told.replace("'mine'", repr(policy.name)) in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -75,7 +65,7 @@ def test_options_that_the_user_set_otherwise_are_refused_with_both_values(kind: 
 @pytest.mark.parametrize("name", OWN)
 def test_the_constructor_refuses_them(name: str, where: str) -> None:
     asked = {"answerability": "graded"} if name.endswith("below") else {}
-    policy = Setting(**{**asked, **GRADED.options, **({} if name == "widen" else {"widen": None})})
+    policy = Setting(**{**asked, **GRADED.options})
     with pytest.raises(ConfigurationError, match=f"you set {name}="):
         BUILDS[where](**{**asked, name: OWN[name]}, escalation=policy)
 
@@ -86,40 +76,38 @@ def test_options_that_agree_with_the_policy_are_taken(where: str) -> None:
     BUILDS[where](**options, escalation=Setting(**options))
 
 
-@pytest.mark.parametrize("options", [{"doubt": 3}, {"widen": -1}, {"answerability": "json"}])
+@pytest.mark.parametrize("options", [{"doubt": 3}, {"sections": -1}, {"answerability": "json"}])
 def test_what_a_policy_sets_is_checked_too(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         Settings(escalation=Setting(**options))
 
 
 async def test_options_that_are_set_later_are_refused_by_the_next_call() -> None:
-    chain = a_chain(retriever=Wide(), escalation=GRADED)
+    chain = a_chain(escalation=GRADED)
     engine = an_engine(escalation=Setting(answerability="graded", doubt_below=70))
     synthesizer = copy.copy(engine)._response_synthesizer
     synthesizer.doubt_below = 30
-    later = chain.configurable_fields(widen=ConfigurableField(id="widen"))
+    later = chain.configurable_fields(sections=ConfigurableField(id="sections"))
     asked: list[Callable[[], Any]] = [
-        lambda: chain.model_copy(update={"widen": 3}).invoke(QUESTION),
-        lambda: later.invoke(QUESTION, {"configurable": {"widen": 3}}),
+        lambda: chain.model_copy(update={"sections": 300}).invoke(QUESTION),
+        lambda: later.invoke(QUESTION, {"configurable": {"sections": 300}}),
         lambda: engine.query(QUESTION),
     ]
     for ask in asked:
         with pytest.raises(ConfigurationError, match="you set"):
             ask()
-    assert later.invoke(QUESTION, {"configurable": {"widen": 8}})["answer"] == chain.invoke(QUESTION)["answer"]
+    assert later.invoke(QUESTION, {"configurable": {"sections": 800}})["answer"] == chain.invoke(QUESTION)["answer"]
 
 
-def test_the_graph_shows_the_wider_look_of_a_policy() -> None:
-    steps = [node.name for node in a_chain(retriever=Wide(), escalation=GRADED).get_graph().nodes.values()]
-    assert {"retrieve_wider", "wider"} <= set(steps)
-    plain = [node.name for node in a_chain(retriever=Wide(), widen=8).get_graph().nodes.values()]
+def test_the_graph_shows_the_sections_of_a_policy() -> None:
+    steps = [node.name for node in a_chain(escalation=GRADED).get_graph().nodes.values()]
+    assert "sections" in steps
+    plain = [node.name for node in a_chain(sections=800).get_graph().nodes.values()]
     assert steps == plain
 
 
-def test_a_policy_s_retriever_is_configured_and_its_form_of_output_declared_as_the_user_s() -> None:
-    wider = ListRetriever().configurable_fields(k=ConfigurableField(id="wide_k"))
-    own, set_by = a_chain(widen=wider, citations=True), a_chain(escalation=Setting(widen=wider, citations=True))
-    assert [spec.id for spec in set_by.config_specs] == [spec.id for spec in own.config_specs] == ["wide_k"]
+def test_a_policy_s_form_of_output_is_declared_as_the_user_s() -> None:
+    own, set_by = a_chain(citations=True), a_chain(escalation=Setting(citations=True))
     assert set_by.OutputType is own.OutputType
 
 
