@@ -30,7 +30,7 @@ LONG_TEXTS = (
     f"{DOCUMENT_TEXTS[0]}\n\n{long_text('pier A', 12)}\n\n{VOTE}\n\n{long_text('pier B', 8)}",
     DOCUMENT_TEXTS[1],
 )
-RUNG, LARGER = 700, 1_100  # tokens of sections; a third of the documents holds them
+RUNG, LARGER = 1_000, 1_500  # tokens of sections; a third of the documents holds them
 LEFT_OUT = "[...]"  # the mark in a prompt with sections
 TOO_MUCH = 9_000  # sections that are all of the documents
 GRADED: Mapping[str, Any] = {"answerability": "graded"}
