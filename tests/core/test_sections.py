@@ -6,18 +6,28 @@ from itertools import groupby
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
 from llama_index.core import PromptTemplate as LlamaPrompt
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
+import langchain_parts
+import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN
+from langchain_selfroute import SelfRouteChain
+from langchain_stores import holding, store_with
+from llamaindex_selfroute import SelfRouteQueryEngine
+from llamaindex_stores_parts import only, simple
 from sections_parts import (
     IN_JUNE,
+    JULY,
     JUNE,
     MAY,
     MIDDLE,
     OPENING,
     SOURCES,
     TEXTS,
+    WHOLE,
     Passage,
     Read,
     asking,
@@ -301,3 +311,48 @@ async def test_documents_are_read_once_for_all_steps(where: str) -> None:
         asked._response_synthesizer.documents = counting
     await read_by(where, asked, model)
     assert len(readings) == 1
+
+
+def chunks_of(framework: str) -> Any:
+    """A real store where two tenants have a document of the same name, each chunk naming its owner."""
+    places = [(owner, start) for start in range(0, len(JULY), 300) for owner in ("ours", "theirs")]
+    if framework == "langchain":
+        chunks = [
+            Document(f"{owner}: {JULY[start : start + 300]}", metadata={"source": "july", "tenant": owner})
+            for owner, start in places
+        ]
+        return store_with("memory", chunks)
+    from_july = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="july")}
+    return simple(
+        [
+            TextNode(
+                text=f"{owner}: {JULY[start : start + 300]}",
+                id_=f"{owner}-{start}",
+                metadata={"tenant": owner},
+                relationships=from_july,
+            )
+            for owner, start in places
+        ]
+    )
+
+
+@everywhere
+@pytest.mark.parametrize("most", [0, 2], ids=["no documents", "documents"])
+async def test_the_filter_is_a_wall_for_every_step(most: int, where: str) -> None:
+    framework, mode = where.split()
+    model = {"draft": UNANSWERABLE, "looks": (UNANSWERABLE,) * 2, "final": LOOKED, "marker": WHOLE}
+    options: dict[str, Any] = {"sections": (RUNG, LARGER), "max_documents": most, "reach": 7}
+    if framework == "langchain":
+        llm: Any = langchain_parts.ScriptedModel(**model)
+        wall = holding("memory", tenant="ours")
+        asked: Any = SelfRouteChain.from_vectorstore(chunks_of(framework), llm, k=2, filter=wall, **options)
+    else:
+        llm = llamaindex_parts.ScriptedLLM(**model)
+        options |= {"llm": llm, "streaming": mode in llamaindex_parts.STREAMS}
+        wall = only("tenant", "ours")
+        asked = SelfRouteQueryEngine.from_index(chunks_of(framework), similarity_top_k=2, filters=wall, **options)
+    found = await read_by(where, asked, llm)
+    assert found.steps == ["rag", "sections", "sections", *["long_context"] * bool(most)]
+    assert [sent.count("ours:") for sent in found.sent[:1]] == [2]  # of the seven that were retrieved
+    assert all("theirs" not in call.prompt for call in found.calls)
+    assert found.sent[1].count("ours:") >= 7  # the sections hold more than the draft
