@@ -221,9 +221,8 @@ class Fitting(ABC, Generic[Document]):
         if effect.too_long:
             return sections
         self._rung = effect.rung
-        length = self._length(sections)
-        worth = self.settings.max_documents == 0 or length * _PART <= self._length(self._chosen)
-        return sections if worth and length > self._length(self.context) else ()
+        worth = self.settings.max_documents == 0 or self._length(sections) * _PART <= self._length(self._chosen)
+        return sections if worth and self._solid(sections) > self._solid(self.context) else ()
 
     def _section(self, run: Run) -> Document:
         document = self.read[run.document]
@@ -264,6 +263,10 @@ class Fitting(ABC, Generic[Document]):
 
     def _length(self, documents: Sequence[Document]) -> int:
         return sum(len(self._text_of(document)) for document in documents)
+
+    def _solid(self, documents: Sequence[Document]) -> int:
+        """Return the length of texts without white space, of which joined ones have more."""
+        return sum(len("".join(self._text_of(document).split())) for document in documents)
 
     def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
         count = self._count("long_context")

@@ -309,9 +309,9 @@ async def test_what_is_wrong_with_an_engine_is_found_with_what_to_do(name: str) 
     ("build", "options"),
     [
         (a_chain, {}),
-        (a_chain, {"answerability": "graded", "widen": 9}),
+        (a_chain, {"answerability": "graded", "sections": 4_000}),
         (an_engine, {}),
-        (an_engine, {"answerability": "graded", "widen": 9}),
+        (an_engine, {"answerability": "graded", "sections": 4_000}),
         (an_engine, {"answerability": "structured"}),
     ],
     ids=["chain", "graded chain", "engine", "graded engine", "structured engine"],

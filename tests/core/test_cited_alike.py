@@ -22,7 +22,7 @@ from llamaindex_selfroute import citation_nodes
 from scenarios import QUESTION, WHOLE, Pieces
 from selfroute.citations import cite
 from selfroute.policies import Never
-from steering import STEERED, UNANSWERABLE, WIDE, Steered
+from steering import RUNG, STEERED, UNANSWERABLE, Steered, long_text
 from structured_parts import Calling, Reporting
 
 KEYS = {"document", "source", "start", "end", "text", "score"}
@@ -52,7 +52,7 @@ class Cited:
         passages: What is retrieved.
         documents: The whole documents.
         options: The options.
-        wider: The pieces of the reply to a wider look.
+        looks: The pieces of each reply to sections.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Cited:
     passages: Texts = PASSAGES
     documents: Texts = DOCUMENTS
     options: Mapping[str, Any] = field(default_factory=dict)
-    wider: Pieces | None = None
+    looks: tuple[Pieces, ...] = ()
 
     def __str__(self) -> str:
         return self.name.replace(" ", "-")
@@ -125,7 +125,7 @@ def chain_of(case: Cited, **fields: Any) -> Any:
     given = {
         "retriever": langchain_parts.ListRetriever(passages=[as_document(*one) for one in case.passages]),
         "documents": [as_document(*one) for one in case.documents],
-        "wider": case.wider,
+        "looks": case.looks,
         "citations": True,
     }
     return langchain_parts.a_chain(**{**given, "draft": case.draft, "final": case.final, **case.options, **fields})
@@ -139,7 +139,7 @@ def engine_of(case: Cited, mode: str, **fields: Any) -> Any:
     given = {
         "retriever": llamaindex_parts.ListRetriever([as_node(*one) for one in case.passages]),
         "documents": [whole(*one) for one in case.documents],
-        "wider": case.wider,
+        "looks": case.looks,
         "citations": True,
         "streaming": mode in llamaindex_parts.STREAMS,
     }
@@ -212,19 +212,23 @@ async def test_whatever_steers_a_question_its_citations_are_from_its_context(sce
 
 
 @everywhere
-async def test_a_wider_look_is_cited_from_its_passages(where: str) -> None:
-    wide = [*PASSAGES, ("May", WIDE)]
-    case = Cited("wider", UNANSWERABLE, None, (2, WIDE), "How was it decided?", passages=wide, wider=("By a vote.",))
-    parts = langchain_parts if where in LANGCHAIN else llamaindex_parts
-    make = as_document if where in LANGCHAIN else as_node
-    passages = [make(*one) for one in wide]
-    retriever: Any = parts.ListRetriever(passages=passages, k=2)
-    long = [("May", MAY + " And so it went on." * 500)]
-    documents = [as_document(*one) if where in LANGCHAIN else whole(*one) for one in long]
-    result, texts = await asked(where, case, retriever=retriever, widen=3, documents=documents)
-    assert result["route"] == "wider"
+async def test_sections_are_cited(where: str) -> None:
+    vote = "A vote was taken on the new crane."
+    long = f"{MAY}\n\n{long_text('pier A', 12)}\n\n{vote}\n\n{long_text('pier B', 8)}"
+    case = Cited(
+        "sections",
+        UNANSWERABLE,
+        None,
+        (1, vote),
+        "How was the crane decided on?",
+        documents=(("May", long),),
+        options={"sections": RUNG},
+        looks=(("By a vote ", "on the crane."),),
+    )
+    result, texts = await asked(where, case)
+    assert result["route"] == "sections"
     best = result["citations"][0]
-    assert texts[best["document"]][best["start"] : best["end"]] == best["text"] == WIDE
+    assert (best["source"], best["text"], best["text"] in texts[best["document"]]) == ("May", vote, True)
 
 
 @everywhere

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
-from selfroute.drivers import arun, astream, run, stream
+from selfroute.answerability.verdict import STARTED
+from selfroute.drivers import advance, arun, astream, run, stream
 from selfroute.errors import NoReplyError
 from selfroute.flow import (
     MOST_RETRIES,
     Answer,
+    Compare,
     Decide,
     Decided,
     Generate,
@@ -112,7 +115,7 @@ class PlainSteps:
             if isinstance(effect, ReadDocuments) and effect.step == step and effect.too_long
         ]
 
-    may_object = False
+    may_resume = False
 
     def gate(self, step: Route) -> Gate | FinalGate:
         return FinalGate(self.refusal) if step == "long_context" else Gate(self.refusal)
@@ -197,7 +200,7 @@ def test_a_draft_that_answers_ends_the_flow() -> None:
     asked = self_route("Who?")
     asked.send(None)
     asked.send(["p"])
-    assert asked.send(Reply("Ms", ANSWERED)) == Decide("rag", ANSWERED, ANSWERED)
+    assert asked.send(Reply("Ms", ANSWERED)) == Decide("rag", ANSWERED, ANSWERED, final=True)
     with pytest.raises(StopIteration) as end:
         asked.send(None)
     assert end.value.value == Answer("Ms", "rag", True, ANSWERED, ["p"], ["p"])
@@ -208,6 +211,188 @@ def test_no_passages_skip_the_first_step() -> None:
     asked.send(None)
     assert asked.send([]) == Decide("long_context", NO_PASSAGES, NO_PASSAGES)
     assert asked.send(Decided("long_context", NO_PASSAGES)) == ReadDocuments([])
+
+
+def played(asked: Any, *results: Any) -> tuple[list[Any], Answer]:
+    """The effects of a flow that is sent these results, and its answer."""
+    effects = [asked.send(result) for result in (None, *results[:-1])]
+    with pytest.raises(StopIteration) as end:
+        asked.send(results[-1])
+    return effects, end.value.value
+
+
+UNSURE = Verdict(declined=False, signal="doubt", evidence="80 42", prospect=80, confidence=42)
+STOPPED = replace(SENTINEL, ruling={"go": False, "by": "prospect", "reason": "10 < 20"})
+P, S, T, D = ["p"], ["s"], ["s", "t"], ["d"]  # passages, sections, more of them, documents
+CLIMB: tuple[Route, ...] = ("rag", "sections", "sections", "long_context")
+
+
+def test_each_step_is_read_and_proposed_before_it_is_asked() -> None:
+    draft, first, second = Reply("", SENTINEL), Reply("", UNSURE), Reply("", SENTINEL)
+    more, whole = Decided("sections", SENTINEL), Decided("long_context", SENTINEL)
+    effects, answer = played(
+        self_route("Who?", CLIMB), P, draft, S, more, first, T, more, second, whole, D, Reply("Ms", ANSWERED)
+    )
+    assert effects == [
+        Retrieve("Who?"),
+        Generate("rag", P),
+        ReadDocuments(P, step="sections"),
+        Decide("sections", SENTINEL, SENTINEL, context=S),
+        Generate("sections", S),
+        ReadDocuments(P, step="sections", rung=1),
+        Decide("sections", SENTINEL, UNSURE, since="sections", context=T),
+        Generate("sections", T),
+        Decide("long_context", SENTINEL, SENTINEL, since="sections"),
+        ReadDocuments(P),
+        Generate("long_context", D),
+    ]
+    assert answer == Answer("Ms", "long_context", True, SENTINEL, P, D)
+
+
+ENDS: dict[str, tuple[tuple[Route, ...], tuple[Any, ...], list[Any], Answer]] = {
+    "there is nowhere to go to": (
+        ("rag",),
+        (P, Reply("", SENTINEL), None),
+        [Decide("rag", SENTINEL, SENTINEL, final=True)],
+        Answer("unanswerable", "rag", False, SENTINEL, P, P),
+    ),
+    "a doubt has nowhere to go to": (
+        ("rag",),
+        (P, Reply("", UNSURE), None, Reply("Ms", ANSWERED)),
+        [Decide("rag", UNSURE, UNSURE, final=True), Generate("rag", P, resumed=True)],
+        Answer("Ms", "rag", True, UNSURE, P, P),
+    ),
+    "a doubt is left as the sections are skipped": (
+        ("rag", "sections"),
+        (P, Reply("", UNSURE), (), None, Reply("Ms", ANSWERED)),
+        [
+            ReadDocuments(P, step="sections"),
+            Decide("rag", UNSURE, UNSURE, final=True),
+            Generate("rag", P, resumed=True),
+        ],
+        Answer("Ms", "rag", True, UNSURE, P, P),
+    ),
+    "a doubt about sections is the last word": (
+        ("rag", "sections", "sections"),
+        (P, Reply("", SENTINEL), S, Decided("sections", SENTINEL), Reply("", UNSURE), (), Reply("Ms", ANSWERED)),
+        [Generate("sections", S), ReadDocuments(P, step="sections", rung=1), Generate("sections", S, resumed=True)],
+        Answer("Ms", "sections", True, SENTINEL, P, S),
+    ),
+    "a doubt stays as sections are refused": (
+        CLIMB,
+        (P, Reply("", UNSURE), S, Decided("rag", UNSURE, granted=False), Reply("Ms", ANSWERED)),
+        [Decide("sections", UNSURE, UNSURE, context=S), Generate("rag", P, resumed=True)],
+        Answer("Ms", "rag", True, UNSURE, P, P),
+    ),
+    "a decline is stopped": (
+        CLIMB,
+        (P, Reply("", STOPPED), None),
+        [Decide("rag", STOPPED, STOPPED, final=True)],
+        Answer("unanswerable", "rag", False, STOPPED, P, P),
+    ),
+    "sections settle it": (
+        CLIMB,
+        (P, Reply("", UNSURE), S, Decided("sections", UNSURE), Reply("Ms", ANSWERED)),
+        [Decide("sections", UNSURE, UNSURE, context=S), Generate("sections", S)],
+        Answer("Ms", "sections", True, UNSURE, P, S),
+    ),
+    "there are no documents": (
+        CLIMB,
+        (P, Reply("", SENTINEL), (), (), Decided("long_context", SENTINEL), ()),
+        [ReadDocuments(P, step="sections", rung=1), Decide("long_context", SENTINEL, SENTINEL), ReadDocuments(P)],
+        Answer("unanswerable", "long_context", False, SENTINEL, P, ()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_flow_ends_where(name: str) -> None:
+    ladder, results, last, expected = ENDS[name]
+    effects, answer = played(self_route("Who?", ladder), *results)
+    assert (effects[-len(last) :], answer) == (last, expected)
+
+
+def test_the_documents_come_at_once_where_the_passages_are_most_of_them() -> None:
+    for is_most, then in ((True, Decide("long_context", STARTED, STARTED)), (False, Generate("rag", P))):
+        asked = self_route("Who?", CLIMB, compares=True)
+        asked.send(None)
+        assert asked.send(P) == Compare(P)
+        assert asked.send(is_most) == then
+    asked = self_route("Who?", CLIMB, compares=True)
+    asked.send(None)
+    assert asked.send([]) == ReadDocuments([], step="sections")  # there is nothing to compare
+
+
+def test_the_first_step_ends_before_anything_is_read_for_another() -> None:
+    for compares, expected in ((True, NO_PASSAGES), (False, SENTINEL)):
+        first = (P, Reply("", SENTINEL)) if not compares else ([],)
+        _, answer = played(self_route("Who?", CLIMB, first_only=True, compares=compares), *first)
+        assert answer == Answer("", "rag", False, expected, first[0], first[0], is_open=True)
+
+
+VERDICTS = [ANSWERED, SENTINEL, UNSURE, STOPPED, replace(SENTINEL, signal="empty")]
+LADDERS: list[tuple[Route, ...]] = [
+    ("rag",),
+    ("long_context",),
+    ("rag", "sections"),
+    ("rag", "long_context"),
+    ("rag", "sections", "long_context"),
+    CLIMB,
+]
+
+
+def climbed(ladder: Sequence[Route], passages: list[str], data: st.DataObject) -> tuple[list[tuple[Any, Any]], Answer]:
+    """Each effect of a flow, with whatever came of it; and the answer."""
+    asked, done = self_route("Who?", ladder), list[tuple[Any, Any]]()
+    result: Any = None
+    while not isinstance(effect := advance(asked.send, result), Answer):
+        if isinstance(effect, Retrieve):
+            result = passages
+        elif isinstance(effect, ReadDocuments):
+            result = data.draw(st.sampled_from([[], [f"text {len(done)}"]]))
+        elif isinstance(effect, Decide):
+            granted = effect.final or data.draw(st.booleans())
+            result = Decided(effect.route if granted else effect.since, effect.decision, granted=granted)
+        else:
+            assert isinstance(effect, Generate)
+            result = Reply("x", ANSWERED if effect.resumed else data.draw(st.sampled_from(VERDICTS)))
+        done.append((effect, result))
+    return done, effect
+
+
+@examples(200)
+@given(ladder=st.sampled_from(LADDERS), passages=st.sampled_from([[], P]), data=st.data())
+def test_whatever_comes_of_the_steps_the_rules_of_the_ladder_hold(
+    ladder: tuple[Route, ...], passages: list[str], data: st.DataObject
+) -> None:
+    done, answer = climbed(ladder, passages, data)
+    asked = [(one, reply) for one, reply in done if isinstance(one, Generate) and not one.resumed]
+    rulings = [(one, ruling) for one, ruling in done if isinstance(one, Decide)]
+    # The steps are those of the ladder, in its order, and each but the last one left the question open.
+    rest = iter(ladder)
+    assert all(one.step in rest for one, _ in asked)
+    assert all(reply.verdict.escalates for _, reply in asked[:-1])
+    # Each step after the draft was granted, and nothing is proposed after a refusal.
+    granted = [one.route for one, ruling in rulings if ruling.granted and not one.final]
+    paid = [one.step for one, _ in asked if one.step != "rag"]
+    assert granted[: len(paid)] == paid
+    assert len(granted) - len(paid) == (answer.context == [] and answer.route == "long_context" and bool(granted))
+    assert all(ruling.granted for _, ruling in rulings[:-1])
+    # That a question ends where it began is said, once, if no step was proposed.
+    proposed = [one for one, _ in rulings if not one.final]
+    assert len(rulings) - len(proposed) == (not proposed)
+    # A reply in doubt is continued, as the last thing, if nothing better came; nothing else is.
+    unsure = bool(asked) and asked[-1][1].verdict.signal == "doubt" and answer.context == asked[-1][0].context
+    resumed = [at for at, (one, _) in enumerate(done, 1) if isinstance(one, Generate) and one.resumed]
+    assert resumed == [len(done)] * unsure
+    # The answer is that of the last reply, from what it read, unless there are no documents.
+    if asked and answer.context:
+        assert (answer.route, answer.context) == (asked[-1][0].step, asked[-1][0].context)
+        assert answer.answerable is (unsure or asked[-1][1].verdict.signal == "answered")
+    else:
+        assert (answer.text, answer.answerable) == ("unanswerable", False)
+    drafted = [reply.verdict for one, reply in asked if one.step == "rag"]
+    assert answer.decision == (drafted[0] if drafted else NO_PASSAGES if "rag" in ladder else STARTED)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
@@ -405,7 +590,7 @@ def test_usage_as_a_dict_has_the_keys_of_the_contract() -> None:
     usage = Usage.of("rag", StepUsage(10, 2, 4))
     assert usage.as_dict() == {
         "rag": {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 4},
-        "wider": None,
+        "sections": None,
         "long_context": None,
         "total_tokens": 12,
         "estimated": False,

@@ -1,4 +1,4 @@
-"""Both frameworks: who holds a row between its two steps can neither widen what is read nor lift a budget."""
+"""Both frameworks: who holds a row between its two steps can neither have more read nor lift a budget."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine, citation_nodes
 from scenarios import QUESTION
 from selfroute.errors import ConfigurationError, InputError, SelfRouteError
 from selfroute.policies import Budget, Case
+from steering import long_text
 
 Row = dict[str, Any]
 MODES = {"langchain": langchain_parts.MODES, "llamaindex": llamaindex_parts.MODES}
@@ -351,7 +352,7 @@ async def test_a_damaged_row_is_refused_or_comes_to_a_result(framework: str, nam
             pytest.fail(f"{what}: {type(error).__name__}: {error}")
         told = result if framework == "langchain" else {"answer": result.answer, **result.metadata}
         assert isinstance(told["answer"], str), what
-        assert told["route"] in {"rag", "wider", "long_context"}, what
+        assert told["route"] in {"rag", "sections", "long_context"}, what
         assert isinstance(told["answerable"], bool), what
         assert all(0 <= number <= 2 * 10**15 for number in numbers_in(told["usage"])), what
         assert float(told["usage"]["cost"] or 0) >= 0, what
@@ -385,14 +386,10 @@ async def test_no_number_of_a_row_lifts_a_budget(
 
 @both
 @pytest.mark.parametrize("prompt", [{"characters": 0, "context": 0}, {"characters": 300, "context": 0}], ids=str)
-async def test_no_size_of_a_row_makes_a_wider_look_free(framework: str, prompt: Row) -> None:
-    long = "All of this was said at the meeting, and more. " * 400
-    if framework == "langchain":
-        widen: Any = langchain_parts.ListRetriever(passages=[Document(long), Document(long)])
-    else:
-        found = [NodeWithScore(node=TextNode(text=long + name, id_=name)) for name in "ab"]
-        widen = llamaindex_parts.ListRetriever(found)
-    options = {"widen": widen, "escalation": Budget(tokens=2_000), "wall": KNOWN["declared"](framework)["wall"]}
+async def test_no_size_of_a_row_makes_sections_free(framework: str, prompt: Row) -> None:
+    long = long_text("pier C", 60)
+    documents = [Document(long)] if framework == "langchain" else [llamaindex_parts.Document(text=long)]
+    options = {"documents": documents, "sections": 3_000, "escalation": Budget(tokens=2_000)}
     row = Asked(framework, **PRICED, **options).first_step()
     row["first_step"]["prompt"] = prompt
     asked = Asked(framework, MODES[framework][0], **PRICED, **options)

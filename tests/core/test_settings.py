@@ -12,8 +12,9 @@ from langchain_core.runnables import ConfigurableField
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
 from selfroute.errors import ConfigurationError
+from selfroute.flow import Route, Start
 from selfroute.policies import Never
-from selfroute.settings import Bounds, Settings
+from selfroute.settings import Bounds, Settings, reach_of
 
 
 def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
@@ -27,9 +28,12 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         ("refusal", "..."),
         ("answerability", "json"),
         *[(bound, value) for bound in ("doubt_below", "stop_below") for value in (-1, 101, 50.5, True, "50")],
-        *[("widen", value) for value in (0, -1, True)],
+        *[("sections", value) for value in (0, -1, True, "4000", (), (0,), (2, 1), (1, 1), (1, None), (1, True))],
+        *[("doubt_below", value) for value in ((70,), (70, 60, 50), (70, None), (70, 101), ("70", 60))],
+        *[("draft_passages", value) for value in (0, -1, True, "all")],
+        *[("max_documents", value) for value in (-1, True, 1.5)],
         *[("escalation", value) for value in ("never", 5, Never)],
-        *[("start", value) for value in ("wider", None, 1)],
+        *[("start", value) for value in ("sections", None, 1)],
         ("max_context_tokens", 0),
         ("max_context_tokens", True),
         ("max_context_tokens", "many"),
@@ -117,10 +121,51 @@ def test_a_bound_needs_numbers(bound: str) -> None:
 
 
 def test_the_bounds_are_those_that_were_measured_unless_others_are_set() -> None:
-    assert Settings(answerability="graded").bounds == Bounds(50, 20)
-    assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20)
-    assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5)
+    assert Settings(answerability="graded").bounds == Bounds(50, 20, 50)
+    assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20, 70)
+    assert Settings(answerability="graded", doubt_below=[70, 60], sections=9).bounds == Bounds(70, 20, 60)
+    assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5, 50)
     assert (Settings().bounds, Settings(answerability="structured").bounds) == (None, None)
+
+
+LADDERS: dict[str, tuple[dict[str, Any], Start, tuple[Route, ...]]] = {
+    "as published": ({}, "rag", ("rag", "long_context")),
+    "no draft": ({"sections": 9}, "long_context", ("long_context",)),
+    "whichever costs less": ({"sections": 9}, "auto", ("rag", "sections", "long_context")),
+    "two readings": ({"sections": [9, 99]}, "rag", ("rag", "sections", "sections", "long_context")),
+    "no documents": ({"sections": 9, "max_documents": 0}, "rag", ("rag", "sections")),
+    "the draft alone": ({"max_documents": 0}, "rag", ("rag",)),
+}
+
+
+@pytest.mark.parametrize("name", LADDERS)
+def test_the_options_say_which_steps_there_are(name: str) -> None:
+    options, start, steps = LADDERS[name]
+    assert Settings(**options).ladder(start) == steps
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"answerability": "graded", "doubt_below": (70, 60)},
+            "there are none: set sections=4_000, or pass one",
+        ),
+        ({"start": "long_context", "max_documents": 0}, "max_documents=0 forbids it: leave out one of them"),
+    ],
+    ids=["a bound for no sections", "a start with no documents"],
+)
+def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        Settings(**options)
+
+
+def test_more_is_retrieved_than_the_draft_reads_only_where_sections_need_it() -> None:
+    assert (reach_of(5, None, sections=None), reach_of(5, None, sections=4_000)) == (5, 20)
+    assert (reach_of(30, None, sections=4_000), reach_of(5, 7, sections=None)) == (30, 7)
+    for reach in (4, 0, True, "20"):
+        with pytest.raises(ConfigurationError, match="reach"):
+            reach_of(5, reach, sections=None)  # type: ignore[arg-type]
 
 
 def test_the_documents_have_the_budget_that_was_set_or_what_the_window_leaves() -> None:

@@ -38,7 +38,7 @@ async def test_a_scenario_ends_alike_everywhere(scenario: Steered, counted: bool
         )
         assert [call.prompt for call in one.calls] == [call.prompt for call in expected.calls], where
         hung_up = closed if where.endswith("stream") else set()
-        for step in {"rag", "wider", "long_context"} - hung_up:
+        for step in {"rag", "sections", "long_context"} - hung_up:
             assert one.usage[step] == expected.usage[step], where
         assert one.usage["estimated"] is bool(scenario.steps and (not counted or hung_up)), where
 

@@ -49,7 +49,7 @@ async def test_what_a_chain_returns_is_typed() -> None:
     result = assert_type(chain.invoke(QUESTION, config={"callbacks": [ledger]}), SelfRouteOutput)
     assert_type(result["answer"], str)
     assert_type(result["context"], list[Document])
-    assert assert_type(result["route"], Literal["rag", "wider", "long_context"]) == "long_context"
+    assert assert_type(result["route"], Literal["rag", "sections", "long_context"]) == "long_context"
     assert assert_type(result["answerable"], bool)
     assert assert_type(result["decision"]["signal"], Signal) == "sentinel"
     assert assert_type(result["usage"]["total_tokens"], int) > 0

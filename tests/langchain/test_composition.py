@@ -274,7 +274,7 @@ def test_the_schemas_name_what_goes_in_and_out() -> None:
         "decision",
         "usage",
     ]
-    assert returned["properties"]["route"]["enum"] == ["rag", "wider", "long_context"]
+    assert returned["properties"]["route"]["enum"] == ["rag", "sections", "long_context"]
     cited = _resolved(a_chain(citations=True).get_output_jsonschema())
     assert list(cited["properties"]) == [*returned["properties"], "citations", "unverified_quotes"]
     assert cited["required"] == returned["required"]

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from lanes import examples
 from langchain_parts import (
-    FAR_APART,
     MODES,
-    PASSAGES,
     QUESTION,
     STREAMS,
-    WIDE_PASSAGES,
     ListRetriever,
     TreeTracer,
     ask,
@@ -24,11 +21,11 @@ from langchain_parts import (
     outline,
     steered_chain,
 )
-from langchain_selfroute import SelfRouteChain
 from scenarios import cut, text_of
 from selfroute.errors import InputError
 from steering import BY_NAME, STEERED, Steered
 
+STEPS = ("rag", "sections", "long_context")
 every_scenario = pytest.mark.parametrize("scenario", STEERED, ids=str)
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
@@ -40,9 +37,10 @@ ONE_OF_EACH = [
         "a hopeless decline",
         "a doubt that is refused",
         "a decline that is refused",
-        "a wider look that answers",
-        "a wider look that declines",
-        "a doubted wider look that is taken after all",
+        "sections that answer",
+        "sections that decline",
+        "a second reading that declines",
+        "doubted sections that are kept as the documents are refused",
         "a question that starts with the documents",
     )
 ]
@@ -53,10 +51,10 @@ def check(scenario: Steered, result: dict[str, Any]) -> None:
     """Hold a result against its scenario."""
     scenario.check((result["answer"], result["route"], result["answerable"]), result["decision"])
     assert [document.page_content for document in result["retrieved"]] == scenario.found
-    assert [document.page_content for document in result["context"]] == scenario.read
+    scenario.check_read([document.page_content for document in result["context"]])
     usage = result["usage"]
-    assert [step for step in ("rag", "wider", "long_context") if usage[step]] == scenario.steps
-    steps = [usage[step] for step in scenario.steps]
+    assert [step for step in STEPS if usage[step]] == list(dict.fromkeys(scenario.steps))
+    steps = [usage[step] for step in STEPS if usage[step]]
     assert usage["total_tokens"] == sum(step["input_tokens"] + step["output_tokens"] for step in steps)
 
 
@@ -66,6 +64,7 @@ async def test_a_scenario_ends_as_the_table_says(scenario: Steered, mode: str) -
     chain = steered_chain(scenario)
     check(scenario, await ask(chain, QUESTION, mode))
     assert chain.llm.steps == scenario.steps
+    assert len(chain.retriever.queries) == 1
 
 
 @one_of_each
@@ -80,7 +79,6 @@ async def test_events_end_as_the_table_says_and_name_the_steps(scenario: Steered
     events = [event async for event in steered_chain(scenario).astream_events(QUESTION)]
     output = events[-1]["data"]["output"]  # it holds no text of whole documents
     scenario.check((output["answer"], output["route"], output["answerable"]), output["decision"])
-    assert len(output["context"]) == len(scenario.read)
     asked = [event for event in events if event["event"] == "on_chat_model_start"]
     assert [event["name"] for event in asked] == scenario.steps
     assert all(f"selfroute:{event['name']}" in event["tags"] for event in asked)
@@ -101,21 +99,38 @@ async def test_only_the_answer_comes_in_pieces(scenario: Steered, mode: str) -> 
 
 
 @every_mode
-async def test_a_wider_look_shows_as_a_step_of_its_own(mode: str) -> None:
+async def test_each_reading_of_sections_shows_as_a_step_of_its_own(mode: str) -> None:
     tracer = TreeTracer()
-    await ask(steered_chain(BY_NAME["a wider look that declines"]), QUESTION, mode, {"callbacks": [tracer]})
+    await ask(steered_chain(BY_NAME["a second reading that declines"]), QUESTION, mode, {"callbacks": [tracer]})
+    reads = "read_documents"
     assert outline(tracer.root) == {
-        "SelfRouteChain": ["retrieve", "rag", "retrieve_wider", "wider", "read_documents", "long_context"]
+        "SelfRouteChain": ["retrieve", "rag", reads, "sections", reads, "sections", reads, "long_context"]
     }
-    assert [run.tags for run in tracer.root.children if run.name == "wider"] == [["selfroute:wider"]]
-    assert [data["route"] for _, data in tracer.events] == ["wider", "long_context"]
+    runs = [run for run in tracer.root.children if run.name == "sections"]
+    assert [run.tags for run in runs] == [["selfroute:sections"]] * 2
+    assert [data["route"] for _, data in tracer.events] == ["sections", "sections", "long_context"]
+    (first, *_) = [run for run in tracer.root.children if run.name == reads]
+    assert [one["method"] for one in first.outputs["documents"]] == ["sections"] * len(first.outputs["documents"])
+    assert QUESTION not in str(first.outputs)
+
+
+@every_mode
+async def test_sections_that_are_skipped_show_as_no_step(mode: str) -> None:
+    tracer = TreeTracer()
+    scenario = BY_NAME["sections that would be most of the documents"]
+    await ask(steered_chain(scenario), QUESTION, mode, {"callbacks": [tracer]})
+    assert outline(tracer.root) == {
+        "SelfRouteChain": ["retrieve", "rag", "read_documents", "read_documents", "long_context"]
+    }
+    assert [data["route"] for _, data in tracer.events] == ["long_context"]
 
 
 @examples(60)
 @given(scenario=st.sampled_from(STEERED), cuts=st.lists(st.integers(0, 60), max_size=12))
 def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(scenario: Steered, cuts: list[int]) -> None:
-    said = {"draft": scenario.draft, "wider": scenario.wider, "final": scenario.final}
-    replies = {name: None if pieces is None else cut(text_of(pieces), cuts) for name, pieces in said.items()}
+    said = {"draft": scenario.draft, "final": scenario.final}
+    replies: dict[str, Any] = {name: pieces and cut(text_of(pieces), cuts) for name, pieces in said.items()}
+    replies["looks"] = [cut(text_of(pieces), cuts) for pieces in scenario.looks]
     for mode in STREAMS:
         check(scenario, asyncio.run(ask(steered_chain(scenario, **replies), QUESTION, mode)))
 
@@ -142,16 +157,3 @@ async def test_a_doubted_draft_is_hung_up_on_as_soon_as_text_follows_its_numbers
     assert (draft.ended, draft.emitted) == ("closed", len("80 42\nM"))
     assert result["usage"]["estimated"]
     assert 0 < result["usage"]["rag"]["output_tokens"] <= 7
-
-
-def retrieved(chain: SelfRouteChain) -> int:
-    return len(chain.retriever.queries)
-
-
-@pytest.mark.parametrize("mode", FAR_APART)
-async def test_one_wider_retrieval_and_no_more(mode: str) -> None:
-    for name, times in (("a wider look that declines", 2), ("an answer that needs no wider look", 1)):
-        chain = steered_chain(BY_NAME[name])
-        await ask(chain, QUESTION, mode)
-        assert retrieved(chain) == times
-    assert len(WIDE_PASSAGES) > len(PASSAGES)

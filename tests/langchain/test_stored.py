@@ -280,7 +280,7 @@ async def test_texts_and_numbers_name_documents(source: Any) -> None:
 @every_kind
 async def test_a_passage_without_a_source_stands_for_itself_beside_others(kind: str) -> None:
     store = store_with(kind, [*chunks_of(TEXT, source="ash.md"), Document("A loose leaf."), Document("Another leaf.")])
-    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=20)
+    chain = SelfRouteChain.from_vectorstore(store, a_model(), k=20, max_documents=None)
     read = await read_by(chain)
     texts = {document.page_content: document.metadata["selfroute"] for document in read}
     assert texts == {TEXT: _label(9), "A loose leaf.": _label(1, "order"), "Another leaf.": _label(1, "order")}

@@ -111,18 +111,20 @@ async def test_a_retriever_that_is_changed_while_the_draft_runs_changes_nothing(
 
 @both_modes
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_wider_look_and_a_policy_stay_behind_the_same_wall(change: str, mode: str) -> None:
+async def test_sections_and_a_policy_stay_behind_the_same_wall(change: str, mode: str) -> None:
     shared, seen = _shared("chroma"), list[Document]()
 
     def policy(case: Case) -> bool:
         seen.extend(case.documents() if mode == "invoke" else ())
         return True
 
-    chain = _chain(shared, shared.search, change=lambda: CHANGES[change](shared), widen=6, escalation=policy)
+    fields: dict[str, Any] = {"sections": 300, "max_documents": 0, "escalation": policy}
+    chain = _chain(shared, shared.search, change=lambda: CHANGES[change](shared), **fields)
     with no_leak(chain):
-        await ask(chain, QUESTION, mode)
+        result = await ask(chain, QUESTION, mode)
     assert OTHER not in "".join(document.page_content for document in seen)
-    assert chain.llm.steps == ["rag", "rag", "long_context"]  # the second one looked wider
+    assert (result["route"], len(chain.llm.calls)) == ("sections", 2)
+    assert [section.page_content for section in result["context"]] == [text_of(MINE)]
 
 
 @both_modes
@@ -233,17 +235,6 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
     declared = chain_on(store, StoredDocuments(store, filter={}), _dropping(name, store))
     (document,) = await read_by(declared, mode)
     assert document.page_content == text_of(MINE)
-
-
-@every_mode
-async def test_what_is_dropped_from_a_wider_look_is_hidden_too(mode: str) -> None:
-    store = store_with("chroma", chunks_about(MINE))
-    visible = RunnableLambda(lambda found: [one for one in found if "lifts 25 crates" not in one.page_content][:1])
-    wider = _dropping("a function after the retriever", store)
-    chain = chain_on(store, StoredDocuments(store), store.as_retriever(search_kwargs={"k": 1}) | visible)
-    with pytest.raises(ConfigurationError, match="found, and then dropped"):
-        await ask(chain.model_copy(update={"widen": wider}), QUESTION, mode)
-    assert "lifts 25 crates" not in prompts_of(chain.llm)
 
 
 @every_mode

@@ -68,7 +68,7 @@ async def test_the_result_is_whole_whatever_is_recorded(mode: str) -> None:
     assert f"{len(HEAVY[0].page_content):,} characters" in told["context"][0].page_content
 
 
-@pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("wider", 1), ("long_context", 0)])
+@pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("sections", 1), ("long_context", 0)])
 def test_what_a_step_read_is_recorded_unless_it_is_whole_documents(route: str, kept: int) -> None:
     assert copies(light.recorded({"route": route, "context": HEAVY})) == kept
 

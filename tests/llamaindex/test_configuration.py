@@ -433,7 +433,7 @@ def _synthesizer(**fields: Any) -> SelfRouteSynthesizer:
     return SelfRouteSynthesizer(documents=DOCUMENTS, llm=ScriptedLLM(draft=("unanswerable",), final=FINAL), **fields)
 
 
-MORE, NEVER = ListRetriever(), Never()
+NEVER = Never()
 OTHER_MODEL = ScriptedLLM(draft=("none",), final=("Another.",), label="other")
 LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts that a query works with
     "documents": ([Document(text=f"{WHOLE} other")], lambda parts: parts.documents),
@@ -446,7 +446,9 @@ LATER: dict[str, tuple[Any, Any]] = {  # a value, and what shows it in the parts
     "answerability": ("structured", lambda parts: parts.settings.answerability),
     "doubt_below": (None, lambda parts: parts.settings.doubt_below),
     "stop_below": (None, lambda parts: parts.settings.stop_below),
-    "widen": (MORE, lambda parts: parts.wider.retriever),
+    "sections": (4_000, lambda parts: parts.settings.sections),
+    "draft_passages": (3, lambda parts: parts.settings.draft_passages),
+    "max_documents": (1, lambda parts: parts.settings.max_documents),
     "escalation": (NEVER, lambda parts: parts.settings.escalation),
     "start": ("long_context", lambda parts: parts.settings.start),
     "max_context_tokens": (7, lambda parts: parts.settings.max_context_tokens),

@@ -14,9 +14,9 @@ from lanes import examples
 from llamaindex_parts import (
     KEYS,
     MODES,
+    PASSAGES,
     QUESTION,
     STREAMS,
-    WIDE_PASSAGES,
     Asked,
     ListRetriever,
     ask,
@@ -30,6 +30,7 @@ from scenarios import cut, text_of
 from selfroute.errors import InputError
 from steering import BY_NAME, STEERED, Steered
 
+STEPS = ("rag", "sections", "long_context")
 every_scenario = pytest.mark.parametrize("scenario", STEERED, ids=str)
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_stream = pytest.mark.parametrize("mode", STREAMS)
@@ -39,10 +40,10 @@ def check(scenario: Steered, asked: Asked) -> None:
     """Hold a response against its scenario."""
     assert set(asked.metadata) == KEYS
     scenario.check((asked.text, asked.route, asked.answerable), asked.decision)
-    assert asked.retrieved == [item.node.node_id for item in WIDE_PASSAGES[: len(scenario.found)]]
-    assert asked.sources == scenario.read
-    assert [step for step in ("rag", "wider", "long_context") if asked.usage[step]] == scenario.steps
-    steps = [asked.usage[step] for step in scenario.steps]
+    assert asked.retrieved == [item.node.node_id for item in PASSAGES[: len(scenario.found)]]
+    scenario.check_read(asked.sources)
+    assert [step for step in STEPS if asked.usage[step]] == list(dict.fromkeys(scenario.steps))
+    steps = [asked.usage[step] for step in STEPS if asked.usage[step]]
     assert asked.usage["total_tokens"] == sum(step["input_tokens"] + step["output_tokens"] for step in steps)
 
 
@@ -55,10 +56,10 @@ async def test_a_scenario_ends_as_the_table_says(scenario: Steered, mode: str) -
 
 
 @every_mode
-@pytest.mark.parametrize("scenario", [one for one in STEERED if not one.widens], ids=str)
+@every_scenario
 async def test_the_synthesizer_alone_ends_as_the_table_says(scenario: Steered, mode: str) -> None:
     synthesizer = steered_engine(scenario, mode)._response_synthesizer
-    nodes = WIDE_PASSAGES[: len(scenario.found)]
+    nodes = PASSAGES[: len(scenario.found)]
     if mode.startswith("a"):
         response = await synthesizer.asynthesize(QUESTION, nodes)
     else:
@@ -75,7 +76,7 @@ async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steer
     await anext(pieces)
     assert response.metadata["route"] == scenario.route
     assert response.metadata["decision"]["signal"] == scenario.signal
-    assert [item.node.get_content() for item in response.source_nodes] == scenario.read
+    scenario.check_read([item.node.get_content() for item in response.source_nodes])
     if scenario.route != "long_context":  # a reply to documents is judged at its end
         assert response.metadata["answerable"] is scenario.answerable
     await pieces.aclose()
@@ -84,15 +85,17 @@ async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steer
 @every_mode
 async def test_each_step_that_is_gone_to_is_announced(mode: str) -> None:
     with recorded() as recording:
-        await ask(steered_engine(BY_NAME["a wider look that declines"], mode), QUESTION, mode)
-    assert [event.route for event in recording.events.of(SelfRouteDecisionEvent)] == ["wider", "long_context"]
+        await ask(steered_engine(BY_NAME["a second reading that declines"], mode), QUESTION, mode)
+    told = [event.route for event in recording.events.of(SelfRouteDecisionEvent)]
+    assert told == ["sections", "sections", "long_context"]
 
 
 @examples(60)
 @given(scenario=st.sampled_from(STEERED), cuts=st.lists(st.integers(0, 60), max_size=12), is_chat=st.booleans())
 def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(scenario: Steered, cuts: list[int], is_chat: bool) -> None:
-    said = {"draft": scenario.draft, "wider": scenario.wider, "final": scenario.final}
-    replies = {name: None if pieces is None else cut(text_of(pieces), cuts) for name, pieces in said.items()}
+    said = {"draft": scenario.draft, "final": scenario.final}
+    replies: dict[str, Any] = {name: pieces and cut(text_of(pieces), cuts) for name, pieces in said.items()}
+    replies["looks"] = [cut(text_of(pieces), cuts) for pieces in scenario.looks]
     for mode in STREAMS:
         check(scenario, asyncio.run(ask(steered_engine(scenario, mode, **replies, is_chat=is_chat), QUESTION, mode)))
 
@@ -110,9 +113,9 @@ async def test_a_blank_question_asks_nobody(question: Any, mode: str) -> None:
         await ask(engine, question, mode)
     synthesizer = engine._response_synthesizer
     with pytest.raises(InputError, match="blank"):
-        synthesizer.synthesize(question, WIDE_PASSAGES)
+        synthesizer.synthesize(question, PASSAGES)
     with pytest.raises(InputError, match="blank"):
-        await synthesizer.asynthesize(question, WIDE_PASSAGES)
+        await synthesizer.asynthesize(question, PASSAGES)
     assert (model_of(engine).calls, retriever.queries) == ([], [])
 
 

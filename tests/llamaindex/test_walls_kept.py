@@ -151,19 +151,19 @@ async def test_a_retriever_that_is_changed_while_it_searches_searches_as_it_was(
 
 @both_modes
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_wider_look_and_a_policy_stay_behind_the_same_wall(change: str, mode: str) -> None:
+async def test_sections_and_a_policy_stay_behind_the_same_wall(change: str, mode: str) -> None:
     shared, seen = _shared("simple"), list[str]()
 
     def policy(case: Case) -> bool:
         seen.extend(item.node.get_content() for item in (case.documents() if mode == "query" else ()))
         return True
 
-    fields: Any = {"widen": 6, "escalation": policy}
+    fields: Any = {"sections": 900, "max_documents": 0, "escalation": policy}
     engine = _engine(shared, shared.search, mode, change=lambda: CHANGES[change](shared), **fields)
-    await ask(engine, ASK, mode)
+    asked = await ask(engine, ASK, mode)
     _sees_only_its_own(engine)
     assert "birch" not in "".join(seen)
-    assert len(_calls(engine)) == 3
+    assert (asked.route, asked.sources, len(_calls(engine))) == ("sections", [MINE.text], 2)
 
 
 @both_modes
@@ -288,17 +288,6 @@ async def test_what_an_unknown_postprocessor_hid_is_hidden_from_the_second_half_
     with pytest.raises(ConfigurationError, match="found, and then dropped"):
         await go_on()
     assert len(_calls(engine)) == 1
-
-
-@every_mode
-async def test_what_is_dropped_from_a_wider_look_is_hidden_too(mode: str) -> None:
-    index = STORES["simple"](split(MINE))
-    shared = Shared(index, index.as_retriever(similarity_top_k=1))
-    (nearest,) = shared.search.retrieve(ASK)
-    drop = [Dropping(words="number 5 " if "number 5 " not in nearest.node.get_content() else "number 30 ")]
-    engine = _engine(shared, shared.search, mode, change=lambda: None, node_postprocessors=drop, widen=100)
-    with pytest.raises(ConfigurationError, match="found, and then dropped"):
-        await ask(engine, ASK, mode)
 
 
 @both_modes

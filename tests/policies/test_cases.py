@@ -15,14 +15,15 @@ from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, SYNC, document, outcome, 
 from scenarios import FOUND, PASSAGE_TEXTS, QUESTION
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.policies import Budget, Case
-from steering import BY_NAME, GRADED, LONG_TEXTS, WIDE_IN_ORDER, Steered, only_gold
+from steering import BY_NAME, LONG_TEXTS, Steered, only_gold
 
 everywhere = pytest.mark.parametrize("where", EVERYWHERE)
 awaited = pytest.mark.parametrize("where", AWAITED)
 in_sync = pytest.mark.parametrize("where", SYNC)
 DECLINED = BY_NAME["a decline that is granted"]
 DOUBTED = BY_NAME["a doubt that is granted"]
-WIDER = BY_NAME["a wider look that declines"]
+SECTIONS = BY_NAME["sections that decline"]
+TWICE = BY_NAME["a second reading that declines"]
 
 
 def twice(case: Case) -> bool:
@@ -141,16 +142,17 @@ async def test_a_policy_is_asked_before_each_step_that_costs(where: str) -> None
 
     def noting(case: Case) -> bool:
         decision = {key: case.decision[key] for key in ("declined", "signal")}
-        used = [step for step in ("rag", "wider", "long_context") if case.usage[step]]
+        used = [step for step in ("rag", "sections", "long_context") if case.usage[step]]
         cases.append((case.step, case.question, decision, case.draft, len(case.passages), used, case.tokens > 0))
         return True
 
-    await outcome(where, WIDER, escalation=noting)
+    await outcome(where, TWICE, escalation=noting)
     declined = {"declined": True, "signal": "sentinel"}
     passages = len(PASSAGE_TEXTS)
     assert cases == [
-        ("wider", QUESTION, declined, "unanswerable", passages, ["rag"], True),
-        ("long_context", QUESTION, declined, "unanswerable", passages, ["rag", "wider"], True),
+        ("sections", QUESTION, declined, "unanswerable", passages, ["rag"], True),
+        ("sections", QUESTION, declined, "unanswerable", passages, ["rag", "sections"], True),
+        ("long_context", QUESTION, declined, "unanswerable", passages, ["rag", "sections"], True),
     ]
 
 
@@ -187,13 +189,13 @@ async def test_a_budget_for_each_question_counts_a_draft_that_is_still_open(wher
 
 
 @everywhere
-@pytest.mark.parametrize("scenario", [DECLINED, DOUBTED, WIDER], ids=str)
+@pytest.mark.parametrize("scenario", [DECLINED, DOUBTED, SECTIONS], ids=str)
 async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario: Steered, where: str) -> None:
     def broken(case: Case) -> bool:
         raise LookupError(case.step)
 
     with pytest.raises(LookupError):
-        await outcome(where, scenario, escalation=broken, wider=None, final=None)
+        await outcome(where, scenario, escalation=broken, looks=(), final=None)
 
 
 @everywhere
@@ -235,14 +237,14 @@ async def test_a_policy_sees_the_inputs_of_the_call() -> None:
         assert (seen[0]["input"], seen[0]["query_bundle"].query_str) == (QUESTION, QUESTION)
 
 
-STARTS: list[Any] = ["nowhere", None, True, "wider"]
+STARTS: list[Any] = ["nowhere", None, True, "sections"]
 
 
 @everywhere
 @pytest.mark.parametrize("start", STARTS)
 async def test_a_start_that_does_not_exist_is_refused(start: Any, where: str) -> None:
     for value in (start, lambda _: start):
-        with pytest.raises(ConfigurationError, match="start must be 'rag' or 'long_context'"):
+        with pytest.raises(ConfigurationError, match="start must be 'rag', 'auto' or 'long_context'"):
             await outcome(where, BY_NAME["a sure answer"], start=value, draft=None)
 
 
@@ -264,10 +266,3 @@ async def test_an_async_start_is_awaited(where: str) -> None:
 
     found = await outcome(where, BY_NAME["a start that is called"], start=start)
     assert (found.route, found.decision["signal"]) == ("long_context", "start")
-
-
-@everywhere
-async def test_a_wider_look_reads_its_passages_in_the_order_of_their_document(where: str) -> None:
-    found = await outcome(where, BY_NAME["a wider look that answers"], **GRADED)
-    places = [found.calls[1].prompt.index(text) for text in WIDE_IN_ORDER]
-    assert places == sorted(places)

@@ -12,22 +12,18 @@ from langchain_core.runnables import ConfigurableField
 from langchain_parts import QUESTION, ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget, Calibrated, Never
-from selfroute.policies.calibration import Calibration, Counts, Figures
+from selfroute.policies import Budget, Never
 from selfroute.policies.case import Case, Ruling
 from selfroute.policies.policy import Policy
 from selfroute.settings import Settings
 
-COUNTS = Counts(questions=1, documents=1, declined=1, unanswerable=1)
-FIGURES = Figures(quality=1, low=0, high=1, token_share=1, dollars=1)
-GRADED = Calibrated(
-    Calibration(escalate="graded", doubt_below=70, stop_below=10, sections=8_000, counts=COUNTS, figures=FIGURES)
-)
-OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "sections": 3_000}
+OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "sections": 300}
 
 
 class Setting(Policy):
     """A policy that sets options of its own."""
+
+    name = "mine"
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -36,19 +32,22 @@ class Setting(Policy):
         return Ruling(go=True, by="mine")
 
 
+GRADED = Setting(answerability="graded", doubt_below=70, stop_below=10, sections=800)
+
 BUILDS: dict[str, Callable[..., Any]] = {
     "core": Settings,
     "langchain": a_chain,
     "llamaindex": an_engine,
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a bound": ({"answerability": "graded", "doubt_below": 30}, "you set doubt_below=30, but the policy 'calibrated'"),
+    "a bound": ({"answerability": "graded", "doubt_below": 30}, "you set doubt_below=30, but the policy 'mine'"),
     "another form": ({"answerability": "structured"}, "sets answerability='graded': leave out answerability, or the"),
-    "sections": (
-        {"sections": (3_000, 9_000)},
-        "set sections=(3000, 9000), but the policy 'calibrated' (escalation) sets sections=8000: leave out sections",
+    "a number of tokens": (
+        {"sections": 300},
+        "but the policy 'mine' (escalation) sets sections=800: leave out",
     ),
     "several": (OWN, "leave out answerability, doubt_below, stop_below, sections, or the policy"),
+    "several numbers": ({"sections": (300, 900)}, "you set sections=(300, 900), but"),
 }
 
 
@@ -58,7 +57,7 @@ def test_options_that_the_user_set_otherwise_are_refused_with_both_values(kind: 
     options, told = REFUSED[kind]
     with pytest.raises(ConfigurationError) as refused:
         Settings(**options, escalation=policy)
-    assert told.replace("'calibrated'", repr(policy.name)) in str(refused.value)
+    assert told.replace("'mine'", repr(policy.name)) in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -66,7 +65,7 @@ def test_options_that_the_user_set_otherwise_are_refused_with_both_values(kind: 
 @pytest.mark.parametrize("name", OWN)
 def test_the_constructor_refuses_them(name: str, where: str) -> None:
     asked = {"answerability": "graded"} if name.endswith("below") else {}
-    policy = Setting(**{**asked, **GRADED.options, **({} if name == "sections" else {"sections": None})})
+    policy = Setting(**{**asked, **GRADED.options})
     with pytest.raises(ConfigurationError, match=f"you set {name}="):
         BUILDS[where](**{**asked, name: OWN[name]}, escalation=policy)
 
@@ -90,23 +89,24 @@ async def test_options_that_are_set_later_are_refused_by_the_next_call() -> None
     synthesizer.doubt_below = 30
     later = chain.configurable_fields(sections=ConfigurableField(id="sections"))
     asked: list[Callable[[], Any]] = [
-        lambda: chain.model_copy(update={"sections": 3_000}).invoke(QUESTION),
-        lambda: later.invoke(QUESTION, {"configurable": {"sections": 3_000}}),
+        lambda: chain.model_copy(update={"sections": 300}).invoke(QUESTION),
+        lambda: later.invoke(QUESTION, {"configurable": {"sections": 300}}),
         lambda: engine.query(QUESTION),
     ]
     for ask in asked:
         with pytest.raises(ConfigurationError, match="you set"):
             ask()
-    assert later.invoke(QUESTION, {"configurable": {"sections": 8_000}})["answer"] == chain.invoke(QUESTION)["answer"]
+    assert later.invoke(QUESTION, {"configurable": {"sections": 800}})["answer"] == chain.invoke(QUESTION)["answer"]
 
 
 def test_the_graph_shows_the_sections_of_a_policy() -> None:
     steps = [node.name for node in a_chain(escalation=GRADED).get_graph().nodes.values()]
     assert "sections" in steps
-    assert steps == [node.name for node in a_chain(sections=8_000).get_graph().nodes.values()]
+    plain = [node.name for node in a_chain(sections=800).get_graph().nodes.values()]
+    assert steps == plain
 
 
-def test_the_form_of_output_that_a_policy_sets_is_declared_as_the_user_s() -> None:
+def test_a_policy_s_form_of_output_is_declared_as_the_user_s() -> None:
     own, set_by = a_chain(citations=True), a_chain(escalation=Setting(citations=True))
     assert set_by.OutputType is own.OutputType
 

@@ -17,7 +17,7 @@ from scenarios import FOUND
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.structured import Form, text_of
 from selfroute.policies import Never
-from steering import BY_NAME, LIN, WIDE
+from steering import BY_NAME, LARGER, LIN, RUNG, VOTE
 from structured_parts import Calling, Reporting
 
 everywhere = pytest.mark.parametrize("where", EVERYWHERE)
@@ -34,13 +34,12 @@ async def reported(
     where: str, *, draft: Any, final: Any = None, by_instruction: bool = False, **options: Any
 ) -> Outcome:
     """Ask a model that fills in reports."""
-    wide = BY_NAME["a wider look that answers"] if options.pop("widens", False) else BY_NAME["a sure answer"]
-    script = {"draft": draft, "wider": options.pop("wider", None), "final": final}
+    script = {"draft": draft, "looks": options.pop("looks", ()), "final": final}
     if where in LANGCHAIN:
         model: Any = Reporting(**script)
     else:
         model = (llamaindex_parts.ScriptedLLM if by_instruction else Calling)(**script)
-    return await outcome(where, wide, llm=model, **{**BOUNDED, **options})
+    return await outcome(where, BY_NAME["a sure answer"], llm=model, **{**BOUNDED, **options})
 
 
 def fields_of(call: Any) -> set[str]:
@@ -102,12 +101,16 @@ async def test_a_report_without_two_numbers_is_judged_as_text(numbers: str, wher
 
 
 @everywhere
-async def test_a_wider_look_is_asked_for_its_numbers_too(where: str) -> None:
-    draft, sure = filled(LIN, prospect=80, confidence=42), filled("By vote.", prospect=80, confidence=70)
-    found = await reported(where, draft=draft, wider=sure, widens=True)
-    assert (found.route, found.answer) == ("wider", "By vote.")
-    assert WIDE in found.calls[1].prompt
-    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS] * 2
+async def test_a_report_of_sections_has_the_confidence_alone(where: str) -> None:
+    draft, unsure = filled(LIN, prospect=80, confidence=42), filled(LIN, confidence=42)
+    sure = filled("By vote.", confidence=70)
+    found = await reported(where, draft=draft, looks=(unsure, sure), sections=(RUNG, LARGER))
+    assert (found.route, found.answer) == ("sections", "By vote.")
+    assert all(VOTE in call.prompt for call in found.calls[1:])
+    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, *[PLAIN | {"confidence"}] * 2]
+    found = await reported(where, draft=DECLINED, looks=(unsure,), final=filled(FOUND), sections=RUNG)
+    assert (found.route, found.answer) == ("long_context", FOUND)
+    assert [fields_of(call) for call in found.calls] == [PLAIN | NUMBERS, PLAIN | {"confidence"}, PLAIN]
 
 
 async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:

@@ -34,15 +34,11 @@ from scenarios import (
     text_of,
 )
 from selfroute.flow import Route
-from steering import LONG_TEXTS, PLACES, WIDE, WIDE_TEXTS, Steered
+from steering import LEFT_OUT, LONG_TEXTS, Steered
 
 PASSAGES = [Document(text, metadata={"n": n}) for n, text in enumerate(PASSAGE_TEXTS, 1)]
 DOCUMENTS = [
     Document(text, metadata={"source": source}) for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
-]
-WIDE_PASSAGES = [
-    Document(text, metadata={"n": n, "source": "May", "start_index": place})
-    for n, (text, place) in enumerate(zip(WIDE_TEXTS, PLACES, strict=True), 1)
 ]
 LONG_DOCUMENTS = [Document(text) for text in LONG_TEXTS]
 MODES = ("invoke", "ainvoke", "stream", "astream")
@@ -66,7 +62,7 @@ class ScriptedModel(BaseChatModel):
     """Writes `draft` where the prompt holds passages, `final` where it holds whole documents."""
 
     draft: Any = None  # pieces, a function of the prompt that returns pieces, or None: must not be asked
-    wider: Any = None  # where the prompt holds the passages of a wider look
+    looks: Any = ()  # the replies to sections, in order: where text of the documents is left out of the prompt
     final: Any = None
     ends: Any = Field(default_factory=dict)  # step -> how its reply ends, in the provider's word
     refusals: Any = Field(default_factory=dict)  # step -> the text by which the model refuses
@@ -105,12 +101,16 @@ class ScriptedModel(BaseChatModel):
         if error:
             call.ended = "failed"
             raise error
-        script = {"rag": self.draft, "wider": self.wider, "long_context": self.final}[call.step]
+        script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[call.step]
         assert script is not None, f"the {call.step} step must not be asked"
         return call, script(prompt) if callable(script) else script
 
+    def _look(self) -> Any:
+        number = sum(call.step == "sections" and call.ended != "failed" for call in self.calls) - 1
+        return self.looks[number % len(self.looks)] if self.looks else None
+
     def _step(self, prompt: str) -> Route:
-        return "long_context" if self.marker in prompt else "wider" if WIDE in prompt else "rag"
+        return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
 
     def _counts(self, call: Call, pieces: Pieces) -> Any:
         if not self.usage:
@@ -296,13 +296,8 @@ def chain_for(scenario: Scenario, **fields: Any) -> SelfRouteChain:
 
 def steered_chain(scenario: Steered, **fields: Any) -> SelfRouteChain:
     """The chain of a scenario with options."""
-    retriever = ListRetriever(passages=WIDE_PASSAGES if scenario.finds else [], k=len(PASSAGES))
-    steered = {
-        "wider": scenario.wider,
-        "retriever": retriever,
-        "documents": LONG_DOCUMENTS,
-        "widen": len(WIDE_PASSAGES) if scenario.widens else None,
-    }
+    retriever = ListRetriever(passages=PASSAGES if scenario.finds else [])
+    steered = {"looks": scenario.looks, "retriever": retriever, "documents": LONG_DOCUMENTS}
     return chain_for(scenario, **{**steered, **scenario.options, **fields})
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from llama_index.core.base.llms.types import MessageRole
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
@@ -25,10 +26,8 @@ from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_ca
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import (
     Document,
-    NodeRelationship,
     NodeWithScore,
     QueryBundle,
-    RelatedNodeInfo,
     TextNode,
 )
 from pydantic import BaseModel, Field
@@ -45,7 +44,7 @@ from scenarios import (
     text_of,
 )
 from selfroute.flow import Route
-from steering import LONG_TEXTS, PLACES, WIDE, WIDE_TEXTS, Steered
+from steering import LEFT_OUT, LONG_TEXTS, Steered
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.
 PASSAGES = [
@@ -59,20 +58,7 @@ DOCUMENTS = [
     Document(text=text, id_=source, metadata={"source": source}, excluded_llm_metadata_keys=["source"])
     for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
-WIDE_PASSAGES = [
-    NodeWithScore(
-        node=TextNode(
-            text=text,
-            id_=f"wide-{n}",
-            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="May")},
-            start_char_idx=place,
-            end_char_idx=place + len(text),
-        ),
-        score=1 - n / 10,
-    )
-    for n, (text, place) in enumerate(zip(WIDE_TEXTS, PLACES, strict=True), 1)
-]
-LONG_DOCUMENTS = [Document(text=text) for text in LONG_TEXTS]
+LONG_DOCUMENTS = [Document(text=text, id_=str(UUID(int=n))) for n, text in enumerate(LONG_TEXTS, 1)]
 KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 MODES = ("query", "aquery", "stream", "astream")
 STREAMS = ("stream", "astream")
@@ -126,7 +112,7 @@ class ScriptedLLM(LLM):
     draft: Any = Field(
         None, exclude=True
     )  # pieces, a function of the prompt that returns them, None: must not be asked
-    wider: Any = Field(None, exclude=True)  # where the prompt holds the nodes of a wider look
+    looks: Any = Field((), exclude=True)  # the replies to sections: where text of the documents is left out
     final: Any = Field(None, exclude=True)
     ends: Any = Field(default_factory=dict, exclude=True)  # step -> how its reply ends, in the provider's word
     refusals: Any = Field(default_factory=dict, exclude=True)  # step -> the text by which the model refuses
@@ -176,12 +162,16 @@ class ScriptedLLM(LLM):
         if error:
             call.ended = "failed"
             raise error
-        script = {"rag": self.draft, "wider": self.wider, "long_context": self.final}[call.step]
+        script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[call.step]
         assert script is not None, f"the {call.step} step must not be asked"
         return call, script(prompt) if callable(script) else script
 
+    def _look(self) -> Any:
+        number = sum(call.step == "sections" and call.ended != "failed" for call in self.calls) - 1
+        return self.looks[number % len(self.looks)] if self.looks else None
+
     def _step(self, prompt: str) -> Route:
-        return "long_context" if self.marker in prompt else "wider" if WIDE in prompt else "rag"
+        return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
         ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
@@ -551,10 +541,9 @@ def engine_for(scenario: Scenario, mode: str, **fields: Any) -> SelfRouteQueryEn
 def steered_engine(scenario: Steered, mode: str, **fields: Any) -> SelfRouteQueryEngine:
     """The engine of a scenario with options, for one of the modes."""
     steered = {
-        "wider": scenario.wider,
-        "retriever": ListRetriever(WIDE_PASSAGES if scenario.finds else [], k=len(PASSAGES)),
+        "looks": scenario.looks,
+        "retriever": ListRetriever(PASSAGES if scenario.finds else []),
         "documents": LONG_DOCUMENTS,
-        "widen": len(WIDE_PASSAGES) if scenario.widens else None,
     }
     return engine_for(scenario, mode, **{**steered, **scenario.options, **fields})
 

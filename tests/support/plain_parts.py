@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from typing import Any
 
 from scenarios import QUESTION, Pieces
-from selfroute.documents.chunks import Place
 from selfroute.drivers import Flow
 from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.memory import Memory
@@ -14,23 +13,19 @@ from selfroute.performing import BaseSteps, check_question
 from selfroute.settings import Settings
 from selfroute.usage.entry import Entry
 from selfroute.usage.tally import Tally
-from steering import LONG_TEXTS, PLACES, WIDE_TEXTS, Steered
+from steering import LONG_TEXTS, Steered
 
 
 class PlainAdapter(BaseSteps[str]):
     """Performs the effects of a scenario and keeps what came of it."""
 
     def __init__(self, scenario: Steered, *, whole: bool = False, question: str = QUESTION) -> None:
-        widen = len(WIDE_TEXTS) if scenario.widens else None
-        settings = Settings(refusal=scenario.refusal, widen=widen, **scenario.options)
+        settings = Settings(refusal=scenario.refusal, **scenario.options)
         self.booked: list[Entry] = []
         super().__init__(settings, memory=Memory(), record=self.booked.append)
         self.scenario, self.whole = scenario, whole
-        self.said: dict[Route, Pieces | None] = {
-            "rag": scenario.draft,
-            "wider": scenario.wider,
-            "long_context": scenario.final,
-        }
+        said = scenario.draft, *scenario.looks, scenario.final
+        self.said: list[Pieces] = [pieces for pieces in said if pieces is not None]
         self.asked = question
         self.steps: list[Route] = []
         self.announced: list[Route] = []
@@ -56,13 +51,10 @@ class PlainAdapter(BaseSteps[str]):
     def _source(self) -> Any:
         return list(LONG_TEXTS)
 
-    def _place_of(self, passage: str) -> Place:
-        return Place("May", dict(zip(WIDE_TEXTS, PLACES, strict=True))[passage], {})
-
     def _text_of(self, document: str) -> str:
         return document
 
-    def _trimmed(self, document: str, text: str, **_: Any) -> str:
+    def _trimmed(self, document: str, text: str, /, **_: Any) -> str:
         return text
 
     def _documents(self) -> Sequence[str]:
@@ -76,10 +68,7 @@ class PlainAdapter(BaseSteps[str]):
         self.announced.append(decided.route)
 
     def retrieve(self, effect: Retrieve) -> Sequence[str]:
-        if effect.wider:
-            return self._fit_wider(list(WIDE_TEXTS))
-        self.passages = self.scenario.found
-        return self._fit(ReadDocuments(self.passages, step="rag"))
+        return self._fit(self._found_passages(self.scenario.found))
 
     async def aretrieve(self, effect: Retrieve) -> Sequence[str]:
         return self.retrieve(effect)
@@ -114,8 +103,8 @@ class PlainAdapter(BaseSteps[str]):
             inner.close()
 
     def _ask(self, effect: Generate) -> tuple[Tally, Sequence[str]]:
-        said = self.said[effect.step]
-        assert said is not None, f"the {effect.step} step must not be asked"
+        assert len(self.steps) < len(self.said), f"the {effect.step} step must not be asked"
+        said = self.said[len(self.steps)]
         self.steps.append(effect.step)
         self.context = effect.context
         length = len(self._text_with(effect.step, effect.context))

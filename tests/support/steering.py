@@ -1,26 +1,42 @@
-"""One table of scenarios for what steers a question: two numbers, bounds, a wider look, policies and the first step.
+"""One table of scenarios for what steers a question: two numbers, bounds, sections, policies and the start.
 
 There is nothing of a framework in it; plain steps and both frameworks play it in all modes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, Pieces, Scenario, text_of
+from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS, Pieces, Scenario
 from selfroute.flow import Route
 from selfroute.policies import Case, Never, Ruling
 
-WIDE = "A vote was taken."  # no draft reads it, each wider look does
-WIDE_TEXTS = (*PASSAGE_TEXTS, "The room was cold.", WIDE)  # best first
-PLACES = (30, 90, 60, 0)  # of these in their document
-WIDE_IN_ORDER = tuple(text for _, text in sorted(zip(PLACES, WIDE_TEXTS, strict=True)))
-LONG_TEXTS = (DOCUMENT_TEXTS[0] + " And so it went on, at some length." * 60, DOCUMENT_TEXTS[1])
+VOTE = "The vote on who chaired the meeting was led by Ms Duarte."  # no draft reads it, sections do
+
+
+def long_text(pier: str, paragraphs: int = 20) -> str:
+    """Return readable text of some 600 characters a paragraph, which holds no word of the question."""
+    goods = ("timber", "salt", "copper", "wool", "glass", "grain", "oil")
+    days = [
+        f"On day {day} {pier} took in {day * 7 % 90} crates of {goods[day % 7]} and paid {day * 13 % 50} crowns for it."
+        for day in range(paragraphs * 8)
+    ]
+    return "\n\n".join(" ".join(days[at : at + 8]) for at in range(0, len(days), 8))
+
+
+LONG_TEXTS = (
+    f"{DOCUMENT_TEXTS[0]}\n\n{long_text('pier A', 12)}\n\n{VOTE}\n\n{long_text('pier B', 8)}",
+    DOCUMENT_TEXTS[1],
+)
+RUNG, LARGER = 1_000, 1_500  # tokens of sections; a third of the documents holds them
+LEFT_OUT = "[...]"  # the mark in a prompt with sections
+TOO_MUCH = 9_000  # sections that are all of the documents
 GRADED: Mapping[str, Any] = {"answerability": "graded"}
 LIN = "Mr Lin took the chair at nine."
-LOOKED = ("The vote ", "was led by ", "Ms Duarte.")
+LOOKED = ("Ms Duarte ", "led the ", "vote.")
+SAID = "Ms Duarte led the vote."
 UNANSWERABLE: Pieces = ("unanswerable",)
 
 
@@ -30,16 +46,14 @@ class Steered(Scenario):
 
     Attributes:
         options: The options, in the words of the settings.
-        wider: The pieces of the reply to a wider look.
-        widens: Whether there may be a wider look.
+        looks: The pieces of each reply to sections, in order.
         finds: Whether passages are found.
         numbers: The two numbers of the first step, if it gave them.
         ruling: What was ruled, and by whom.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
-    wider: Pieces | None = field(default=None, kw_only=True)
-    widens: bool = field(default=False, kw_only=True)
+    looks: tuple[Pieces, ...] = field(default=(), kw_only=True)
     finds: bool = field(default=True, kw_only=True)
     numbers: tuple[int, int] | None = field(default=None, kw_only=True)
     ruling: tuple[bool, str] | None = field(default=None, kw_only=True)
@@ -55,19 +69,26 @@ class Steered(Scenario):
     @property
     def steps(self) -> list[Route]:
         """The steps that are asked, in order."""
-        said: dict[Route, Any] = {"rag": self.draft, "wider": self.wider, "long_context": self.final}
-        return [step for step, pieces in said.items() if pieces is not None]
+        asked: dict[Route, int] = {
+            "rag": int(self.draft is not None),
+            "sections": len(self.looks),
+            "long_context": int(self.final is not None),
+        }
+        return [step for step, times in asked.items() for _ in range(times)]
 
     @property
     def found(self) -> list[str]:
         """The texts of the retrieved passages."""
         return list(PASSAGE_TEXTS) if self.finds else []
 
-    @property
-    def read(self) -> list[str]:
-        """The texts that the answer was read from."""
-        read: dict[Route, Any] = {"rag": self.found, "wider": WIDE_IN_ORDER, "long_context": LONG_TEXTS}
-        return list(read[self.route])
+    def check_read(self, read: Sequence[str]) -> None:
+        """Hold the texts that an answer was read from against the scenario."""
+        if self.route == "sections":
+            assert all(any(text in whole for whole in LONG_TEXTS) for text in read)
+            assert all(any(text in one for one in read) for text in (*self.found, VOTE))
+            assert 2 * sum(map(len, read)) <= sum(map(len, LONG_TEXTS))
+        else:
+            assert list(read) == list(self.found if self.route == "rag" else LONG_TEXTS)
 
     def check(self, answer: tuple[str, str, bool], decision: Mapping[str, Any]) -> None:
         """Hold an answer, its route, whether it is one, and its decision against the scenario."""
@@ -85,13 +106,18 @@ class Steered(Scenario):
 
 def yes(case: Case) -> bool:
     """Agree to everything."""
-    assert case.step in {"wider", "long_context"}
+    assert case.step in {"sections", "long_context"}
     return True
 
 
-def only_wider(case: Case) -> bool:
-    """Agree to a wider look and to nothing else."""
-    return case.step == "wider"
+def only_sections(case: Case) -> bool:
+    """Agree to sections and to nothing else."""
+    return case.step == "sections"
+
+
+def only_the_first(case: Case) -> bool:
+    """Agree to the first reading of sections and to nothing else."""
+    return case.usage["sections"] is None
 
 
 def only_gold(case: Case) -> Ruling:
@@ -127,13 +153,16 @@ def _started(name: str, **more: Any) -> Steered:
     return Steered(name, None, signal="start", options=options, **more)
 
 
-_OPTIONS = {"start", "answerability", "escalation"}
+_OPTIONS = {"start", "answerability", "escalation", "sections"}
 _KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer after all
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
 _PROSPECT = {**_STOPPED, "ruling": (False, "prospect")}
-_TEXT: dict[str, Any] = {"options": {}}
-_WIDE = {"widens": True, "final": None, "wider": LOOKED, "answer": text_of(LOOKED), "route": "wider"}
-_ON = {"widens": True}  # past the wider look, to the documents
+_DECLINE: dict[str, Any] = {"options": {"sections": RUNG}}  # whose sections answer or decline in text
+_GRADED = {**GRADED, "sections": RUNG}
+_TWICE = {**GRADED, "sections": (RUNG, LARGER)}
+_ENDS = {**_GRADED, "max_documents": 0}  # with sections
+_FOUND: dict[str, Any] = {"final": None, "looks": (LOOKED,), "answer": SAID, "route": "sections"}
+_NOTHING = {**_STOPPED, "route": "sections"}
 
 LINES = ["80 42", "80, 42", "80% / 42%", "**80 42**", "(80, 42)", "80/100 42/100", "Prospect: 80, confidence: 42"]
 NUMBERS = [
@@ -293,88 +322,205 @@ POLICIES = [
     ),
 ]
 
-WIDER = [
-    _declined("a wider look that answers", "unanswerable", **_TEXT, **_WIDE),
-    _declined("a wider look that declines", "unanswerable", wider=UNANSWERABLE, **_TEXT, **_ON),
-    _sure("an answer that needs no wider look", LIN, numbers=None, widens=True, **_TEXT),
+SECTIONS = [
+    _declined("sections that answer", "unanswerable", **_FOUND | _DECLINE),
+    _declined("sections that decline", "unanswerable", looks=(UNANSWERABLE,), **_DECLINE),
+    _declined("sections that decline in words", "unanswerable", looks=(("The passages ", "do not say."),), **_DECLINE),
+    _declined("sections that say nothing", "unanswerable", looks=(("", " "),), **_DECLINE),
+    _sure("an answer that needs no sections", LIN, numbers=None, **_DECLINE),
+    _sure("an answer that needs no sections, with numbers", f"80 90\n{LIN}", numbers=(80, 90), options=_GRADED),
     _declined(
         "no step answers",
         "unanswerable",
-        wider=UNANSWERABLE,
-        **_TEXT,
-        **_ON,
+        looks=(UNANSWERABLE,),
+        **_DECLINE,
         final=("The text ", "is silent on the chair."),
         answer="The text is silent on the chair.",
         answerable=False,
     ),
+    _declined("sections that would be most of the documents", "unanswerable", options={"sections": TOO_MUCH}),
+    _declined(
+        "a second reading that answers",
+        "unanswerable",
+        **_FOUND | {"looks": (UNANSWERABLE, LOOKED)} | {"options": {"sections": (RUNG, LARGER)}},
+    ),
+    _declined(
+        "a second reading that declines",
+        "unanswerable",
+        looks=(UNANSWERABLE, UNANSWERABLE),
+        options={"sections": (RUNG, LARGER)},
+    ),
+    _declined(
+        "a second reading that would be too much",
+        "unanswerable",
+        looks=(UNANSWERABLE,),
+        options={"sections": (RUNG, TOO_MUCH)},
+    ),
+    _declined(
+        "a second reading that has no more",
+        "unanswerable",
+        looks=(UNANSWERABLE,),
+        options={"sections": (RUNG, RUNG + 1)},
+    ),
+    _declined(
+        "sections that are refused",
+        "unanswerable",
+        options={"sections": RUNG, "escalation": Never()},
+        ruling=(False, "never"),
+        **_STOPPED,
+    ),
+    _declined(
+        "sections that are granted",
+        "unanswerable",
+        options={"sections": RUNG, "escalation": only_sections},
+        ruling=(True, "only_sections"),
+        **_FOUND,
+    ),
+    _declined(
+        "documents that are refused after sections",
+        "unanswerable",
+        looks=(UNANSWERABLE,),
+        options={"sections": RUNG, "escalation": only_sections},
+        ruling=(False, "only_sections"),
+        **_NOTHING,
+    ),
+    _declined(
+        "a second reading that is refused",
+        "unanswerable",
+        looks=(UNANSWERABLE,),
+        options={"sections": (RUNG, LARGER), "escalation": only_the_first},
+        ruling=(False, "only_the_first"),
+        **_NOTHING,
+    ),
+    _doubted(
+        "a doubt that sections settle", f"80 42\n{LIN}", **_FOUND | {"looks": (("70\n", *LOOKED),), "options": _GRADED}
+    ),
+    _doubted("a doubt that sections share", f"80 42\n{LIN}", looks=(("42\n", *LOOKED),), options=_GRADED),
+    _doubted("a doubt that sections decline", f"80 42\n{LIN}", looks=(UNANSWERABLE,), options=_GRADED),
+    _doubted(
+        "a doubt that sections decline with a number", f"80 42\n{LIN}", looks=(("5\nunanswerable",),), options=_GRADED
+    ),
+    _doubted("a doubt that sections answer without a number", f"80 42\n{LIN}", **_FOUND | {"options": _GRADED}),
+    _doubted(
+        "a doubt that sections answer with two numbers",
+        f"80 42\n{LIN}",
+        **_FOUND | {"looks": (("80 70\n", *LOOKED),), "options": _GRADED},
+    ),
+    _doubted(
+        "a doubt that sections share with two numbers", f"80 42\n{LIN}", looks=(("80 42\n", *LOOKED),), options=_GRADED
+    ),
+    _doubted(
+        "sections with a bound of their own",
+        f"80 69\n{LIN}",
+        numbers=(80, 69),
+        **_FOUND | {"looks": (("60\n", *LOOKED),), "options": {**_GRADED, "doubt_below": (70, 60)}},
+    ),
+    _doubted(
+        "sections below a bound of their own",
+        f"80 69\n{LIN}",
+        numbers=(80, 69),
+        looks=(("59\n", *LOOKED),),
+        options={**_GRADED, "doubt_below": (70, 60)},
+    ),
+    _declined(
+        "a decline with numbers that sections answer",
+        "60 0\nunanswerable",
+        numbers=(60, 0),
+        **_FOUND | {"looks": (("70\n", *LOOKED),), "options": _GRADED},
+    ),
+    _declined(
+        "a hopeless decline and no sections", "10 0\nunanswerable", numbers=(10, 0), **_PROSPECT | {"options": _GRADED}
+    ),
+    _doubted(
+        "a doubt that a second reading settles",
+        f"80 42\n{LIN}",
+        **_FOUND | {"looks": (("42\n", LIN), ("70\n", *LOOKED)), "options": _TWICE},
+    ),
+    _doubted(
+        "a doubt that a second reading shares",
+        f"80 42\n{LIN}",
+        looks=(("42\n", LIN), ("43\n", *LOOKED)),
+        options=_TWICE,
+    ),
+    _doubted(
+        "a doubt whose sections are refused",
+        "80 42\n",
+        LIN,
+        options=with_policy(Never(), sections=RUNG),
+        ruling=(False, "never"),
+        **_KEPT,
+    ),
+    _doubted(
+        "doubted sections that are kept as the documents are refused",
+        "80 42\n",
+        LIN,
+        options=with_policy(only_sections, sections=RUNG),
+        ruling=(False, "only_sections"),
+        **_FOUND | {"looks": (("42\n", *LOOKED),)},
+    ),
+    _doubted(
+        "doubted sections that are kept as a second reading is refused",
+        "80 42\n",
+        LIN,
+        options=with_policy(only_the_first, sections=(RUNG, LARGER)),
+        ruling=(False, "only_the_first"),
+        **_FOUND | {"looks": (("42\n", *LOOKED),)},
+    ),
+    _declined("a decline where documents are forbidden", "unanswerable", options={"max_documents": 0}, **_STOPPED),
+    _doubted("a doubt where documents are forbidden", "80 42\n", LIN, options={**GRADED, "max_documents": 0}, **_KEPT),
+    _declined(
+        "sections that decline where documents are forbidden",
+        "unanswerable",
+        looks=(UNANSWERABLE,),
+        options={"sections": RUNG, "max_documents": 0},
+        **_NOTHING,
+    ),
+    _doubted(
+        "doubted sections where documents are forbidden",
+        "80 42\n",
+        LIN,
+        **_FOUND | {"looks": (("42\n", *LOOKED),), "options": _ENDS},
+    ),
+    _doubted(
+        "a doubt that sections decline where documents are forbidden",
+        "80 42\n",
+        LIN,
+        looks=(UNANSWERABLE,),
+        options=_ENDS,
+        **_NOTHING,
+    ),
+    _doubted(
+        "a doubt that a second reading shares where documents are forbidden",
+        f"80 42\n{LIN}",
+        **_FOUND | {"looks": (("42\n", LIN), ("43\n", *LOOKED)), "options": {**_TWICE, "max_documents": 0}},
+    ),
+    _doubted(
+        "a doubt that sections share and a second reading has no more to read",
+        f"80 42\n{LIN}",
+        **_FOUND
+        | {"looks": (("42\n", *LOOKED),), "options": {**_GRADED, "sections": (RUNG, RUNG + 1), "max_documents": 0}},
+    ),
     Steered(
-        "nothing is retrieved, so nothing is widened",
+        "nothing is retrieved, so sections are chosen by words",
+        None,
+        None,
+        SAID,
+        "sections",
+        "no_passages",
+        looks=(LOOKED,),
+        options={"sections": RUNG},
+        finds=False,
+    ),
+    Steered(
+        "nothing is retrieved, and sections decline",
         None,
         FINAL,
         FOUND,
         "long_context",
         "no_passages",
-        widens=True,
+        looks=(UNANSWERABLE,),
+        options={"sections": RUNG},
         finds=False,
-    ),
-    _declined(
-        "a wider look that is refused",
-        "unanswerable",
-        options={"escalation": Never()},
-        widens=True,
-        ruling=(False, "never"),
-        **_STOPPED,
-    ),
-    _declined(
-        "a wider look that is granted",
-        "unanswerable",
-        options={"escalation": only_wider},
-        ruling=(True, "only_wider"),
-        **_WIDE,
-    ),
-    _declined(
-        "documents that are refused after a wider look",
-        "unanswerable",
-        wider=UNANSWERABLE,
-        options={"escalation": only_wider},
-        **_ON,
-        ruling=(False, "only_wider"),
-        **_STOPPED | {"route": "wider"},
-    ),
-    _doubted("a doubt that a wider look settles", f"80 42\n{LIN}", **_WIDE | {"wider": ("80 70\n", *LOOKED)}),
-    _doubted("a doubt that a wider look shares", f"80 42\n{LIN}", wider=("80 42\n", *LOOKED), **_ON),
-    _doubted("a doubt that a wider look declines", f"80 42\n{LIN}", wider=("60 0\nunanswerable",), **_ON),
-    _doubted(
-        "a doubt that a wider look has no hope for",
-        f"80 42\n{LIN}",
-        wider=("5 0\nunanswerable",),
-        **_ON,
-        **_PROSPECT | {"route": "wider"},
-    ),
-    _doubted("a wider look without numbers", f"80 42\n{LIN}", **_WIDE),
-    _declined(
-        "a decline that a wider look answers with numbers",
-        "60 0\nunanswerable",
-        numbers=(60, 0),
-        **_WIDE | {"wider": ("80 70\n", *LOOKED)},
-    ),
-    _declined("a hopeless decline and no wider look", "10 0\nunanswerable", numbers=(10, 0), widens=True, **_PROSPECT),
-    _doubted(
-        "a doubt whose wider look is refused",
-        "80 42\n",
-        LIN,
-        options=with_policy(Never()),
-        widens=True,
-        ruling=(False, "never"),
-        **_KEPT,
-    ),
-    _doubted(
-        "a doubted wider look that is taken after all",
-        "80 42\n",
-        LIN,
-        options=with_policy(only_wider),
-        ruling=(False, "only_wider"),
-        **_WIDE | {"wider": ("80 42\n", *LOOKED)},
     ),
 ]
 
@@ -382,12 +528,12 @@ STARTS = [
     _started("a question that starts with the documents"),
     _started("a start that is called", start=lambda _: "long_context"),
     _sure("a start that is called for a draft", LIN, numbers=None, options={"start": lambda _: "rag"}),
-    _started("a start and a wider look", widens=True),
+    _started("a start and sections", sections=RUNG),
     _started("a graded start", **GRADED),
     _started("a start that is granted", escalation=yes, ruling=(True, "yes")),
     _started("a start that is refused", escalation=Never(), ruling=(False, "never"), **_STOPPED),
     _started("a start where nothing is found", finds=False),
 ]
 
-STEERED = [*NUMBERS, *POLICIES, *WIDER, *STARTS]
+STEERED = [*NUMBERS, *POLICIES, *SECTIONS, *STARTS]
 BY_NAME = {scenario.name: scenario for scenario in STEERED}
