@@ -34,6 +34,7 @@ SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"
 QUESTION = "Who lifts?"
 TEXT = text_of("Haldon")
 CHUNKS = chunks_of(TEXT, source="crane.md")
+SMALLER = "something smaller than a document"
 WINDOW = {"max_input_tokens": 8_000}
 
 
@@ -155,8 +156,9 @@ CHAINS: dict[str, Case] = {
     "no offsets": (lambda: a_chain(without("start_index")), "document", True, "by their order", "add_start_index=True"),
     "a name for each chunk": (
         lambda: a_chain([Document(one.page_content, metadata={"source": str(n)}) for n, one in enumerate(CHUNKS)]),
-        *("document", True, "is a single chunk, the passage itself", "something smaller than a document"),
+        *("document", True, "they are each a single chunk", SMALLER),
     ),
+    "a single chunk": (lambda: a_chain(CHUNKS[:1]), "document", True, "is a single chunk, the passage itself", SMALLER),
     "a hostile name": (lambda: a_chain(without(source="a\x1b[2J\nb" * 99)), "document", True, "'a [2J b", ""),
     "a known window": (a_chain, "window", True, "there is room for 6,200", ""),
     "a small window": (
@@ -309,9 +311,9 @@ async def test_what_is_wrong_with_an_engine_is_found_with_what_to_do(name: str) 
     ("build", "options"),
     [
         (a_chain, {}),
-        (a_chain, {"answerability": "graded", "widen": 9}),
+        (a_chain, {"answerability": "graded", "sections": 4_000}),
         (an_engine, {}),
-        (an_engine, {"answerability": "graded", "widen": 9}),
+        (an_engine, {"answerability": "graded", "sections": 4_000}),
         (an_engine, {"answerability": "structured"}),
     ],
     ids=["chain", "graded chain", "engine", "graded engine", "structured engine"],
