@@ -427,6 +427,7 @@ def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRoute
     nodes = [
         TextNode(
             text=chunk.page_content,
+            id_=f"{chunk.metadata['start_index']:06} {name}",
             start_char_idx=(start := chunk.metadata["start_index"]),
             end_char_idx=start + len(chunk.page_content),
             relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)},
@@ -434,7 +435,7 @@ def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRoute
         for name in names
         for chunk in chunks_of(text_of(name, 330), size=1_000)
     ]
-    nodes.sort(
+    nodes.sort(key=lambda node: node.id_)  # the mock's vectors are all alike: those stored first are found
         key=lambda node: node.start_char_idx or 0
     )  # the mock's vectors are all alike: those stored first are found
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
