@@ -436,8 +436,6 @@ def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRoute
         for chunk in chunks_of(text_of(name, 330), size=1_000)
     ]
     nodes.sort(key=lambda node: node.id_)  # the mock's vectors are all alike: those stored first are found
-        key=lambda node: node.start_char_idx or 0
-    )  # the mock's vectors are all alike: those stored first are found
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
     options = {"reach": 20, **PRICED, **options}
     return SelfRouteQueryEngine.from_index(index, llm=ScriptedLLM(context_window=128_000), **options)
