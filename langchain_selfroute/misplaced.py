@@ -96,7 +96,7 @@ _PROMPTS = Place(
 )
 _FORMATS = Place("a prompt template", 'pass PromptTemplate.from_template("{source}: {page_content}")')
 _STARTS = Place(
-    "'rag' or 'long_context', or a callable or runnable that takes the inputs and returns one of them",
+    "'rag', 'auto' or 'long_context', or a callable or runnable that takes the inputs and returns one of them",
     "pass a function, such as lambda inputs: 'long_context'",
 )
 

@@ -16,12 +16,11 @@ from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import ListRetriever, recorded
 from llamaindex_selfroute import SelfRouteQueryEngine
-from one_store import ANSWER, QUESTION, RIGHT, TEXTS, Model, ask, pipeline
+from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, pipeline
 from selfroute.errors import ConfigurationError
 
 FRAMEWORKS = ("langchain", "llamaindex")
 SECTIONS = 200  # tokens: more than five passages, less than half of two documents
-BY_WORDS = {"Which place has form TN-4714?": "railway.md", "Which place has form TN-7144?": "bridge.md"}
 K = {"langchain": "k", "llamaindex": "similarity_top_k"}
 WITH_NUMBERS = "n"
 

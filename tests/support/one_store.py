@@ -46,6 +46,7 @@ TEXTS = {
 }
 QUESTION, ANSWER = "What was the warden of the orchard called?", "Evadne"
 RIGHT = "orchard.md"
+BY_WORDS = {"Which place has form TN-4714?": "railway.md", "Which place has form TN-7144?": "bridge.md"}
 _SIZE = 110  # characters of a chunk: a sentence or so
 _LONG = "Read the following text"  # how the prompt of the last step begins
 
