@@ -68,7 +68,8 @@ def steps(theme: Theme) -> str:
 
     title = (
         "The two steps. First the model answers from five passages, or declines. Only if it declines is it given the "
-        "whole document. Two options: an answer in doubt reads more, too, and the document's best sections are read first."
+        "whole document. Two options: an answer in doubt reads more, too, and the document's best sections are read "
+        "first."
     )
     return picture(theme, 324, title, parts())
 
