@@ -496,8 +496,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     ) -> Findings:
         """Try the parts of this chain on one question, without asking a model.
 
-        This retrieves for the question, and reads the document behind the best passage, as a call with this config
-        would. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
+        This retrieves for the question, and reads the documents behind the passages, as a call with this config would
+        after a decline. So it costs what retrieving costs: an embedding, and whatever your own retriever asks a model.
 
         Args:
             question: The question, or all inputs; by default one that may find anything.

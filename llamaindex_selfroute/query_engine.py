@@ -192,8 +192,8 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
     def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """Try the parts of this engine on one question, without asking a model.
 
-        This retrieves for the question, and reads the document behind the best node, as `query` would. So it costs what
-        retrieving costs: an embedding, and whatever your own retriever or postprocessor asks a model.
+        This retrieves for the question, and reads the documents behind the nodes, as `query` would after a decline. So
+        it costs what retrieving costs: an embedding, and whatever your own retriever or postprocessor asks a model.
 
         Args:
             question: The question; by default one that may find anything.

@@ -76,7 +76,7 @@ def steps(theme: Theme) -> str:
         yield arrow(theme, (422, 76), (422, 169), (396, 169), dashed=True)
         yield text(432, 132, "its answer is in doubt", anchor="start", fill=theme.muted, size=14)
         yield text(432, 152, "(option: graded)", anchor="start", fill=theme.muted, size=14)
-        yield box(theme, (196, 146, 196, 46), ["16 passages first", "(option: a wider look)"], dashed=True)
+        yield box(theme, (196, 146, 196, 46), ["Its best sections first", "(option: sections)"], dashed=True)
         yield arrow(theme, (294, 192), (294, 238))
         yield text(4, 226, "2  The whole document", anchor="start", bold=True, fill=theme.second)
         yield box(theme, (4, 244, 150, 76), ["The document", "out of your store"])
@@ -87,7 +87,8 @@ def steps(theme: Theme) -> str:
 
     title = (
         "The two steps. First the model answers from five passages, or declines. Only if it declines is it given the "
-        "whole document. Two options: an answer in doubt reads more, too, and 16 passages are looked at first."
+        "whole document. Two options: an answer in doubt reads more, too, and the document's best sections are read "
+        "first."
     )
     return picture(theme, 324, title, parts())
 

@@ -1,8 +1,8 @@
-"""Look at what a trial found about the documents: their names, who may read them, and how one was assembled."""
+"""Look at what a trial found about the documents: their names, who may read them, and how they were assembled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from selfroute.checking.findings import Found
@@ -13,6 +13,8 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.errors import ConfigurationError
 
 Document = TypeVar("Document")
+_SHOWN = 3  # names of documents
+_SMALL = "if your documents are longer than a passage, the passages name something smaller than a document"
 _OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
 
 
@@ -26,7 +28,9 @@ class OnDocuments(Trial[Document]):
         if not self.found:
             advice = "check whether the index is empty or a filter hides everything; or pass check() another question"
             return False, f"the retriever found no passage for {quoted(self.question)}", advice
-        found = f"{plural(len(self.found), 'passage')} found"
+        found, most = f"{plural(len(self.found), 'passage')} found", self.settings.draft_passages
+        if most is not None and most < len(self.found):
+            found += f" (the draft reads {most})"
         if self.stored is not None:
             return self._look_at_names(self.stored, found)
         if self.source is None:
@@ -86,18 +90,73 @@ class OnDocuments(Trial[Document]):
         return (message, advice) if advice else None
 
     def look_at_document(self) -> Found:
-        """Return how a document was assembled."""
+        """Return which documents a question would read, and how they were assembled."""
         if reason := self._why_untried:
             return None, f"not tried, because {reason}", ""
         if error := self.errors.get("read"):
             return False, f"it could not be read: {told(error)}", ""
-        texts = [self._text_of(document) for document in self.read]
-        if not any(text and not text.isspace() for text in texts):
+        if not any(text and not text.isspace() for text in map(self._text_of, self.read)):
             return False, "documents= returned no text, so the second step would have nothing to read", ""
-        size = f"{plural(sum(map(len, texts)), 'character')}, about {plural(self.tokens_of(self.read), 'token')}"
-        if self.stored is None or len(texts) > 1:
-            return True, f"{plural(len(texts), 'document')} with {size}", ""
-        return self._look_at_label(self.stored, texts[0], size)
+        if self.stored is None:
+            return True, f"{plural(len(self.read), 'document')} with {self._size_of(self.read)}", ""
+        for document in self.read:
+            if gaps := self._label_of(document).get("gaps"):
+                return self._tell_gaps(document, gaps)
+        how, advice = self._assembled
+        return True, f"{self._what_is_read}{' is' if len(self.read) == 1 else '; they are'} {how}", advice
+
+    def _size_of(self, documents: Sequence[Document]) -> str:
+        return f"{plural(self._length(documents), 'character')}, about {plural(self.tokens_of(documents), 'token')}"
+
+    def _label_of(self, document: Document) -> Mapping[str, Any]:
+        label = self._place_of(document).metadata.get("selfroute")
+        return label if isinstance(label, Mapping) else {}
+
+    def _quoted_name(self, document: Document) -> str:
+        name = self._source_name(document)
+        known = self.stored is not None and name is not None and name in self.stored.names(self.found)
+        return quoted(name) if known else "a passage"
+
+    @property
+    def _what_is_read(self) -> str:
+        """The documents that a question would read, with their size together."""
+        if len(self.read) == 1:
+            return f"{self._quoted_name(self.read[0])} ({self._size_of(self.read)})"
+        read, reads = self.behind, "all of them"
+        if self.settings.max_documents == 0:
+            read, reads = self.read, "only sections of them" if self.settings.sections else "none of them"
+        elif len(read) < len(self.read):
+            reads = f"the best {len(read)}" if len(read) > 1 else "the best one"
+        names = [*map(self._quoted_name, read[:_SHOWN]), *(["others"] if read[_SHOWN:] else [])]
+        stand = f"{plural(len(self.read), 'document')} stand behind the passages; a question reads {reads}"
+        return f"{stand}: {' and '.join(names)} ({self._size_of(read)})"
+
+    def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Found:
+        lengths = [end - start for start, end in gaps]
+        missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
+        advice = "index it again: the store lacks some of its chunks, or has chunks of two versions"
+        what = f"{self._quoted_name(document)} ({self._size_of([document])})"
+        return False, f"{what} has {plural(len(gaps), 'gap')} that no chunk fills, {missing}", advice
+
+    @property
+    def _assembled(self) -> tuple[str, str]:
+        """How the documents were assembled, and what to do about it."""
+        labels = [self._label_of(document) for document in self.read]
+        methods = {label.get("method") for label in labels}
+        if methods == {"original"}:
+            return "from the document store", ""
+        if all(map(self._is_passage, self.read)):
+            return "a single chunk, the passage itself" if len(labels) == 1 else "each a single chunk", _SMALL
+        chunks = plural(sum(label.get("chunks", 0) for label in labels), "chunk")
+        exact = methods <= {"original", "offsets"}
+        return (
+            f"joined from {chunks} by their {'offsets' if exact else 'order'}, without gaps",
+            "" if exact or all(offset(self._place_of(one).start) is not None for one in self.found) else _OFFSETS,
+        )
+
+    def _is_passage(self, document: Document) -> bool:
+        alone = self._label_of(document).get("chunks", 0) == 1
+        return alone and self._length([document]) <= max(map(len, map(self._text_of, self.found)))
 
     @property
     def _why_untried(self) -> str | None:
@@ -109,27 +168,6 @@ class OnDocuments(Trial[Document]):
         if self.stored is not None and self.errors and not any(map(_is_name, self.stored.names(self.found))):
             return "no passage names a document"
         return None
-
-    def _look_at_label(self, stored: ScopedDocuments[Document, Any], text: str, size: str) -> Found:
-        label = self._place_of(self.read[0]).metadata.get("selfroute")
-        label = label if isinstance(label, Mapping) else {}
-        name = next((name for name in stored.names(self.behind) if name is not None), None)
-        what = f"{'the best passage' if name is None else quoted(name)} ({size})"
-        chunks, gaps = label.get("chunks", 0), label.get("gaps") or ()
-        if gaps:
-            lengths = [end - start for start, end in gaps]
-            missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
-            advice = "index it again: the store lacks some of its chunks, or has chunks of two versions"
-            return False, f"{what} has {plural(len(gaps), 'gap')} that no chunk fills, {missing}", advice
-        if label.get("method") == "original":
-            return True, f"{what} is the original from the document store", ""
-        if chunks == 1 and len(text.strip()) <= max(len(self._text_of(one).strip()) for one in self.behind):
-            advice = "if your documents are longer than a passage, the passages name something smaller than a document"
-            return True, f"{what} is a single chunk, the passage itself", advice
-        exact = label.get("method") == "offsets"
-        how = f"joined from {plural(chunks, 'chunk')} by their {'offsets' if exact else 'order'}, without gaps"
-        have_offsets = all(offset(self._place_of(one).start) is not None for one in self.behind)
-        return True, f"{what} is {how}", "" if exact or have_offsets else _OFFSETS
 
 
 def _is_name(name: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import is_
 from typing import TypeVar
@@ -13,13 +13,19 @@ from selfroute.checking.words import plural, told
 from selfroute.errors import ConfigurationError
 from selfroute.flow import Route
 from selfroute.prompts import check_asks_for_numbers
+from selfroute.settings import MAX_DOCUMENTS
 from selfroute.usage import prices
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.ledger_text import dollars
 
 Document = TypeVar("Document")
 _PROMPTS: Mapping[Route, str] = {"rag": "rag_prompt", "long_context": "long_context_prompt"}
-_STEPS: Mapping[Route, str] = {"rag": "a draft", "long_context": "reading the document"}
+_SECTIONS = 4_000  # tokens; those that were measured
+_DEAR = 2 * _SECTIONS  # sections are read if they are half of the documents at most
+_CHEAPER = (
+    "set sections=4_000 to read the best parts of these documents first, and max_documents=0 to read no whole "
+    "document after them"
+)
 _REPLIES = {
     "text": ", and ask for {refusal!r} if there is no answer",
     "graded": ", and ask for {refusal!r} if there is no answer; the first one also asks for two numbers",
@@ -31,47 +37,73 @@ class OnModels(Trial[Document]):
     """Looks at the models and their prompts."""
 
     def look_at_window(self) -> Found:
-        """Return whether the passages and the document fit the windows."""
-        if self.drafts and not (len(self.fitting) == len(self.found) and all(map(is_, self.fitting, self.found))):
-            found = f"the {plural(len(self.found), 'passage')} do not fit: {len(self.fitting)} would be read"
+        """Return whether the passages and the documents fit the windows."""
+        drafted = self.found[: self.settings.draft_passages]
+        if self.drafts and not (len(self.fitting) == len(drafted) and all(map(is_, self.fitting, drafted))):
+            found = f"the {plural(len(drafted), 'passage')} do not fit: {len(self.fitting)} would be read"
             return False, found, "retrieve fewer passages, or pass a model with a larger window"
-        budget, tokens = self._budget(self._count("long_context")), self.tokens_of(self.read)
+        if self.settings.max_documents == 0:
+            return True, "the passages fit, and no whole document is read (max_documents=0)", ""
+        return self._look_at_room()
+
+    def _look_at_room(self) -> Found:
+        budget, tokens, what = self._budget(self._count("long_context")), self.tokens_of(self.behind), self._what
         if budget is None:
-            sent = f", so all {plural(tokens, 'token')} of the document would be sent" if tokens else ""
+            sent = f", so all {plural(tokens, 'token')} of {what} would be sent" if tokens else ""
             advice = "set max_context_tokens to the model's window, minus some room for the prompt and the answer"
             return None, f"the model does not report its window{sent}", advice
         if not self.read:
             return None, f"there is room for {plural(budget, 'token')} of documents, but no document was read", ""
         if tokens <= budget:
-            return True, f"the document fits: {plural(tokens, 'token')}, and there is room for {budget:,}", ""
-        kept = self.tokens_of(self.to_read)
-        found = f"of {plural(tokens, 'token')} of the document {kept:,} would be read, from around its passages"
+            fit = "fits" if len(self.behind) == 1 else "fit"
+            return True, f"{what} {fit}: {plural(tokens, 'token')}, and there is room for {budget:,}", ""
+        kept, whose = self.tokens_of(self.to_read), "its" if len(self.behind) == 1 else "their"
+        found = f"of {plural(tokens, 'token')} of {what} {kept:,} would be read, from around {whose} passages"
         if self.settings.max_context_tokens is not None:
             return True, found, "max_context_tokens limits it: raise it if the model takes more"
         return False, found, "pass a long_context_llm with a larger window"
 
+    @property
+    def _what(self) -> str:
+        return "the document" if len(self.behind) == 1 else f"the {len(self.behind)} documents"
+
     def look_at_prices(self) -> Found:
-        """Return what a question costs by either route."""
+        """Return what a question costs by each step, and which options make it cost less."""
         try:
             self.settings.check_prices(self._priced, shared=self._one_model)
         except ConfigurationError as error:
             return False, told(error), ""
         parts, unknown = list[str](), dict[str, None]()
-        steps: Mapping[Route, Sequence[Document]] = {
-            "rag": self.fitting if self.drafts else (),
-            "long_context": self.to_read,
-        }
-        for step, context in steps.items():
-            if context:
-                with suppress(Exception):  # a prompt that cannot be filled in, which is found with the prompts
-                    part, reason = self._price(step, context)
-                    parts.append(f"{_STEPS[step]} takes about {part}")
-                    unknown |= dict.fromkeys(filter(None, [reason]))
+        for what, step, context in self._to_pay():
+            with suppress(Exception):  # a prompt that cannot be filled in, which is found with the prompts
+                part, reason = self._price(step, context)
+                parts.append(f"{what} about {part}")
+                unknown |= dict.fromkeys(filter(None, [reason]))
         if not parts:
             return None, "not tried, because there was no prompt to send", ""
         if unknown:
-            return None, f"{'; '.join(parts)}; the cost is not known: {'; '.join(unknown)}", ""
-        return True, "; ".join(parts), ""
+            return None, f"{'; '.join(parts)}; the cost is not known: {'; '.join(unknown)}", self._cheaper
+        return True, "; ".join(parts), self._cheaper
+
+    def _to_pay(self) -> Iterator[tuple[str, Route, Sequence[Document]]]:
+        """Yield what each step would read, and what that is called."""
+        if self.drafts and self.fitting:
+            yield "a draft takes", "rag", self.fitting
+        for sections in self.sections():
+            yield "sections take", "sections", sections
+        if self.to_read and self.settings.max_documents != 0:
+            yield f"reading {self._what} takes", "long_context", self.to_read
+
+    @property
+    def _cheaper(self) -> str:
+        """The options by which several documents of a store would cost less; empty if there is nothing to do."""
+        most = self.settings.max_documents
+        if self.stored is None or len(self.behind) == 1 or most == 0 or self.tokens_of(self.to_read) <= _DEAR:
+            return ""
+        if not self.settings.sections:
+            return _CHEAPER
+        fewer = most is None and len(self.behind) > MAX_DOCUMENTS
+        return f"max_documents={MAX_DOCUMENTS} reads only the best ones" if fewer else ""
 
     def _price(self, step: Route, context: Sequence[Document]) -> tuple[str, str | None]:
         """Return what a step takes, and why its cost is not known."""

@@ -1,9 +1,8 @@
-"""Retrieve for one question, and read the document behind the best passage; note what fails on the way."""
+"""Retrieve for one question, and read the documents behind the passages; note what fails on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from selfroute.documents.stored import ScopedDocuments
@@ -20,14 +19,14 @@ class Trial(BaseSteps[Document]):
     Attributes:
         found: The retrieved passages, best first.
         fitting: Those that the first step would be given.
-        behind: Those of the document that is tried: the one that the best passage with a name comes from.
+        to_read: The documents that the last step would be given; empty if no document was read.
         source: Where documents come from: `ScopedDocuments`, a list or a callable; None if that failed.
         errors: What failed, and how.
     """
 
     found: Sequence[Document] = ()
     fitting: Sequence[Document] = ()
-    behind: Sequence[Document] = ()
+    to_read: Sequence[Document] = ()
     source: Any = None
     errors: Mapping[Attempt, Exception] = {}
 
@@ -42,10 +41,9 @@ class Trial(BaseSteps[Document]):
         except Exception as error:  # noqa: BLE001 - it is a finding
             self.failed("source", error)
             return
-        self.behind = self.found if self.stored is None else _of_one_document(self.stored, self.found)
-        if self.behind or self.stored is None:
-            self.passages = list(self.behind)
-            yield "read", ReadDocuments(self.behind)
+        if self.found or self.stored is None:
+            yield "read", ReadDocuments(self.fitting)
+            self.to_read = self.context if self.read else ()
 
     def failed(self, what: Attempt, error: Exception) -> None:
         """Note that something failed."""
@@ -57,24 +55,24 @@ class Trial(BaseSteps[Document]):
         return self.source if isinstance(self.source, ScopedDocuments) else None
 
     @property
-    def to_read(self) -> Sequence[Document]:
-        """What the second step would be given; empty if no document was read."""
-        return self.context if self.read else ()
+    def behind(self) -> Sequence[Document]:
+        """The whole documents that the last step reads, if there is room for them."""
+        return self._chosen if self.read else ()
 
     @property
     def drafts(self) -> bool:
         """Whether there is a first step over passages."""
         return bool(self.settings.start != "long_context")
 
+    def sections(self) -> Iterator[Sequence[Document]]:
+        """Yield what each reading of sections would be given; those that would be skipped are left out."""
+        self.context = self.fitting
+        for rung in range(len(self.settings.section_tokens) if self.read and self.drafts else 0):
+            if found := self._fit(ReadDocuments(self.fitting, step="sections", rung=rung)):
+                self.context = found
+                yield found
+
     def tokens_of(self, documents: Sequence[Document]) -> int:
-        """Return about how many tokens of the second step's model some documents have."""
+        """Return about how many tokens of the last step's model some documents have."""
         count = self._count("long_context")
         return sum(count(self._text_of(document)) for document in documents)
-
-
-def _of_one_document(stored: ScopedDocuments[Document, Any], passages: Sequence[Document]) -> Sequence[Document]:
-    names: Sequence[Hashable | None] = [None] * len(passages)
-    with suppress(Exception):  # reading fails in the same way
-        names = stored.names(passages)
-    best = next((name for name in names if name is not None), None)
-    return [one for one, name in zip(passages, names, strict=True) if name == best]

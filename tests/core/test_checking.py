@@ -28,12 +28,14 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.checking import Finding, Findings
 from selfroute.errors import InputError
 from selfroute.policies import Budget
+from selfroute.usage import count_tokens
 
 SUBJECTS = ["source", "wall", "document", "window", "prices", "prompt"]
 SECRET = "sk-" + "abcdefghijklmnopqrstuvwx"
 QUESTION = "Who lifts?"
 TEXT = text_of("Haldon")
 CHUNKS = chunks_of(TEXT, source="crane.md")
+SMALLER = "something smaller than a document"
 WINDOW = {"max_input_tokens": 8_000}
 
 
@@ -155,8 +157,9 @@ CHAINS: dict[str, Case] = {
     "no offsets": (lambda: a_chain(without("start_index")), "document", True, "by their order", "add_start_index=True"),
     "a name for each chunk": (
         lambda: a_chain([Document(one.page_content, metadata={"source": str(n)}) for n, one in enumerate(CHUNKS)]),
-        *("document", True, "is a single chunk, the passage itself", "something smaller than a document"),
+        *("document", True, "they are each a single chunk", SMALLER),
     ),
+    "a single chunk": (lambda: a_chain(CHUNKS[:1]), "document", True, "is a single chunk, the passage itself", SMALLER),
     "a hostile name": (lambda: a_chain(without(source="a\x1b[2J\nb" * 99)), "document", True, "'a [2J b", ""),
     "a known window": (a_chain, "window", True, "there is room for 6,200", ""),
     "a small window": (
@@ -404,3 +407,116 @@ def test_nodes_know_their_documents_by_their_relationship() -> None:
     found = an_engine([TextNode(text="one", relationships=source), TextNode(text="two")]).check(QUESTION)
     one = finding(found, "source")
     assert (one.ok, "2 passages found, but only 1" in one.message) == (False, True), one
+
+
+# A store of many documents
+
+
+LONG = [f"long-{n}.md" for n in range(4)]  # two of these have more than twice the tokens of sections
+PRICED = {"priced_as": "openai:gpt-4o-mini"}
+
+
+def many_in_langchain(names: Sequence[str] = LONG, **options: Any) -> SelfRouteChain:
+    chunks = [chunk for name in names for chunk in chunks_of(text_of(name, 330), size=1_000, source=name)]
+    model = ScriptedModel(label="gpt-4o-mini", profile={"max_input_tokens": 128_000})
+    options = {"reach": 20, **PRICED, **options}
+    return SelfRouteChain.from_vectorstore(store_of(chunks), model, **options)
+
+
+def many_in_llamaindex(names: Sequence[str] = LONG, **options: Any) -> SelfRouteQueryEngine:
+    nodes = [
+        TextNode(
+            text=chunk.page_content,
+            id_=f"{chunk.metadata['start_index']:06} {name}",
+            start_char_idx=(start := chunk.metadata["start_index"]),
+            end_char_idx=start + len(chunk.page_content),
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)},
+        )
+        for name in names
+        for chunk in chunks_of(text_of(name, 330), size=1_000)
+    ]
+    nodes.sort(key=lambda node: node.id_)  # the mock's vectors are all alike: those stored first are found
+    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
+    options = {"reach": 20, **PRICED, **options}
+    return SelfRouteQueryEngine.from_index(index, llm=ScriptedLLM(context_window=128_000), **options)
+
+
+@pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
+async def test_a_check_says_what_one_question_reads_of_many_documents(build: Callable[..., Any]) -> None:
+    text = text_of(LONG[0], 330)
+    for options, reads, documents in (
+        ({}, "the best 2", 2),
+        ({"max_documents": 1}, "the best one", 1),
+        ({"max_documents": None}, "all of them", 4),
+        ({"sections": 4_000}, "the best 2", 2),
+        ({"sections": 4_000, "max_documents": 0}, "only sections of them", 4),
+        ({"max_documents": 0}, "none of them", 4),
+    ):
+        found = well_formed(build(**options).check(QUESTION))
+        assert "20 passages found (the draft reads 5), of 4 documents" in finding(found, "source").message
+        one = finding(found, "document")
+        assert one.ok
+        assert f"4 documents stand behind the passages; a question reads {reads}: " in one.message
+        size = f"{documents * len(text):,} characters, about {documents * count_tokens(text):,} tokens"
+        assert f"({size}); they are joined" in one.message
+        assert one.message.endswith("by their offsets, without gaps")
+        assert await build(**options).acheck(QUESTION) == found
+
+
+@pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
+def test_a_check_prices_each_reading_of_one_question(build: Callable[..., Any]) -> None:
+    for options, readings in (
+        ({}, ["a draft takes", "reading the 2 documents takes"]),
+        ({"start": "long_context"}, ["reading the 2 documents takes"]),
+        ({"sections": 4_000}, ["a draft takes", "sections take", "reading the 2 documents takes"]),
+        (
+            {"sections": (2_500, 4_000), "max_documents": 1},
+            ["a draft takes", "sections take", "reading the document takes"],
+        ),
+        (
+            {"sections": (2_500, 4_000)},
+            ["a draft takes", "sections take", "sections take", "reading the 2 documents takes"],
+        ),
+        ({"sections": (4_000, 10_000), "max_documents": 0}, ["a draft takes", "sections take", "sections take"]),
+    ):
+        prices = finding(build(**options).check(QUESTION), "prices")
+        paid = [part.split(" about ") for part in prices.message.split("; ")]
+        assert [what for what, _ in paid] == readings, prices
+        assert all("tokens, $0.00" in price for _, price in paid)
+        tokens = [int(price.split()[0].replace(",", "")) for _, price in paid]
+        assert tokens == sorted(tokens)
+
+
+@pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
+def test_a_check_names_the_options_that_would_make_many_documents_cheaper(build: Callable[..., Any]) -> None:
+    for options, advice in (
+        ({}, "set sections=4_000"),
+        ({"max_documents": None}, "set sections=4_000"),
+        ({"max_documents": None, "sections": 4_000}, "max_documents=2 reads only the best ones"),
+        ({"sections": 4_000}, ""),
+        ({"sections": 4_000, "max_documents": 0}, ""),
+        ({"max_documents": 1}, ""),
+        ({"names": LONG[:1]}, ""),
+        ({"max_context_tokens": 3_000}, ""),
+    ):
+        given = finding(build(**options).check(QUESTION), "prices").advice
+        assert given.startswith(advice) if advice else given == "", options
+
+
+@pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
+def test_the_window_has_to_take_all_documents_of_a_question(build: Callable[..., Any]) -> None:
+    assert "the 2 documents fit: " in finding(build().check(QUESTION), "window").message
+    cut = finding(build(max_context_tokens=6_000).check(QUESTION), "window").message
+    assert "of the 2 documents" in cut
+    assert "would be read, from around their passages" in cut
+    none = finding(build(sections=4_000, max_documents=0).check(QUESTION), "window")
+    assert (none.ok, "no whole document is read" in none.message) == (True, True)
+
+
+def test_one_damaged_document_of_many_is_a_finding() -> None:
+    whole = [chunk for name in LONG for chunk in chunks_of(text_of(name, 20), size=300, source=name)]
+    damaged = [one for one in whole if not (one.metadata["source"] == LONG[2] and one.metadata["start_index"] == 264)]
+    assert len(damaged) == len(whole) - 1
+    chain = SelfRouteChain.from_vectorstore(store_of(damaged), ScriptedModel(), reach=20)
+    one = finding(chain.check(QUESTION), "document")
+    assert (one.ok, repr(LONG[2]) in one.message, "1 gap" in one.message) == (False, True, True), one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,8 @@ from langchain_core.runnables import ConfigurableField
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route, Start
 from selfroute.policies import Never
-from selfroute.settings import Bounds, Settings, reach_of
+from selfroute.settings import Bounds, Settings
 
 
 def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
@@ -28,10 +28,14 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         ("refusal", "..."),
         ("answerability", "json"),
         *[(bound, value) for bound in ("doubt_below", "stop_below") for value in (-1, 101, 50.5, True, "50")],
-        *[("sections", value) for value in (0, -1, True, "4000", (), (0,), (2, 1), (1, 1), (1, None), (1, True))],
-        *[("doubt_below", value) for value in ((70,), (70, 60, 50), (70, None), (70, 101), ("70", 60))],
-        *[("draft_passages", value) for value in (0, -1, True, "all")],
-        *[("max_documents", value) for value in (-1, True, 1.5)],
+        *[
+            ("sections", value)
+            for value in (0, -1, True, 4_000.5, "4000", (), (4_000, 0), (8_000, 4_000), (4_000, 4_000))
+        ],
+        *[("sections", value) for value in ((4_000, None), ("4000",), {4_000})],
+        *[("doubt_below", value) for value in ((70,), (70, 60.5), (70, None), (70, 101), {70: 60})],
+        *[("draft_passages", value) for value in (0, -1, True, 2.5, "5")],
+        *[("max_documents", value) for value in (-1, True, 1.5, "2")],
         *[("escalation", value) for value in ("never", 5, Never)],
         *[("start", value) for value in ("sections", None, 1)],
         ("max_context_tokens", 0),
@@ -45,8 +49,46 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused_by_its_name(name: str, value: Any) -> None:
-    with pytest.raises(ConfigurationError, match=name):
+    with pytest.raises(ConfigurationError, match=name) as error:
         Settings(**{name: value})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "what_to_do"),
+    [
+        ({"sections": 0}, "sections must be a positive number of tokens, or None"),
+        ({"sections": (8, 4)}, "sections must be a number of tokens, or ascending ones, such as (4_000, 16_000)"),
+        ({"draft_passages": 0}, "draft_passages must be a whole number from 1 on, or None for all"),
+        ({"max_documents": -1}, "max_documents must be a whole number from 0 on, or None for all"),
+        ({"doubt_below": (70,)}, "a whole number from 0 to 100, a pair of them (draft, sections), or None"),
+        ({"doubt_below": (70, 60), "answerability": "graded"}, "set sections=4_000, or pass one number"),
+        ({"doubt_below": (70, 60), "sections": 4_000}, "set answerability='graded' or 'structured'"),
+        ({"start": "sections"}, "start must be 'rag', 'auto' or 'long_context', or a callable that returns one"),
+        ({"start": "long_context", "max_documents": 0}, "leave out one of them"),
+    ],
+)
+@pytest.mark.parametrize("build", [Settings, a_chain, an_engine])
+def test_what_is_refused_is_refused_with_what_to_pass(
+    build: Callable[..., Any], options: dict[str, Any], what_to_do: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(what_to_do)):
+        build(**options)
+
+
+def test_numbers_of_numpy_and_lists_are_taken_as_they_are_meant() -> None:
+    settings = Settings(sections=[np.int64(4_000), 16_000], max_documents=np.int64(0), draft_passages=np.int8(3))  # type: ignore[arg-type]
+    assert (settings.sections, settings.max_documents, settings.draft_passages) == ((4_000, 16_000), 0, 3)
+    graded = Settings(answerability="graded", sections=4_000, doubt_below=[70, 60])  # type: ignore[arg-type]
+    assert (graded.doubt_below, graded.bounds) == ((70, 60), Bounds(70, 20, (60,)))
+
+
+def test_the_steps_of_a_question_are_those_that_are_set() -> None:
+    assert Settings().ladder("rag") == ("rag", "long_context")
+    assert Settings(sections=4_000).ladder("auto") == ("rag", "sections", "long_context")
+    assert Settings(sections=(4, 8), max_documents=0).ladder("rag") == ("rag", "sections", "sections")
+    assert Settings(max_documents=0).ladder("rag") == ("rag",)
+    assert Settings(sections=4_000).ladder("long_context") == ("long_context",)
 
 
 async def _later(text: str) -> int:
@@ -121,51 +163,10 @@ def test_a_bound_needs_numbers(bound: str) -> None:
 
 
 def test_the_bounds_are_those_that_were_measured_unless_others_are_set() -> None:
-    assert Settings(answerability="graded").bounds == Bounds(50, 20, 50)
-    assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20, 70)
-    assert Settings(answerability="graded", doubt_below=[70, 60], sections=9).bounds == Bounds(70, 20, 60)
-    assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5, 50)
+    assert Settings(answerability="graded").bounds == Bounds(50, 20, (50,))
+    assert Settings(answerability="graded", doubt_below=70).bounds == Bounds(70, 20, (70,))
+    assert Settings(answerability="structured", stop_below=5).bounds == Bounds(50, 5, (50,))
     assert (Settings().bounds, Settings(answerability="structured").bounds) == (None, None)
-
-
-LADDERS: dict[str, tuple[dict[str, Any], Start, tuple[Route, ...]]] = {
-    "as published": ({}, "rag", ("rag", "long_context")),
-    "no draft": ({"sections": 9}, "long_context", ("long_context",)),
-    "whichever costs less": ({"sections": 9}, "auto", ("rag", "sections", "long_context")),
-    "two readings": ({"sections": [9, 99]}, "rag", ("rag", "sections", "sections", "long_context")),
-    "no documents": ({"sections": 9, "max_documents": 0}, "rag", ("rag", "sections")),
-    "the draft alone": ({"max_documents": 0}, "rag", ("rag",)),
-}
-
-
-@pytest.mark.parametrize("name", LADDERS)
-def test_the_options_say_which_steps_there_are(name: str) -> None:
-    options, start, steps = LADDERS[name]
-    assert Settings(**options).ladder(start) == steps
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (
-            {"answerability": "graded", "doubt_below": (70, 60)},
-            "there are none: set sections=4_000, or pass one",
-        ),
-        ({"start": "long_context", "max_documents": 0}, "max_documents=0 forbids it: leave out one of them"),
-    ],
-    ids=["a bound for no sections", "a start with no documents"],
-)
-def test_options_that_exclude_each_other_are_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
-        Settings(**options)
-
-
-def test_more_is_retrieved_than_the_draft_reads_only_where_sections_need_it() -> None:
-    assert (reach_of(5, None, sections=None), reach_of(5, None, sections=4_000)) == (5, 20)
-    assert (reach_of(30, None, sections=4_000), reach_of(5, 7, sections=None)) == (30, 7)
-    for reach in (4, 0, True, "20"):
-        with pytest.raises(ConfigurationError, match="reach"):
-            reach_of(5, reach, sections=None)  # type: ignore[arg-type]
 
 
 def test_the_documents_have_the_budget_that_was_set_or_what_the_window_leaves() -> None:

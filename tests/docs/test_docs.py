@@ -72,7 +72,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 BLOCKS = [block for page in TEXTS for block in blocks_of(page)]
 COMMANDS = [block for block in BLOCKS if block.language in {"bash", "console"}]
-RECIPES = [block for block in BLOCKS if block.language == "py"]
+RECIPES = [block for block in BLOCKS if block.language == "py" and "def fetch" in block.text]
 RUN = [page for page in PAGES if any(block.language == "python" for block in blocks_of(page))]
 TARGETS = set(re.findall(r"^([a-z-]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
 

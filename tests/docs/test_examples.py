@@ -199,7 +199,7 @@ def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: Loopback
     for _ in range(2):
         service.post("/ask", json={"question": "Who brought the bell up?"})
     figures = service.get("/ledger").json()
-    assert (figures["queries"], figures["routes"]) == (2, {"rag": 0, "wider": 0, "long_context": 2})
+    assert (figures["queries"], figures["routes"]) == (2, {"rag": 0, "sections": 0, "long_context": 2})
     assert service.post("/ledger/close").json()["queries"] == 2
     assert service.get("/ledger").json()["queries"] == 0
     assert service.post("/ask", json={"question": ""}).status_code == 422

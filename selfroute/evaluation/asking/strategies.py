@@ -23,7 +23,7 @@ from selfroute.usage.savings import LongContextEstimate
 
 Used = Mapping[Route, list[Reply]]
 """The replies that were used, by the model: that of the first step answers from sections, too."""
-_DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=DOUBT_BELOW)
+_DEFAULTS = Bounds(DOUBT_BELOW, STOP_BELOW, sections_below=(DOUBT_BELOW,))
 
 
 @dataclass(frozen=True, slots=True)

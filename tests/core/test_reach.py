@@ -1,0 +1,174 @@
+"""Both frameworks over one store of many documents: how many passages are found, and how many documents are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from llama_index.core import Document as Whole
+from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
+
+import one_store
+from both_parts import EVERYWHERE
+from langchain_parts import TreeTracer
+from langchain_selfroute import SelfRouteChain
+from llamaindex_parts import ListRetriever, recorded
+from llamaindex_selfroute import SelfRouteQueryEngine
+from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, pipeline
+from selfroute.errors import ConfigurationError
+
+FRAMEWORKS = ("langchain", "llamaindex")
+SECTIONS = 200  # tokens: more than five passages, less than half of two documents
+K = {"langchain": "k", "llamaindex": "similarity_top_k"}
+WITH_NUMBERS = "n"
+
+
+def drafted(model: Model) -> int:
+    """How many chunks the first prompt held."""
+    return sum(chunk.page_content in model.prompts[0] for chunk in one_store.chunks())
+
+
+@pytest.mark.parametrize("kind", ["memory", "chroma"])
+@pytest.mark.parametrize(
+    ("options", "found", "read"),
+    [
+        ({}, 5, 5),
+        ({"sections": SECTIONS}, 20, 5),
+        ({WITH_NUMBERS: 3, "sections": SECTIONS}, 20, 3),
+        ({WITH_NUMBERS: 3, "reach": 8}, 8, 3),
+        ({"reach": 5, "sections": SECTIONS}, 5, 5),
+        ({WITH_NUMBERS: 30, "sections": SECTIONS}, 30, 30),
+        ({"reach": 8, "draft_passages": 2}, 8, 2),
+    ],
+)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_more_passages_are_found_than_the_draft_reads_where_sections_need_them(
+    framework: str, options: dict[str, Any], found: int, read: int, kind: str
+) -> None:
+    model, options = Model(), {K[framework] if name == WITH_NUMBERS else name: one for name, one in options.items()}
+    asked = await ask(pipeline(framework, kind, model=model, **options))
+    assert (len(asked.found), drafted(model)) == (found, read)
+
+
+def test_the_store_is_asked_once() -> None:
+    tracer = TreeTracer()
+    pipeline("langchain", sections=SECTIONS).invoke(QUESTION, {"callbacks": [tracer]})
+    assert [child.name for child in tracer.root.children].count("retrieve") == 1
+    with recorded() as recording:
+        pipeline("llamaindex", sections=SECTIONS).query(QUESTION)
+    assert len(recording.events.of(RetrievalStartEvent)) == 1
+
+
+@pytest.mark.parametrize("reach", [4, 0, True, "many"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_reach_that_makes_no_sense_is_refused(framework: str, reach: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^reach(=4 is less than the 5 passages| must be a whole number)"):
+        pipeline(framework, reach=reach)
+
+
+@pytest.mark.parametrize("where", EVERYWHERE)
+async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -> None:
+    framework, mode = where.split()
+    streams = {"streaming": True} if framework == "llamaindex" and "stream" in mode else {}
+    model = Model()
+    asked = await ask(pipeline(framework, model=model, sections=SECTIONS, **streams), mode=mode)
+    assert (asked.answer, asked.route, len(asked.read), RIGHT in asked.read) == (ANSWER, "long_context", 2, True)
+    assert len(model.prompts) == 3
+    assert len(set(asked.found)) > 2
+    assert all(TEXTS[name] in model.prompts[-1] for name in asked.read)
+
+
+@pytest.mark.parametrize("kind", ["memory", "chroma"])
+@pytest.mark.parametrize("question", BY_WORDS)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_documents_are_ranked_by_the_words_of_their_sections_too(
+    framework: str, question: str, kind: str
+) -> None:
+    asked = await ask(pipeline(framework, kind, sections=SECTIONS), question)
+    assert len(set(asked.found[:5])) > 2, "the retriever does not know which"
+    assert BY_WORDS[question] in asked.read
+
+
+@pytest.mark.parametrize("sections", [None, SECTIONS])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_as_many_documents_are_read_as_are_allowed(framework: str, sections: int | None) -> None:
+    for most in (1, 3, None):
+        asked = await ask(pipeline(framework, sections=sections, reach=20, max_documents=most))
+        behind = len(set(asked.found))
+        assert (len(asked.read), len(set(asked.read)), asked.read[0]) == (most or behind, most or behind, RIGHT)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_none_is_read_where_that_is_the_limit(framework: str) -> None:
+    model = Model()
+    asked = await ask(pipeline(framework, model=model, sections=SECTIONS, max_documents=0))
+    assert (asked.answer, asked.route, asked.usage["long_context"]) == ("unanswerable", "sections", None)
+    assert len(model.prompts) == 2
+    alone = await ask(pipeline(framework, max_documents=0))
+    assert (alone.answer, alone.route, alone.usage["long_context"]) == ("unanswerable", "rag", None)
+
+
+@pytest.mark.parametrize("as_callable", [False, True])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_documents_of_the_user_are_all_read_in_their_order(framework: str, as_callable: bool) -> None:
+    model: Any = Model()
+    if framework == "langchain":
+        documents: Any = [Document(text, metadata={"source": name}) for name, text in TEXTS.items()]
+        source = (lambda _: documents) if as_callable else documents
+        asked_of: Any = SelfRouteChain(
+            retriever=one_store.store().as_retriever(), llm=one_store.runnable(model), documents=source, max_documents=1
+        )
+    else:
+        documents = [Whole(text=text, id_=name) for name, text in TEXTS.items()]
+        source = (lambda *_: documents) if as_callable else documents
+        asked_of = pipeline(framework, model=model, documents=source, max_documents=1)
+    asked = await ask(asked_of)
+    assert asked.read == list(TEXTS)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, None])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_an_answer_is_compared_with_reading_as_many_documents(framework: str, most: int | None) -> None:
+    model = Model()
+    answering = pipeline(framework, model=model, reach=20, sections=SECTIONS, max_documents=most)
+    await ask(answering)  # their lengths are known from now on
+    model.draft = ANSWER
+    asked = await ask(answering)
+    always = await ask(pipeline(framework, start="long_context", reach=20, max_documents=2 if most == 0 else most))
+    assert asked.route == "rag"
+    assert asked.usage["long_context_only"] == pytest.approx(always.usage["long_context"]["input_tokens"], rel=0.05)
+
+
+# documents= left out
+
+
+async def test_documents_are_those_of_the_retriever_s_own_store() -> None:
+    model = Model()
+    retriever = one_store.store().as_retriever(search_kwargs={"k": 5})
+    asked = await ask(SelfRouteChain(retriever=retriever, llm=one_store.runnable(model)))
+    assert (asked.answer, asked.read[0]) == (ANSWER, RIGHT)
+    engine = SelfRouteQueryEngine(one_store.index().as_retriever(similarity_top_k=5), llm=one_store.llm(model))
+    asked = await ask(engine)
+    assert (asked.answer, asked.read[0]) == (ANSWER, RIGHT)
+
+
+async def test_the_filter_of_the_retriever_limits_them() -> None:
+    search = {"k": 5, "filter": {"start_index": 0}}
+    retriever = one_store.store("chroma").as_retriever(search_kwargs=search)
+    model = Model()
+    await ask(SelfRouteChain(retriever=retriever, llm=one_store.runnable(model)))
+    assert "opened in" in model.prompts[-1]
+    assert "warden of the orchard was" not in model.prompts[-1]
+
+
+def test_other_retrievers_do_not_say_where_documents_are() -> None:
+    other = RunnableLambda(lambda _: [Document("text")])
+    with pytest.raises(ConfigurationError, match="pass documents=StoredDocuments") as error:
+        SelfRouteChain(retriever=other, llm=one_store.runnable(Model()))
+    assert "RunnableLambda" in str(error.value)
+    with pytest.raises(ConfigurationError, match="pass documents=StoredDocuments") as error:
+        SelfRouteQueryEngine(ListRetriever([]), llm=one_store.llm(Model()))
+    assert "ListRetriever" in str(error.value)
+    assert "\n" not in str(error.value)
