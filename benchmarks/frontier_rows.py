@@ -7,7 +7,8 @@ from typing import Any
 
 from selfroute.answerability.verdict import Verdict
 from selfroute.drivers import advance
-from selfroute.flow import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route, self_route
+from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
+from selfroute.flow import self_route
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 Json = dict[str, Any]

@@ -33,7 +33,7 @@ from selfroute.caching.prefixes import Prefix
 from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.flow import Answer, Decided, Generate, ReadDocuments, Route
+from selfroute.effects import Answer, Decided, Generate, ReadDocuments, Route
 from selfroute.performing import BaseSteps, check_question
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.two_steps import cited_in

@@ -31,8 +31,8 @@ from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.memory import Memory
 from selfroute.settings import (
     MAX_DOCUMENTS,

@@ -10,7 +10,7 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
 from langchain_selfroute.documents import Source
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.usage.prices import is_one_model

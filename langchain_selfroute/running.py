@@ -22,7 +22,7 @@ from langchain_selfroute.light import recorded, recorded_inputs, whole_chunk
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute.drivers import arun, run
-from selfroute.flow import Answer
+from selfroute.effects import Answer
 from selfroute.hangup import cancelled_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])

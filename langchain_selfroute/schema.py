@@ -13,7 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.settings import Doubt, MeasureSavings, PromptCache, Sections
 
 

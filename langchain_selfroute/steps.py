@@ -21,7 +21,7 @@ from langchain_selfroute.call import Call
 from langchain_selfroute.calling import acall, call
 from langchain_selfroute.models import MessageTally, text_of_prompt
 from selfroute.drivers import Flow
-from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve
+from selfroute.effects import Decided, Generate, ReadDocuments, Retrieve
 from selfroute.hangup import LoopTurned, ahang_up
 
 EVENT = "selfroute_decision"

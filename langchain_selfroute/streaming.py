@@ -10,7 +10,7 @@ from langchain_core.runnables.utils import AddableDict
 from langchain_selfroute.light import RecordedChunk
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute.drivers import astream, stream
-from selfroute.flow import Decided
+from selfroute.effects import Decided
 
 
 def chunks_of(steps: Steps) -> Generator[AddableDict, None, None]:

@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from llamaindex_selfroute.steps import Steps
 from selfroute.drivers import Item, arun, astream, run, stream
+from selfroute.effects import Answer, Decided
 from selfroute.first_step import FirstStep
-from selfroute.flow import Answer, Decided
 from selfroute.two_steps import cited_in
 
 More = Iterable[NodeWithScore]

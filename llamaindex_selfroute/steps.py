@@ -24,8 +24,8 @@ from selfroute.caching.providers import Dialect
 from selfroute.documents.chunks import Place
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.drivers import Flow
+from selfroute.effects import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.performing import BaseSteps
 from selfroute.usage.addresses import account_of

@@ -34,8 +34,8 @@ from llamaindex_selfroute.two_steps import SynthesizerSteps
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.copying import CopiedAsParts
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.memory import Memory
 from selfroute.settings import MAX_DOCUMENTS, SETTINGS, Doubt, MeasureSavings, PromptCache, Sections, Settings
 from selfroute.usage import prices

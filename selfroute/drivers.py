@@ -15,8 +15,8 @@ from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.verdict import Verdict
+from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
-from selfroute.flow import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.usage.account import Account
 
 Flow = Generator[Effect, Any, Answer]

@@ -15,8 +15,8 @@ from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.documents.sizes import Lengths, Size
+from selfroute.effects import Compare, Decide, Decided, Route, Start
 from selfroute.fitting import Fitting
-from selfroute.flow import Compare, Decide, Decided, Route, Start
 from selfroute.usage import prices
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel

@@ -14,7 +14,7 @@ from selfroute.documents.chunks import Place
 from selfroute.documents.overflow import read_less
 from selfroute.documents.sections import Ranking, Run, ranked
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
-from selfroute.flow import ReadDocuments, Route
+from selfroute.effects import ReadDocuments, Route
 from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel

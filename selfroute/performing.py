@@ -20,10 +20,10 @@ from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
+from selfroute.effects import Answer, Decided, ReadDocuments, Route
 from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.first_step import FirstStep
-from selfroute.flow import Answer, Decided, ReadDocuments, Route
 from selfroute.memory import Memory
 from selfroute.settings import Settings
 from selfroute.two_steps import TwoSteps

@@ -12,9 +12,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from selfroute.caching.prompts import CachedPrompts
 from selfroute.drivers import Flow
+from selfroute.effects import Answer, Generate, Start
 from selfroute.errors import InputError
 from selfroute.first_step import Draft, FirstStep, plain
-from selfroute.flow import Answer, Generate, Start, self_route
+from selfroute.flow import self_route
 from selfroute.settings import Settings, start_of
 from selfroute.usage.account import Account
 from selfroute.usage.savings import PromptSize

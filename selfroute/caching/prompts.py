@@ -11,7 +11,7 @@ from selfroute.caching.providers import Dialect, ProviderCache, cache_of
 
 if TYPE_CHECKING:
     from selfroute.caching.prefixes import Prefix
-    from selfroute.flow import Generate, Route
+    from selfroute.effects import Generate, Route
     from selfroute.settings import Settings
     from selfroute.usage.prices import PricedModel
 

@@ -10,7 +10,7 @@ from selfroute.checking.findings import Finding, Findings, Found, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
 from selfroute.checking.words import plainly, told
-from selfroute.flow import Retrieve
+from selfroute.effects import Retrieve
 
 if TYPE_CHECKING:
     from selfroute.drivers import AsyncSteps, Steps

@@ -10,8 +10,8 @@ from typing import TypeVar
 from selfroute.checking.findings import Found
 from selfroute.checking.trial import Trial
 from selfroute.checking.words import plural, told
+from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Route
 from selfroute.prompts import check_asks_for_numbers
 from selfroute.settings import MAX_DOCUMENTS
 from selfroute.usage import prices

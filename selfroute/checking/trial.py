@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.flow import ReadDocuments, Retrieve
+from selfroute.effects import ReadDocuments, Retrieve
 from selfroute.performing import BaseSteps
 
 Attempt = Literal["retrieve", "source", "read"]

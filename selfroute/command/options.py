@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from selfroute.flow import Start as FirstStep
+from selfroute.effects import Start as FirstStep
 from selfroute.settings import MAX_DOCUMENTS, checked
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from selfroute.effects import Start
 from selfroute.errors import ConfigurationError
-from selfroute.flow import Start
 from selfroute.policies import Budget
 from selfroute.policies.policy import Policy
 from selfroute.settings import MAX_DOCUMENTS, Doubt, Sections

@@ -10,7 +10,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from selfroute.flow import Answer, Decided, Effect, Route
+from selfroute.effects import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NOTHING, StepUsage, Usage
 from selfroute.usage.entry import Entry, Outcome

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any, get_args
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 
 
 def as_count(value: Any) -> int:

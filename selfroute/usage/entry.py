@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage.counts import StepUsage, Usage
 
 Outcome = Literal["answered", "left", "failed", "open"]

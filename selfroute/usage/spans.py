@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
+from selfroute.effects import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage.counts import NOTHING, STEPS, Cost, StepUsage, Usage
 from selfroute.usage.entry import Entry, prompts_of
 

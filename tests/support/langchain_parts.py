@@ -33,7 +33,7 @@ from scenarios import (
     Scenario,
     text_of,
 )
-from selfroute.flow import Route
+from selfroute.effects import Route
 from steering import LEFT_OUT, LONG_TEXTS, Steered
 
 PASSAGES = [Document(text, metadata={"n": n}) for n, text in enumerate(PASSAGE_TEXTS, 1)]

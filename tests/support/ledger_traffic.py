@@ -45,7 +45,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
 from selfroute.answerability.structured import Answerability
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage import FREE, NOTHING, StepUsage
 from selfroute.usage.entry import Entry, Outcome
 from selfroute.usage.ledger import Ledger

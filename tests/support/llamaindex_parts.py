@@ -43,7 +43,7 @@ from scenarios import (
     Scenario,
     text_of,
 )
-from selfroute.flow import Route
+from selfroute.effects import Route
 from steering import LEFT_OUT, LONG_TEXTS, Steered
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.

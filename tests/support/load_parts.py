@@ -49,7 +49,7 @@ from ledger_traffic import (
 )
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import Reply, Request
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage import NOTHING
 from selfroute.usage.entry import Entry, Outcome
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios import QUESTION, Pieces
 from selfroute.drivers import Flow
-from selfroute.flow import Decided, Generate, ReadDocuments, Retrieve, Route
+from selfroute.effects import Decided, Generate, ReadDocuments, Retrieve, Route
 from selfroute.memory import Memory
 from selfroute.performing import BaseSteps, check_question
 from selfroute.settings import Settings

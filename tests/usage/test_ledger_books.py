@@ -36,7 +36,7 @@ from ledger_traffic import (
 )
 from loopback import LoopbackServer
 from scenarios import QUESTION, WHOLE
-from selfroute.flow import Route
+from selfroute.effects import Route
 from selfroute.usage import NOTHING, StepUsage
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")

@@ -11,9 +11,9 @@ from typing import Any
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
+from selfroute.effects import Route
 from selfroute.evaluation.asking.replies import Reply
 from selfroute.evaluation.records import GRADED, MOST_DOUBT, SECTIONS, WITH_SECTIONS, LookStep, Strategy
-from selfroute.flow import Route
 from selfroute.memory import Memory
 from selfroute.policies.case import Case
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
