@@ -341,7 +341,7 @@ def chunks_of(framework: str) -> Any:
 async def test_the_filter_is_a_wall_for_every_step(most: int, where: str) -> None:
     framework, mode = where.split()
     model = {"draft": UNANSWERABLE, "looks": (UNANSWERABLE,) * 2, "final": LOOKED, "marker": WHOLE}
-    options: dict[str, Any] = {"sections": (RUNG, LARGER), "max_documents": most, "reach": 7}
+    options: dict[str, Any] = {"sections": (800, 1_200), "max_documents": most, "reach": 7}
     if framework == "langchain":
         llm: Any = langchain_parts.ScriptedModel(**model)
         wall = holding("memory", tenant="ours")
