@@ -49,7 +49,44 @@ CORE, LANGCHAIN, LLAMAINDEX = ("core",), ("langchain",), ("llamaindex",)
 DOCUMENTS, USAGE, STORED = ("documents",), ("usage",), ("langchain", "llamaindex")
 LC, LI = "langchain_selfroute", "llamaindex_selfroute"
 MUTATIONS = (
-    Mutation("answers escalate", "selfroute/flow.py", "if not decision.escalates:", "if decision.escalates:", CORE),
+    Mutation(
+        "answers escalate",
+        "selfroute/flow.py",
+        "if not reply.verdict.escalates:",
+        "if reply.verdict.escalates:",
+        CORE,
+    ),
+    Mutation("a refused step is taken", "selfroute/flow.py", "if not decided.granted:", "if False:", CORE),
+    Mutation("each reading is the first", "selfroute/flow.py", "rung = ladder[:at].count(step)", "rung = 0", CORE),
+    Mutation(
+        "a doubt that nothing follows is lost",
+        "selfroute/flow.py",
+        'if reply.verdict.signal == "doubt":',
+        "if False:",
+        CORE,
+    ),
+    Mutation(
+        "sections may be most of the documents",
+        "selfroute/fitting.py",
+        "self._length(sections) * _PART <= self._length(self._chosen)",
+        "True",
+        CORE,
+    ),
+    Mutation("readings are settled together", "selfroute/escalating.py", "by_then[case.step] = before", "pass", CORE),
+    Mutation(
+        "a given list is cut to the best documents",
+        "selfroute/fitting.py",
+        "or not self._is_stored:",
+        "or False:",
+        CORE,
+    ),
+    Mutation(
+        "touching sections stay apart",
+        "selfroute/documents/sections.py",
+        "joined[-1] = last._replace(end=max(last.end, run.end))",
+        "joined.append(run)",
+        CORE,
+    ),
     Mutation(
         "no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long, step)", "()", CORE
     ),

@@ -30,7 +30,7 @@ class PlainAdapter(BaseSteps[str]):
         self.steps: list[Route] = []
         self.announced: list[Route] = []
         self.closed: dict[Route, int] = {}  # how many pieces a reply had given when it was closed early
-        self.readings = 0
+        self.readings = self.speaking = 0
 
     def flow(self) -> Flow:
         check_question(self.asked)
@@ -86,13 +86,17 @@ class PlainAdapter(BaseSteps[str]):
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         tally, pieces = self._ask(effect)
         with self._counted(effect.step, tally, lambda: self._text_with(effect.step, effect.context)):
-            for number, piece in enumerate(pieces, 1):
-                tally.text.append(piece)
-                try:
-                    yield piece
-                except GeneratorExit:
-                    self.closed[effect.step] = number
-                    raise
+            self.speaking += 1
+            try:
+                for number, piece in enumerate(pieces, 1):
+                    tally.text.append(piece)
+                    try:
+                        yield piece
+                    except GeneratorExit:
+                        self.closed[effect.step] = number
+                        raise
+            finally:
+                self.speaking -= 1
 
     async def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         inner = self.generate(effect)
@@ -104,6 +108,7 @@ class PlainAdapter(BaseSteps[str]):
 
     def _ask(self, effect: Generate) -> tuple[Tally, Sequence[str]]:
         assert len(self.steps) < len(self.said), f"the {effect.step} step must not be asked"
+        assert not self.speaking, "the reply before must have ended, or been closed"
         said = self.said[len(self.steps)]
         self.steps.append(effect.step)
         self.context = effect.context
