@@ -185,10 +185,11 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         return self._estimate.tokens(sizes, self._rate(), prompt=size, window=self._room(), model=model)
 
     def _tokens_with(self, passages: Sequence[Document]) -> int:
-        """Return the estimated tokens of a prompt like the latest one, with other passages."""
+        """Return the estimated tokens of a prompt like the latest one, with other passages; no less than they have."""
         size, before, after = self._prompt_size, self._length(self.context), self._length(passages)
         context = max(size.context * after / before, after) if before else after  # with what formats the passages
-        return round((size.around + context) * self._rate())
+        count = self._count("sections")
+        return max(round((size.around + context) * self._rate()), sum(count(self._text_of(one)) for one in passages))
 
     def _rate(self) -> float:
         """Return the tokens per character of the latest prompt; if there is none, those of the passages."""

@@ -113,7 +113,7 @@ class Settings:
         if isinstance(self.doubt_below, tuple) and len(self.doubt_below) > 1 + len(self.section_tokens):
             msg = (
                 f"doubt_below={self.doubt_below} has more bounds than there are steps: one for the draft, and one for "
-                f"each number of tokens in sections, which is {self.sections!r}"
+                f"each reading of sections; set sections=4_000, or pass one number"
             )
             raise ConfigurationError(msg)
         if self.start == "long_context" and self.max_documents == 0:

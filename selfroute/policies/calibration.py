@@ -167,7 +167,7 @@ def hash_of(*prompts: str) -> str:
 
 
 def tokens_text(sections: int | Sequence[int] | None) -> str:
-    """Return the tokens of sections in words: "4,000", "4,000 and then 16,000"; empty if there are none."""
+    """Return numbers of sections in words: "4,000", "4,000 and then 16,000"; empty if there are none."""
     each = (sections,) if isinstance(sections, int) else sections or ()
     return " and then ".join(f"{tokens:,}" for tokens in each)
 

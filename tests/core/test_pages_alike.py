@@ -175,6 +175,7 @@ async def test_a_page_that_is_a_document_by_itself_is_cited_by_its_label(manual:
         similarity_top_k=20,
         llm=llamaindex_stores_parts.declining().model_copy(update={"final": FINAL}),
         citations=True,
+        max_documents=None,
         streaming=mode in llamaindex_parts.STREAMS,
     )
     asked = await llamaindex_parts.ask(engine, QUESTION, mode)

@@ -364,7 +364,7 @@ def test_bounds_and_sections_are_the_pipelines_own(framework: Framework) -> None
         "doubt_below": 30,
         "stop_below": 90,
         "sections": 1_000,
-        "sections_below": 70,
+        "sections_below": "70",
     }
     sure = framework.make(Replies(graded="80 30\nMr Lin"), **own)
     assert _routes(_all(sure))["graded_sections"] == ("rag", "Mr Lin"), "30 is not in doubt in a draft"

@@ -117,7 +117,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "documents as texts": ({"documents": [HIDDEN]}, "documents must be a list of Documents"),
     "documents among others": ({"documents": [Document(HIDDEN), HIDDEN]}, "documents must be a list of Documents"),
     "one document": ({"documents": Document(HIDDEN)}, "documents must be a list of Documents"),
-    "documents as None": ({"documents": None}, "documents must be a list of Documents"),
     "documents as a dict": ({"documents": {"text": HIDDEN}}, "documents must be a list of Documents"),
     "a model's name": ({"llm": "gpt-4o"}, "llm must be a chat model"),
     "a second model's name": ({"long_context_llm": "gpt-4o"}, "long_context_llm must be a chat model"),

@@ -360,7 +360,7 @@ async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind:
 async def test_originals_without_a_source_are_documents_themselves(kind: str, mode: str) -> None:
     originals = [Document(f"Original {n}.") for n in range(3)]
     retriever, store = summaries(Shelves(kind), originals)
-    documents = await read_by(chain_on(store, StoredDocuments(store), retriever), mode)
+    documents = await read_by(chain_on(store, StoredDocuments(store), retriever, max_documents=None), mode)
     assert sorted(document.page_content for document in documents) == [one.page_content for one in originals]
     with pytest.raises(LookupError, match="no retrieved passage has metadata"):  # those of others have to name one
         await ask(chain_on(store, StoredDocuments(store), store.as_retriever()), QUESTION, mode)

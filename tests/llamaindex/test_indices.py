@@ -139,7 +139,8 @@ def test_without_it_the_document_is_put_together_from_its_nodes_and_says_how() -
     assert (source.node_id, source.text) == ("May", "Minutes of May. Tea was served.\n\nMs Okafor chaired it.")
     assert source.metadata["shelf"] == "north"
     assert "page" not in source.metadata
-    assert source.metadata["selfroute"] == {"method": "offsets", "chunks": 3, "gaps": [[31, 40]], "trimmed": False}
+    label = {"method": "offsets", "chunks": 3, "gaps": [[31, 40]], "trimmed": False}
+    assert source.metadata["selfroute"] == {**label, "pages": [[0, 0], [11, 11], [33, 40]]}
 
 
 def test_the_documents_that_were_hit_are_read_best_first_and_once() -> None:

@@ -15,6 +15,7 @@ from selfroute.effects import Route
 from selfroute.evaluation.asking.replies import Reply
 from selfroute.evaluation.records import GRADED, MOST_DOUBT, SECTIONS, WITH_SECTIONS, LookStep, Strategy
 from selfroute.memory import Memory
+from selfroute.policies.calibration import tokens_text
 from selfroute.policies.case import Case
 from selfroute.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
 from selfroute.usage.counts import NOTHING, StepUsage
@@ -62,7 +63,7 @@ def options_of(strategy: Strategy, settings: Settings, *, own_prompt: bool) -> d
         options["sections"] = settings.sections or SECTIONS
     how = "structured" if settings.structured else "graded"
     if strategy in GRADED:
-        both = (bounds.doubt_below, bounds.sections_below)
+        both = (bounds.doubt_below, *bounds.sections_below)
         doubt = both if strategy in WITH_SECTIONS else bounds.doubt_below
         return {**options, "answerability": how, "doubt_below": doubt, "stop_below": bounds.stop_below}
     if settings.answerability == "graded" and own_prompt:
@@ -99,7 +100,7 @@ def settings_of(
     if set(WITH_SECTIONS) & set(strategies):
         about["sections"] = settings.sections or SECTIONS
     if "graded_sections" in strategies:
-        about["sections_below"] = bounds.sections_below
+        about["sections_below"] = tokens_text(bounds.sections_below)
     return about
 
 
