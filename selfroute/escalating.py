@@ -146,6 +146,10 @@ class Escalating(Fitting[Document]):
         return self._is_most(effect)
 
     def _is_most(self, effect: Compare) -> bool:
+        most, names = self.settings.most_compared, [self._source_name(passage) for passage in effect.passages]
+        others = [name for at, name in enumerate(names) if name not in names[:at]]
+        if most is not None and len(others) > most and self._is_stored:
+            return False  # the documents that are left out may hold the answer
         sizes = self._sizes()
         whole = sum(size.characters for size in sizes) if sizes else 0
         if not 0 < whole * _MOST <= self._length(effect.passages):
@@ -267,6 +271,7 @@ class Escalating(Fitting[Document]):
         """Do as `_read_once` does, asynchronously; also if a policy asks twice at the same time."""
         if not self._was_read:
             self.read, self._was_read = await self._begin_reading(), True
+            await asyncio.to_thread(self._choose)
         return self.read
 
     async def _aread_early(self) -> Sequence[Document]:
@@ -275,6 +280,7 @@ class Escalating(Fitting[Document]):
             reading = self._begin_reading()
             self.account.on_close(lambda _: reading.cancel())
             self.read, self._was_read = await asyncio.shield(reading), True
+            await asyncio.to_thread(self._choose)
         return self.read
 
     def _begin_reading(self) -> asyncio.Future[Sequence[Document]]:

@@ -58,7 +58,11 @@ class Fitting(ABC, Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
-        self._rung = 0  # of the sections that were fitted last
+        self._rung, self._read_before = (
+            0,
+            0,
+        )  # of the sections that were fitted last, and the length of what came before
+        self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._ranking: Ranking | None = None
         self._best: Sequence[Document] | None = None  # of the documents
         self._runs: dict[int, Run] = {}  # where in which document each section stands, by its identity
@@ -215,14 +219,14 @@ class Fitting(ABC, Generic[Document]):
             budget = min(budget, max(prompt_limit(window) - around, window // 10))
         if effect.too_long:
             sent = sum(count(self._text_of(section)) for section in self.context)
-            budget = self._less("sections", effect.too_long, sent=sent, around=around)
+            budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
+        else:
+            self._rung, self._read_before = effect.rung, self._solid(self.context)
+            budget = min(budget, self._most_sections or budget)
         runs = self._ranked.fill(budget, count, always=len(effect.passages))
         sections = [self._section(run) for run in runs]
-        if effect.too_long:
-            return sections
-        self._rung = effect.rung
         worth = self.settings.max_documents == 0 or self._length(sections) * _PART <= self._length(self._chosen)
-        return sections if worth and self._solid(sections) > self._solid(self.context) else ()
+        return sections if worth and self._solid(sections) > self._read_before else ()
 
     def _section(self, run: Run) -> Document:
         document = self.read[run.document]
@@ -260,6 +264,10 @@ class Fitting(ABC, Generic[Document]):
         if self._best is None:
             self._best = [self.read[number] for number in self._ranked.documents[:most]]
         return self._best
+
+    def _choose(self) -> None:
+        """Choose these documents now, where it takes no time of an event loop."""
+        self._best = self._chosen
 
     def _length(self, documents: Sequence[Document]) -> int:
         return sum(len(self._text_of(document)) for document in documents)

@@ -52,7 +52,7 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
     for at, step in enumerate(ladder):
         if step == "rag":
             if passages:
-                reply, context = yield from _ask(step, passages, passages)
+                reply, context = (yield from _ask(step, passages, passages)) or (reply, context)
                 decision = reply.verdict
         elif first_only:
             return Answer("", route, False, decision, passages, context, is_open=True)
@@ -65,10 +65,12 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
             decision, announced = decided.decision, True
             if not decided.granted:
                 break
-            route, context = step, found or (yield ReadDocuments(passages))
-            if not context:
-                return Answer(refusal, route, False, decision, passages, context)
-            reply, context = yield from _ask(step, passages, context)
+            if not (found := found or (yield ReadDocuments(passages))):
+                return Answer(refusal, step, False, decision, passages, found)
+            asked = yield from _ask(step, passages, found, ends="long_context" not in ladder[at + 1 :])
+            if asked is None:
+                continue
+            route, (reply, context) = step, asked
         if not reply.verdict.escalates:
             break
     if not announced:
@@ -79,12 +81,18 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
 
 
 def _ask(
-    step: Route, passages: Sequence[Any], context: Sequence[Any]
-) -> Generator[Effect, Any, tuple[Reply, Sequence[Any]]]:
+    step: Route, passages: Sequence[Any], context: Sequence[Any], *, ends: bool = True
+) -> Generator[Effect, Any, tuple[Reply, Sequence[Any]] | None]:
     """Ask the model of a step, with less to read each time that it refuses the prompt as too long.
 
+    Args:
+        step: The step.
+        passages: The retrieved passages.
+        context: What the step reads.
+        ends: Whether the error is raised if even the least is refused; else the documents are read.
+
     Returns:
-        The reply, and what the model read.
+        The reply, and what the model read; None if the documents come next.
     """
     retries = MOST_RETRIES
     while True:
@@ -92,6 +100,8 @@ def _ask(
             return (yield Generate(step, context)), context
         except Exception as too_long:  # noqa: PERF203 - the drivers throw in no other error
             less: Sequence[Any] = (yield ReadDocuments(passages, too_long, step)) if retries else ()
-            if not less:
+            if not less and ends:
                 raise
+            if not less:
+                return None
             context, retries = less, retries - 1

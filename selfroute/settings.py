@@ -65,7 +65,7 @@ class Settings:
             question ends before; None for all.
         escalation: The policy that is asked before a step after the draft is paid for; None to pay for each.
         start: The first step: `"rag"`, `"long_context"`, `"auto"`, which is the latter where the passages are most of
-            the documents, or a callable that says which for each question.
+            the documents and there is no policy, or a callable that says which for each question.
         max_context_tokens: The limit for the documents' text in the second step; None for as much as the model's
             window takes.
         token_counter: Counts the tokens of a text; None to estimate them.
@@ -116,9 +116,8 @@ class Settings:
                 f"each reading of sections; set sections=4_000, or pass one number"
             )
             raise ConfigurationError(msg)
-        if self.start == "long_context" and self.max_documents == 0:
-            msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
-            raise ConfigurationError(msg)
+        if isinstance(self.start, str):
+            self.ladder(start_of(self.start))
 
     def _take_options(self) -> None:
         """Take the options that the policy sets; refuse those that the user set otherwise."""
@@ -165,7 +164,14 @@ class Settings:
         return Bounds(draft, STOP_BELOW if stop is None else stop, tuple(sections))
 
     def ladder(self, start: Start) -> tuple[Route, ...]:
-        """Return the steps of a question, the cheapest first."""
+        """Return the steps of a question, the cheapest first.
+
+        Raises:
+            ConfigurationError: The question starts with documents, which it may not read.
+        """
+        if start == "long_context" and self.max_documents == 0:
+            msg = "start='long_context' reads documents, and max_documents=0 forbids it: leave out one of them"
+            raise ConfigurationError(msg)
         if start == "long_context":
             return ("long_context",)
         sections: list[Route] = ["sections"] * len(self.section_tokens)

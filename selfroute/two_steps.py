@@ -69,7 +69,7 @@ class TwoSteps(CachedPrompts, Generic[Document]):
             refusal=self.refusal,
             passages=first.passages if first and not self._must_retrieve() else None,
             first_only=self.first_only,
-            compares=self._start == "auto" and "long_context" in ladder,
+            compares=self._start == "auto" and "long_context" in ladder and self.settings.escalation is None,
         )
 
     def _must_retrieve(self) -> bool:
