@@ -131,7 +131,8 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
             returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
         start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 % of the
-            documents or more, and there is no `escalation`), or a callable or runnable that takes the inputs and returns one of them.
+            documents or more, and there is no `escalation`), or a callable or runnable that takes the inputs and
+            returns one of them.
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.

@@ -194,7 +194,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
                 and returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in
                 doubt.
             start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the nodes are 60 % of the
-                documents or more, and there is no `escalation`), or a callable, sync or async, that takes the QueryBundle and returns one of them.
+                documents or more, and there is no `escalation`), or a callable, sync or async, that takes the
+                QueryBundle and returns one of them.
             max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is
                 the model's `metadata.context_window`, minus room for the prompt and the answer. If that is LlamaIndex's
                 default, there is no limit.

@@ -58,10 +58,8 @@ class Fitting(ABC, Generic[Document]):
         self._refused: set[Route] = set()  # the steps whose prompt was too long
         self._windows: dict[Route, int | None] = {}
         self._filled_in: tuple[Route, Sequence[Document], Any] | None = None
-        self._rung, self._read_before = (
-            0,
-            0,
-        )  # of the sections that were fitted last, and the length of what came before
+        self._rung = 0  # of the sections that were fitted last
+        self._read_before = 0  # characters, before these
         self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._ranking: Ranking | None = None
         self._best: Sequence[Document] | None = None  # of the documents

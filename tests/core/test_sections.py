@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import groupby
 from typing import Any
 
@@ -35,6 +36,8 @@ from sections_parts import (
     read_by,
     text_at,
 )
+from selfroute.documents.index import KEPT
+from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Ruling
 from selfroute.policies.policy import Policy, Spent
 from selfroute.usage import count_tokens
@@ -44,7 +47,7 @@ everywhere = pytest.mark.parametrize("where", EVERYWHERE)
 FAR_APART = ("langchain invoke", "langchain astream", "llamaindex aquery", "llamaindex stream")
 far_apart = pytest.mark.parametrize("where", FAR_APART)  # for what happens before a mode matters
 LOOKS: dict[str, Any] = {"looks": (LOOKED,), "sections": RUNG}
-TOO_LONG = ValueError("prompt is too long: 1640 tokens > 400 maximum")
+TOO_LONG = ValueError("prompt is too long: 1640 tokens > 1100 maximum")
 
 
 def check_places(found: Read, *passages: Passage) -> None:
@@ -144,7 +147,7 @@ async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> N
 @everywhere
 @pytest.mark.parametrize("times", [1, 2])
 async def test_sections_that_are_too_long_are_sent_again_with_less(times: int, where: str) -> None:
-    found = await read(where, failures={"sections": [TOO_LONG] * times}, **LOOKS)
+    found = await read(where, failures={"sections": [TOO_LONG] * times}, **LOOKS | {"sections": 1_400})
     assert found.steps == ["rag", *["sections"] * (times + 1)]
     assert (found.result["route"], found.result["answer"]) == ("sections", SAID)
     lengths = [len(text) for text in found.sent[1:]]
@@ -227,6 +230,62 @@ async def test_the_documents_are_read_at_once_if_the_passages_are_most_of_them(
     signal = {"most": "start", "some": "sentinel", "none": "no_passages"}[name]
     assert found.result["decision"]["signal"] == signal
     assert [text for text, _ in found.context] == [MAY]
+
+
+@far_apart
+async def test_where_even_few_sections_are_too_long_the_documents_are_read(where: str) -> None:
+    refused = {"sections": [TOO_LONG] * 9}
+    found = await read(where, **LOOKS, failures=refused, final=LOOKED)
+    assert (found.result["route"], found.result["answer"]) == ("long_context", SAID)
+    assert found.steps[-1] == "long_context"
+    with pytest.raises(ValueError, match="too long"):
+        await read(where, **LOOKS, failures=refused, max_documents=0)
+
+
+@far_apart
+async def test_no_rung_is_paid_for_what_the_one_before_has_read(where: str) -> None:
+    refused = {"sections": [None, TOO_LONG]}  # the second rung
+    found = await read(
+        where, looks=(UNANSWERABLE,) * 3, sections=(RUNG, RUNG + 40), failures=refused, final=LOOKED, max_documents=None
+    )
+    sent = found.sent[1:-1]
+    assert len(set(sent)) == len(sent)
+    assert found.steps == ["rag", "sections", "sections", "long_context"], "what was refused is not sent with less"
+    refused = {"sections": [TOO_LONG]}  # the first rung, whose room then holds for the second
+    found = await read(where, looks=(UNANSWERABLE,) * 3, sections=(RUNG, LARGER), failures=refused, final=LOOKED)
+    assert found.steps == ["rag", "sections", "sections", "long_context"]
+
+
+@everywhere
+async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy_decides(where: str) -> None:
+    passages: list[Passage] = [(name, 0, len(text)) for name, text in TEXTS.items()]
+    asked = {"texts": TEXTS, "source": "stored", "start": "auto", "draft": LOOKED, "final": UNANSWERABLE}
+    found = await read(where, passages, **asked)
+    assert (found.steps, found.result["answer"]) == (["rag"], SAID)
+    found = await read(where, passages, **asked, max_documents=None)
+    assert found.steps == ["long_context"]
+    found = await read(where, passages, **asked, max_documents=None, escalation=Budget(tokens=1))
+    assert (found.steps, found.result["answer"]) == (["rag"], SAID)
+
+
+@everywhere
+async def test_no_document_is_read_where_that_is_the_limit_whatever_says_where_to_start(where: str) -> None:
+    with pytest.raises(ConfigurationError, match="max_documents=0 forbids it"):
+        await read(where, max_documents=0, start=lambda _: "long_context", final=LOOKED)
+
+
+@pytest.mark.parametrize("where", [where for where in EVERYWHERE if where.split()[1].startswith("a")])
+@pytest.mark.parametrize("options", [{}, {"sections": RUNG, "looks": (LOOKED,)}, {"start": "auto"}], ids=str)
+async def test_documents_are_ranked_beside_the_event_loop(
+    options: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    index_of = KEPT.of
+    monkeypatch.setattr(KEPT, "of", lambda text: threads.append(threading.current_thread()) or index_of(text))
+    passages: list[Passage] = [(name, 0, 300) for name in TEXTS]
+    await read(where, passages, texts=TEXTS, source="stored", final=LOOKED, **options)
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 class Keeping(Policy):
