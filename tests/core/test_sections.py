@@ -147,7 +147,7 @@ async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> N
 @everywhere
 @pytest.mark.parametrize("times", [1, 2])
 async def test_sections_that_are_too_long_are_sent_again_with_less(times: int, where: str) -> None:
-    found = await read(where, failures={"sections": [TOO_LONG] * times}, **LOOKS | {"sections": 1_400})
+    found = await read(where, failures={"sections": [TOO_LONG] * times}, **LOOKS | {"sections": 2_600}, max_documents=0)
     assert found.steps == ["rag", *["sections"] * (times + 1)]
     assert (found.result["route"], found.result["answer"]) == ("sections", SAID)
     lengths = [len(text) for text in found.sent[1:]]
