@@ -17,7 +17,7 @@ ledger = SelfRouteLedger()
 result = chain.invoke("Who chaired the meeting?", config={"callbacks": [ledger]})
 assert (result["answer"], result["route"]) == ("Ms Okafor", "long_context"), result
 assert 'pip install "selfroute[prices]"' in result["usage"]["cost_unknown"], result["usage"]
-assert ledger.to_dict()["routes"] == {"rag": 0, "wider": 0, "long_context": 1}
+assert ledger.to_dict()["routes"] == {"rag": 0, "sections": 0, "long_context": 1}
 
 foreign = ("llama_index", "llamaindex_selfroute", "langchain", "openai", "chromadb", "torch", "transformers", "pandas")
 assert not set(foreign) & set(sys.modules), set(foreign) & set(sys.modules)
