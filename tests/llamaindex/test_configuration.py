@@ -295,7 +295,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "documents as texts": ({"documents": [HIDDEN]}, "documents must be a list of Documents"),
     "documents among others": ({"documents": [Document(text=HIDDEN), HIDDEN]}, "documents must be a list"),
     "one document": ({"documents": Document(text=HIDDEN)}, "documents must be a list of Documents"),
-    "documents as None": ({"documents": None}, "documents must be a list of Documents"),
     "documents as a dict": ({"documents": {"text": HIDDEN}}, "documents must be a list of Documents"),
     "a model's name": ({"llm": "gpt-4o"}, "llm"),
     "a second model's name": ({"long_context_llm": "gpt-4o"}, "long_context_llm"),
