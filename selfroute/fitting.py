@@ -250,7 +250,13 @@ class Fitting(ABC, Generic[Document]):
         """The sections of the documents that were read, in the order of their worth; ranked once a question."""
         if self._ranking is None:
             passages = [self._retrieved_text(passage) for passage in self.passages]
-            self._ranking = ranked(self.question, [self._text_of(document) for document in self.read], passages)
+            texts = [self._text_of(document) for document in self.read]
+            names = [self._source_name(document) for document in self.read]
+            origins = [
+                [at for at, other in enumerate(names) if type(other) is type(name) and other == name is not None]
+                for name in map(self._source_name, self.passages)
+            ]
+            self._ranking = ranked(self.question, texts, passages, origins=origins)
         return self._ranking
 
     @property

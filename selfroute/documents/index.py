@@ -6,17 +6,20 @@ import re
 from bisect import bisect
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import pairwise
+from sys import getsizeof
 from threading import Lock
 
 from selfroute.languages.sentences import sentence_spans
 from selfroute.languages.words import UNSPACED, WITHIN, fold, is_spaced
 
 BLOCK, SECTION = 1_500, 1_200  # characters
-_MOST = 10_000_000  # characters of all texts that are kept; an index takes some six bytes for each
-_SHORT, _LONG = 4_000, 50_000  # characters; a short text is taken apart in less than a millisecond, a long one is not
+_MOST = 150_000_000  # bytes of all that is kept: English of ten million characters takes some hundred million
+_PER_SENTENCE, _PER_SECTION, _PER_STEM, _PER_PLACE = 240, 160, 130, 8  # bytes, as measured; most are of small objects
+_SHORT = 4_000  # characters; a short text is taken apart in less than a millisecond
 _SHORTEST_STEM = 3
 _VOICED = "\u3099\u309a"  # Japanese marks, which stand apart from their characters in decomposed text
 _SUFFIXES = ("ing", "ed", "ly", "e")
@@ -34,9 +37,11 @@ class Index:
         sections: Where each section begins and ends: some sentences that follow one another, `SECTION` characters at
             most.
         section_sizes: How many words each has.
+        memory: About how many bytes all this takes, with the text; it depends on what a text holds more than on its
+            length.
     """
 
-    __slots__ = ("_places", "_section_of", "blocks", "grids", "section_sizes", "sections", "sizes", "spans")
+    __slots__ = ("_places", "_section_of", "blocks", "grids", "memory", "section_sizes", "sections", "sizes", "spans")
 
     def __init__(self, text: str) -> None:
         """Take a text apart."""
@@ -53,6 +58,18 @@ class Index:
             self.sections.append((self.spans[first][0], self.spans[behind - 1][1]))
             self.section_sizes.append(sum(self.sizes[first:behind]))
             self._section_of += [number] * (behind - first)
+        self.memory = (
+            getsizeof(text)
+            + _PER_SENTENCE * len(self.spans)
+            + _PER_SECTION * len(self.sections)
+            + sum(map(getsizeof, self._places))
+            + _PER_STEM * len(self._places)
+            + _PER_PLACE * sum(map(len, self._places.values()))
+        )
+
+    def shared(self, stems: set[str]) -> set[str]:
+        """Return those of some stems that words of the text have; takes as long as the fewer of both."""
+        return self._places.keys() & stems
 
     def holding(self, stem: str) -> set[int]:
         """Return the numbers of the sentences that hold a word with this stem."""
@@ -166,7 +183,8 @@ class _Kept:
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[str, Index] = OrderedDict()
-        self._size, self._lock, self._making = 0, Lock(), Lock()
+        self._making: dict[str, Future[Index]] = {}
+        self._size, self._lock = 0, Lock()
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -175,24 +193,37 @@ class _Kept:
             self._size = 0
 
     def of(self, text: str) -> Index:
-        """Return the index of a text; the questions on a long one that come at once wait for the first."""
-        with self._making if len(text) > _LONG else nullcontext():
+        """Return the index of a text; those who want the same one at once wait for the first, and for nobody else."""
+        if len(text) <= _SHORT:
+            return Index(text)
+        while True:
             with self._lock:
                 if text in self._indexes:
                     self._indexes.move_to_end(text)
                     return self._indexes[text]
+                if (making := self._making.get(text)) is None:
+                    made = self._making[text] = Future()
+                    break
+            with suppress(CancelledError):  # an error of the first is not one of the others: one of them tries again
+                return making.result()
+        try:
             index = Index(text)
-            if _SHORT < len(text) <= _MOST:
-                self._keep(text, index)
+            self._keep(text, index)
+            made.set_result(index)
             return index
+        finally:
+            with self._lock:
+                del self._making[text]
+            made.cancel()  # does nothing to one that is done
 
     def _keep(self, text: str, index: Index) -> None:
         with self._lock:
-            if text not in self._indexes:
-                self._size += len(text)
+            if index.memory > _MOST:
+                return
             self._indexes[text] = index
+            self._size += index.memory
             while self._size > _MOST:
-                self._size -= len(self._indexes.popitem(last=False)[0])
+                self._size -= self._indexes.popitem(last=False)[1].memory
 
 
 KEPT = _Kept()

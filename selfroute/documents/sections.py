@@ -10,9 +10,10 @@ import math
 import re
 from bisect import bisect, bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from heapq import nsmallest
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from selfroute.documents.index import KEPT, Index, stems_of
@@ -20,11 +21,13 @@ from selfroute.documents.window import Count, find_passage
 
 _FREQUENCY, _LENGTH = 1.2, 0.75  # of BM25: k1 and b
 _SOLID = re.compile(r"\S")
+_MOST_STEMS = 300  # of a question; one with more of them is a text
 _AFTER = 10  # added to a rank: how little the first ranks stand out
 _STOP_WORDS = """a about all also an and any are as at be been being but by can could d did do does doing for from had
     has have having he her his how i if in into is it its ll m may me might more most my no not of on or our over re s
     she should so some such t than that the their them then there these they this those to us ve was we were what when
     where which while who whom whose why will with would you your"""
+_Holder = tuple[int, Index]  # of a stem: the number of the document's first section, and its index
 
 
 class Run(NamedTuple):
@@ -102,17 +105,23 @@ class Ranking:
         return self._texts[run.document][run.start : run.end]
 
 
-def ranked(question: str, texts: Sequence[str], passages: Sequence[str]) -> Ranking:
+def ranked(
+    question: str, texts: Sequence[str], passages: Sequence[str], *, origins: Sequence[Sequence[int] | None] = ()
+) -> Ranking:
     """Put the sections of some documents in order of worth to a question.
 
     Args:
-        question: The question.
+        question: The question. Of one that shares more than 300 words with the documents, which is a text rather than
+            a question, only the rarest of them count.
         texts: The texts of the documents.
         passages: The texts of the retrieved passages, best first; those that stand in no document count for nothing.
+        origins: For each passage the numbers of the documents that it may be from, where it is looked for first: others
+            may quote it. None, or no numbers, if that is unknown.
     """
     indexes = [KEPT.of(text) for text in texts]
     sections = [Run(number, *span) for number, index in enumerate(indexes) for span in index.sections]
-    found = [place and Run(*place) for place in (find_passage(passage, texts) for passage in passages)]
+    from_which = zip(passages, origins or [None] * len(passages), strict=True)
+    found = [_found(passage, texts, numbers or ()) for passage, numbers in from_which]
     worth, of_documents = [0.0] * len(sections), [0.0] * len(texts)
     for rank, number in enumerate(_by_words(question, indexes)):
         worth[number] += 1 / (_AFTER + rank)
@@ -129,14 +138,27 @@ def ranked(question: str, texts: Sequence[str], passages: Sequence[str]) -> Rank
     return Ranking(texts, passages=found, sections=[sections[number] for number in best_first], documents=documents)
 
 
+def _found(passage: str, texts: Sequence[str], origins: Sequence[int]) -> Run | None:
+    """Return where a passage stands: in one of the documents that it may be from, else in any."""
+    for numbers in (origins, range(len(texts))):
+        if place := find_passage(passage, [texts[number] for number in numbers]):
+            number, start, end = place
+            return Run(numbers[number], start, end)
+    return None
+
+
 def _by_words(question: str, indexes: Sequence[Index]) -> list[int]:
-    """Return the numbers of the sections that hold words of the question, counted through all documents, best first."""
+    """Return the numbers of the sections that hold words of the question, counted through all documents, best first.
+
+    The work grows with the question and with how often its words stand in the documents. Only `_MOST_STEMS` of them
+    count, the rarest.
+    """
     lengths = [size for index in indexes for size in index.section_sizes]
     average = sum(lengths) / max(len(lengths), 1) or 1
     scores: dict[int, float] = defaultdict(float)
-    asked = set(stems_of(question))
-    for stem in sorted(asked - _stop_words() or asked):
-        holding = _holding(stem, indexes)
+    holders = _holders(set(stems_of(question)), indexes)
+    for stem in sorted(_rarest(holders)):
+        holding = _holding(stem, holders[stem])
         rarity = math.log(1 + (len(lengths) - len(holding) + 0.5) / (len(holding) + 0.5))
         for number, times in holding.items():
             most = _FREQUENCY * (1 - _LENGTH + _LENGTH * lengths[number] / average)
@@ -149,14 +171,30 @@ def _stop_words() -> frozenset[str]:
     return frozenset(stems_of(_STOP_WORDS))
 
 
-def _holding(stem: str, indexes: Iterable[Index]) -> dict[int, int]:
+def _holders(asked: set[str], indexes: Sequence[Index]) -> dict[str, list[_Holder]]:
+    """Return the documents that hold each stem of a question, of those that any holds and that are no stop words."""
+    wanted = asked - _stop_words() or asked
+    holders: dict[str, list[_Holder]] = defaultdict(list)
+    for holder in zip(accumulate((len(index.sections) for index in indexes), initial=0), indexes, strict=False):
+        for stem in holder[1].shared(wanted):
+            holders[stem].append(holder)
+    return holders
+
+
+def _rarest(holders: Mapping[str, Sequence[_Holder]]) -> Iterable[str]:
+    """Return the stems that stand in the fewest sections, `_MOST_STEMS` at most."""
+    if len(holders) <= _MOST_STEMS:
+        return holders
+
+    def sections_with(stem: str) -> int:
+        return sum(len(index.in_sections(stem)) for _, index in holders[stem])
+
+    return nsmallest(_MOST_STEMS, sorted(holders), key=sections_with)
+
+
+def _holding(stem: str, holders: Iterable[_Holder]) -> dict[int, int]:
     """Return how often each section that holds a stem does."""
-    found: dict[int, int] = {}
-    base = 0
-    for index in indexes:
-        found |= {base + number: times for number, times in index.in_sections(stem).items()}
-        base += len(index.sections)
-    return found
+    return {base + number: times for base, index in holders for number, times in index.in_sections(stem).items()}
 
 
 def _overlapping(run: Run, sections: Sequence[Run]) -> set[int]:

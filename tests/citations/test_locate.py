@@ -250,8 +250,8 @@ def test_questions_on_one_long_text_that_come_at_once_take_it_apart_once(counted
 
 
 def test_only_the_latest_texts_are_kept(counted: type[Counted], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_MOST", 20_000)
     texts = [f"Meeting {number}. " * 500 for number in range(5)]
+    monkeypatch.setattr(index, "_MOST", 3.5 * Index(texts[0]).memory)
     for text in [*texts, texts[-1], texts[-2], texts[0]]:
         locate("Which meeting?", "Meeting 5", text)
     assert counted.made == len(texts) + 1

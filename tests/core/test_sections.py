@@ -173,6 +173,15 @@ async def test_a_question_about_nothing_found_is_answered_from_what_its_words_ar
 
 
 @far_apart
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_passage_is_read_in_its_own_document_though_another_quotes_it(source: str, where: str) -> None:
+    texts = {"april": f"{text_at(IN_JUNE)}\n\n{MAY}", "june": JUNE}
+    found = await read(where, [IN_JUNE], texts=texts, source=source, **LOOKS)
+    _, start, end = IN_JUNE
+    assert any(run[0] == "june" and run[1] <= start and end <= run[2] for run in found.runs)
+
+
+@far_apart
 @pytest.mark.parametrize("end", [2_000, 2_400])
 async def test_sections_that_are_no_more_than_the_passages_are_skipped(end: int, where: str) -> None:
     """Also if the passages touch, so that the white space between them is all that sections would add."""

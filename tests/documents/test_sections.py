@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from lanes import examples
 from selfroute.demo.corpus import load_documents
 from selfroute.documents import index
 from selfroute.documents.index import KEPT, SECTION, Index, stems_of
-from selfroute.documents.sections import Run, ranked
+from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, ranked
 from selfroute.usage.tokens import count_tokens
 
 MINUTES = load_documents()["harbour-minutes.md"]
@@ -149,6 +151,84 @@ def test_a_passage_of_several_documents_is_the_first_ones_unless_only_another_ho
     begun = f"{passage[:100]} Tea was served."
     fill = ranked("", [begun, passage], [passage]).fill
     assert fill(count_tokens(passage), count_tokens, always=1) == [Run(1, 0, len(passage))]
+
+
+def test_a_passage_is_looked_for_in_the_documents_it_may_be_from_first() -> None:
+    quoted = "The crane was repaired by Ms Okafor in the spring of that year. "
+    texts = [f"{RAIN}\n\n{quoted}", f"Tea. {quoted}", f"{RAIN}{quoted}", RAIN]
+
+    def place(*origins: int) -> int:
+        [run] = ranked("", texts, [quoted], origins=[origins]).fill(
+            count_tokens(quoted.strip()), count_tokens, always=1
+        )
+        assert read([run], texts) == [quoted.strip()]
+        return run.document
+
+    assert [place(), place(1), place(2, 1), place(3), place(3, 1)] == [0, 1, 2, 0, 1]
+    assert ranked("", texts, [quoted], origins=[None]).documents[0] == 0
+    assert ranked("", texts, [quoted, RAIN], origins=[(1,), ()]).documents == [1, 0, 2, 3]
+
+
+def by_words(question: str, texts: list[str]) -> Ranking:
+    """BM25 over all sections, word by word."""
+    sections = [Run(number, *span) for number, text in enumerate(texts) for span in Index(text).sections]
+    lengths = [size for text in texts for size in Index(text).section_sizes]
+    first = list(accumulate((len(Index(text).sections) for text in texts), initial=0))
+    scores: dict[int, float] = defaultdict(float)
+    asked = set(stems_of(question))
+    for stem in sorted(asked - set(stems_of(_STOP_WORDS)) or asked):
+        held = [
+            (first[at] + n, times)
+            for at, text in enumerate(texts)
+            for n, times in Index(text).in_sections(stem).items()
+        ]
+        for number, times in held:
+            most = 1.2 * (0.25 + 0.75 * lengths[number] * len(lengths) / sum(lengths))
+            rarity = math.log(1 + (len(lengths) - len(held) + 0.5) / (len(held) + 0.5))
+            scores[number] += rarity * times * 2.2 / (times + most)
+    order = sorted(range(len(sections)), key=lambda number: (-round(scores.get(number, 0), 9), number))
+    worth = [0.0] * len(texts)
+    for rank, number in enumerate(number for number in order if number in scores):
+        worth[sections[number].document] += 1 / (1 + rank)
+    documents = sorted(range(len(texts)), key=lambda at: -worth[at])
+    return Ranking(texts, passages=[], sections=[sections[number] for number in order], documents=documents)
+
+
+LONG_QUESTION = " ".join(MINUTES.split()[:300])
+
+
+@pytest.mark.parametrize(
+    "question", ["Who retrieved the bell?", "What is it?", "", "The harbour! 主席 zzz", LONG_QUESTION]
+)
+def test_sections_are_ranked_by_all_words_of_a_question(question: str) -> None:
+    texts = list(load_documents().values())
+    expected, found = by_words(question, texts), ranked(question, texts, [])
+    assert found.documents == expected.documents
+    for budget in (300, 1_000, 3_000, 10_000):
+        assert found.fill(budget, count_tokens, always=0) == expected.fill(budget, count_tokens, always=0)
+
+
+def test_words_are_looked_up_only_in_documents_that_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up = []
+
+    def in_sections(
+        self: Index, stem: str, plainly: Callable[[Index, str], Mapping[int, int]] = Index.in_sections
+    ) -> Mapping[int, int]:
+        looked_up.append(stem)
+        return plainly(self, stem)
+
+    monkeypatch.setattr(Index, "in_sections", in_sections)
+    texts = [f"The line of a document on thing{number}." for number in range(100)]
+    question = " ".join(f"word{number}" for number in range(2_000))
+    assert ranked(f"{question} thing7", texts, []).documents[0] == 7
+    assert len(looked_up) == 1
+
+
+def test_of_a_question_as_long_as_a_text_only_the_rarest_words_count() -> None:
+    rare, common = (" ".join(f"{kind}{number}." for number in range(300)) for kind in ("rare", "common"))
+    texts = ["Tea was served.", f"{common}\n\n{common}\n\n{common}", rare]
+    assert ranked(common, texts, []).documents == [1, 0, 2]
+    assert ranked(f"{common} {rare}", texts, []).documents == [2, 0, 1]
 
 
 WORDS = ["crane ", "ferry. ", "Okafor\n\n", "主席。", "\n", " ", "\0", "\ud800", "\u202e", "e\u0301", "x" * 700, RAIN]

@@ -1,0 +1,144 @@
+"""Indexes that are kept: who waits for whom, and how much memory they may take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from selfroute.demo.corpus import load_documents
+from selfroute.documents import index
+from selfroute.documents.index import KEPT, Index
+
+TEXT = "The crane was repaired. " * 300
+OTHER = "The ferry was late. " * 300
+
+
+class Making:
+    """Makes indexes; each text may have something done before, each time that it is taken apart."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.before: dict[str, list[Callable[[], object]]] = {}
+
+    def __call__(self, text: str) -> Index:
+        self.made.append(text)
+        if to_do := self.before.get(text):
+            to_do.pop(0)()
+        return Index(text)
+
+
+class Asked(str):
+    """A text that says when it is looked up."""
+
+    __slots__ = ("looked_up",)
+
+    def __init__(self, _: str) -> None:
+        self.looked_up = Event()
+
+    def __hash__(self) -> int:
+        self.looked_up.set()
+        return super().__hash__()
+
+
+@pytest.fixture
+def making(monkeypatch: pytest.MonkeyPatch) -> Making:
+    KEPT.clear()
+    making = Making()
+    monkeypatch.setattr(index, "Index", making)
+    return making
+
+
+def test_nobody_waits_for_another_text_that_is_being_taken_apart(making: Making) -> None:
+    kept = KEPT.of(TEXT)
+    begun, go_on = Event(), Event()
+    making.before = {OTHER: [lambda: (begun.set(), go_on.wait())]}
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(KEPT.of, OTHER)
+        begun.wait()
+        assert KEPT.of(TEXT) is kept
+        assert KEPT.of(TEXT + OTHER).sections
+        assert not other.done()
+        go_on.set()
+    assert other.result() is KEPT.of(OTHER)
+
+
+@pytest.mark.parametrize("most", [0, index._MOST], ids=["too large to keep", "kept"])
+def test_who_waits_for_a_text_gets_what_was_made_of_it(
+    most: int, making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_MOST", most)
+    asked = Asked(TEXT)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = []
+        making.before = {TEXT: [lambda: (waiting.append(threads.submit(KEPT.of, asked)), asked.looked_up.wait())]}
+        made = KEPT.of(TEXT)
+    assert waiting[0].result() is made
+    assert making.made == [TEXT]
+    KEPT.of(TEXT)
+    assert len(making.made) == (1 if most else 2)
+
+
+def test_an_error_is_only_of_the_one_who_met_it(making: Making) -> None:
+    asked = Asked(TEXT)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = []
+
+        def fail() -> None:
+            waiting.append(threads.submit(KEPT.of, asked))
+            asked.looked_up.wait()
+            raise MemoryError
+
+        making.before = {TEXT: [fail]}
+        with pytest.raises(MemoryError):
+            KEPT.of(TEXT)
+    assert waiting[0].result() is KEPT.of(TEXT)
+    assert making.made == [TEXT, TEXT]
+
+
+def test_an_index_that_is_too_large_to_keep_displaces_no_other(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "a\n" * len(TEXT)
+    monkeypatch.setattr(index, "_MOST", Index(TEXT).memory + Index(OTHER).memory)
+    for text in (TEXT, lines, OTHER, TEXT, OTHER, lines):
+        KEPT.of(text)
+    assert making.made == [TEXT, lines, OTHER, lines]
+
+
+KINDS = {
+    "English": "\n".join(load_documents().values()),
+    "lines": "a\n" * 20_000,
+    "Chinese sentences": "漢。" * 20_000,
+    "Chinese": "".join(chr(0x4E00 + at * 7_919 % 20_000) for at in range(20_000)),
+    "no words": ". " * 20_000,
+    "new words": " ".join(f"q{number}" for number in range(20_000)),
+    "long words": " ".join(str(number) * 100 + "é" for number in range(1_000)),
+    "one word": "crane " * 20_000,
+    "no spaces": "crane" * 20_000,
+    "many words at once": "a-b,c/d." * 5_000,
+    "another script": "".join(map(chr, range(0x20000, 0x2A000))),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_memory_of_an_index_is_right_within_a_factor_of_two(kind: str) -> None:
+    found = Index(KINDS[kind])
+    held: list[object] = [KINDS[kind], *(getattr(found, name) for name in Index.__slots__)]
+    seen: dict[int, int] = {}
+    while held:
+        one = held.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = sys.getsizeof(one)
+        if isinstance(one, dict):
+            held += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            held += one
+    assert sum(seen.values()) / 2 < found.memory < sum(seen.values()) * 2
+
+
+def test_ten_million_characters_of_english_are_kept() -> None:
+    text = KINDS["English"]
+    assert Index(text).memory / len(text) * 10_000_000 < index._MOST
