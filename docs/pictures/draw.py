@@ -76,7 +76,7 @@ def steps(theme: Theme) -> str:
         yield arrow(theme, (422, 76), (422, 169), (396, 169), dashed=True)
         yield text(432, 132, "its answer is in doubt", anchor="start", fill=theme.muted, size=14)
         yield text(432, 152, "(option: graded)", anchor="start", fill=theme.muted, size=14)
-        yield box(theme, (196, 146, 196, 46), ["Its best sections first", "(option: sections)"], dashed=True)
+        yield box(theme, (196, 146, 196, 46), ["Best sections first", "(option: sections)"], dashed=True)
         yield arrow(theme, (294, 192), (294, 238))
         yield text(4, 226, "2  The whole document", anchor="start", bold=True, fill=theme.second)
         yield box(theme, (4, 244, 150, 76), ["The document", "out of your store"])
