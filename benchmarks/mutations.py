@@ -117,12 +117,16 @@ MUTATIONS = (
     Mutation(
         "an overlap is written twice",
         "selfroute/documents/offsets.py",
-        "yield text[max(shared, 0) :]",
-        "yield text",
+        "blank + chunk.text[max(shared, 0) :]",
+        "blank + chunk.text",
         DOCUMENTS,
     ),
     Mutation(
-        "half an original is used", "selfroute/documents/stored.py", "if not 0 < visible == held:", "if False:", STORED
+        "half an original is used",
+        "selfroute/documents/stored.py",
+        "(access.limits and visible != len(self._ids(source, None)))",
+        "False",
+        STORED,
     ),
     Mutation(
         "chunks are not compared",

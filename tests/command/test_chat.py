@@ -180,6 +180,8 @@ class Terminal:
             command, stdin=there, stdout=there, stderr=there, env=env, start_new_session=True
         )
         os.close(there)
+        self._poll = select.poll()  # unlike select(), it takes any descriptor
+        self._poll.register(self._here, select.POLLIN)
         self._seen = ""
 
     def write(self, text: str) -> None:
@@ -191,7 +193,7 @@ class Terminal:
         ends = time.monotonic() + 60
         while text not in self._seen:
             assert time.monotonic() < ends, self._seen[-2000:]
-            if select.select([self._here], [], [], 1)[0]:
+            if self._poll.poll(1_000):
                 self._seen += os.read(self._here, 4096).decode(errors="replace")
         shown, _, self._seen = self._seen.partition(text)
         return shown
