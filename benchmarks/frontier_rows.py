@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from selfroute.answerability.verdict import Verdict
-from selfroute.drivers import advance
+from selfroute.calls.drivers import advance
 from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
 from selfroute.flow import self_route
-from selfroute.settings import DOUBT_BELOW, STOP_BELOW
+from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 
 Json = dict[str, Any]
 

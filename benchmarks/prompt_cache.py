@@ -47,7 +47,7 @@ from langchain_openai import ChatOpenAI
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.answerability import declines
 from selfroute.caching import prompts
-from selfroute.caching.flights import Flights
+from selfroute.calls.flights import Flights
 from selfroute.demo.corpus import load_documents, load_questions
 
 MODELS = {

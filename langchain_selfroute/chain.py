@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -18,23 +18,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import misplaced, prompting, running, structured
+from langchain_selfroute.adapter import LangChainHost, Manager
 from langchain_selfroute.documents import Source
+from langchain_selfroute.host import span_of
+from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.light import QuietPick, light_events, tool_fields
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.running import Make
 from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of
-from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
+from langchain_selfroute.streaming import ChainCall, whole
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
-from selfroute.copying import CopiedAsParts
-from selfroute.effects import Route
-from selfroute.errors import ConfigurationError
-from selfroute.memory import Memory
-from selfroute.settings import (
+from selfroute.calls.call import Call
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import (
     MAX_DOCUMENTS,
     SETTINGS,
     Doubt,
@@ -45,6 +46,9 @@ from selfroute.settings import (
     checked,
     reach_of,
 )
+from selfroute.copying import CopiedAsParts
+from selfroute.effects import Route
+from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -452,11 +456,20 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         """
         return SecondStep(self)
 
-    def steps_for(self, given: Any, kwargs: Mapping[str, Any]) -> Make:
-        """Return a function that makes the steps of one call, with the chain's configuration at that time."""
+    def calling(self, given: Any, kwargs: Mapping[str, Any], /, **fields: Any) -> Make:
+        """Return a function that makes one call, with the chain's configuration at that time.
 
-        def make(kind: type[Any], **call: Any) -> Any:
-            return kind(self.parts(), given, kwargs=kwargs, **call)
+        Args:
+            given: The input.
+            kwargs: Passed to the models.
+            fields: More fields of `selfroute.calls.call.Call`.
+        """
+
+        def make(*, manager: Manager, config: RunnableConfig | None, streaming: bool) -> ChainCall:
+            parts = self.parts()
+            host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
+            record, span = entry_recorder(manager.handlers), partial(span_of, manager)
+            return Call(host, parts.settings, memory=parts.memory, record=record, parent_span=span, **fields)
 
         return make
 
@@ -465,15 +478,15 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
-        return cast("SelfRouteOutput", running.invoke(self, input, config, self.steps_for(input, kwargs), Steps.whole))
+        return cast("SelfRouteOutput", running.invoke(self, input, config, self.calling(input, kwargs), whole))
 
     @override
     async def ainvoke(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Do as `invoke` does, asynchronously."""
-        make = self.steps_for(input, kwargs)
-        return cast("SelfRouteOutput", await running.ainvoke(self, input, config, make, AsyncSteps.whole))
+        make = self.calling(input, kwargs)
+        return cast("SelfRouteOutput", await running.ainvoke(self, input, config, make, whole))
 
     @override
     def stream(
@@ -483,14 +496,14 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
         With `answerability="structured"` the answer comes in one piece.
         """
-        return running.stream(self, input, config, self.steps_for(input, kwargs), kwargs)
+        return running.stream(self, input, config, self.calling(input, kwargs), kwargs)
 
     @override
     def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """Do as `stream` does, asynchronously."""
-        return running.astream(self, input, config, self.steps_for(input, kwargs), kwargs)
+        return running.astream(self, input, config, self.calling(input, kwargs), kwargs)
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
@@ -513,7 +526,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         """
         from langchain_selfroute import checking  # noqa: PLC0415 - only where it is used
 
-        return checking.check(self.parts(), question, config)
+        return checking.check(self.calling(question, {}), question, config)
 
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
@@ -521,4 +534,4 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         """Do as `check` does, asynchronously."""
         from langchain_selfroute import checking  # noqa: PLC0415
 
-        return await checking.acheck(self.parts(), question, config)
+        return await checking.acheck(self.calling(question, {}), question, config)

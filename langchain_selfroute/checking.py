@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import (
     ensure_config,
@@ -16,29 +15,19 @@ from langchain_core.runnables.config import (
 )
 
 from langchain_selfroute.light import recorded_inputs
-from langchain_selfroute.parts import Parts
-from langchain_selfroute.steps import AsyncSteps, Steps
+from langchain_selfroute.running import Make
 from selfroute import checking
-from selfroute.checking import Checking, Findings
+from selfroute.checking import Findings
 
 
-class CheckingSteps(Checking[Document], Steps):
-    """The steps of a check."""
-
-
-class AsyncCheckingSteps(Checking[Document], AsyncSteps):
-    """The steps of an async check."""
-
-
-def check(parts: Parts, given: Any, config: RunnableConfig | None) -> Findings:
+def check(make: Make, given: Any, config: RunnableConfig | None) -> Findings:
     """Return what was found when the parts of a chain were tried on a question."""
     config = ensure_config(config)
     manager = get_callback_manager_for_config(config).on_chain_start(None, recorded_inputs(given), **_run(config))
     try:
-        steps = CheckingSteps(parts, given, manager=manager, config=config, kwargs={}, streaming=False)
-        steps.begin()
+        call = make(manager=manager, config=config, streaming=False)
         with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-            findings = context.run(checking.check, steps)
+            findings = context.run(checking.check, call)
     except BaseException as error:
         manager.on_chain_error(error)
         raise
@@ -46,16 +35,15 @@ def check(parts: Parts, given: Any, config: RunnableConfig | None) -> Findings:
     return findings
 
 
-async def acheck(parts: Parts, given: Any, config: RunnableConfig | None) -> Findings:
+async def acheck(make: Make, given: Any, config: RunnableConfig | None) -> Findings:
     """Do as `check` does, asynchronously."""
     config = ensure_config(config)
     start = get_async_callback_manager_for_config(config).on_chain_start
     manager = await start(None, recorded_inputs(given), **_run(config))
     try:
-        steps = AsyncCheckingSteps(parts, given, manager=manager, config=config, kwargs={}, streaming=False)
-        steps.begin()
+        call = make(manager=manager, config=config, streaming=False)
         with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-            findings = await context.run(asyncio.ensure_future, checking.acheck(steps))
+            findings = await context.run(asyncio.ensure_future, checking.acheck(call))
     except BaseException as error:
         await manager.on_chain_error(error)
         raise

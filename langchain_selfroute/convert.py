@@ -11,10 +11,10 @@ from langchain_core.messages import BaseMessage, messages_from_dict, messages_to
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
+from selfroute.calls.first_step import FirstStep, check_json
+from selfroute.calls.row import reading
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
-from selfroute.first_step import FirstStep, check_json
-from selfroute.row import reading
 from selfroute.usage.values import named
 
 if TYPE_CHECKING:

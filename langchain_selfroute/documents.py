@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.calling import acall, call
+from selfroute.calls.checks import items_of
 from selfroute.documents.rebuild import labelled_with
-from selfroute.performing import items_of
 
 Given: TypeAlias = dict[str, Any]
 Source: TypeAlias = (

@@ -18,7 +18,7 @@ from typing_extensions import override
 from langchain_selfroute.convert import config_within, text_of
 from langchain_selfroute.host import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
-from selfroute.memory import Said
+from selfroute.calls.memory import Said
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel

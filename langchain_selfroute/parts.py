@@ -10,9 +10,9 @@ from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable
 
 from langchain_selfroute.documents import Source
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import Settings
 from selfroute.effects import Route
-from selfroute.memory import Memory
-from selfroute.settings import Settings
 from selfroute.usage.prices import is_one_model
 
 

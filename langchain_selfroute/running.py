@@ -19,27 +19,26 @@ from langchain_core.runnables.config import (
 from langchain_core.runnables.utils import AddableDict
 
 from langchain_selfroute.light import recorded, recorded_inputs, whole_chunk
-from langchain_selfroute.steps import AsyncSteps, Steps
-from langchain_selfroute.streaming import achunks_of, chunks_of
-from selfroute.drivers import arun, run
+from langchain_selfroute.streaming import ChainCall, achunks_of, chunks_of
+from selfroute.calls.drivers import arun, run
 from selfroute.effects import Answer
 from selfroute.hangup import cancelled_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Make = Callable[..., Any]
-"""Makes the `Steps` or `AsyncSteps` of a call, which are its first argument; the others are those of `Call`."""
-Output = Callable[[Any, Answer], dict[str, Any]]
-"""Returns the output of a call from its steps and its answer."""
+Make = Callable[..., ChainCall]
+"""Makes a call from `manager`, `config` and `streaming`, as in `LangChainHost`."""
+Output = Callable[[ChainCall, Answer], dict[str, Any]]
+"""Returns the output of a call and its answer."""
 
 
 def invoke(runnable: Runnable[Any, Any], given: Any, config: RunnableConfig | None, make: Make, output: Output) -> Any:
-    """Run the steps of a call, and return its output.
+    """Run a call, and return its output.
 
     Args:
         runnable: The chain, or one of its steps, which names the run.
         given: The input, as it is recorded.
         config: The config of the call.
-        make: Makes the steps.
+        make: Makes the call.
         output: Returns the output.
     """
     config = ensure_config(config)
@@ -47,9 +46,9 @@ def invoke(runnable: Runnable[Any, Any], given: Any, config: RunnableConfig | No
         None, recorded_inputs(given), **_run_fields(runnable, config)
     )
     try:
-        steps = make(Steps, manager=manager, config=config, streaming=False)
+        call = make(manager=manager, config=config, streaming=False)
         with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-            result = output(steps, context.run(lambda: run(steps.flow(), steps)))
+            result = output(call, context.run(lambda: run(call.flow(), call)))
     except BaseException as error:
         manager.on_chain_error(error)
         raise
@@ -65,10 +64,10 @@ async def ainvoke(
     fields = _run_fields(runnable, config)
     manager = await get_async_callback_manager_for_config(config).on_chain_start(None, recorded_inputs(given), **fields)
     try:
-        steps = make(AsyncSteps, manager=manager, config=config, streaming=False)
+        call = make(manager=manager, config=config, streaming=False)
         with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
-            answer = await cancelled_once(context.run(asyncio.ensure_future, _answer(steps)))
-        result = output(steps, answer)
+            answer = await cancelled_once(context.run(asyncio.ensure_future, _answer(call)))
+        result = output(call, answer)
     except BaseException as error:
         await manager.on_chain_error(error)
         raise
@@ -76,27 +75,27 @@ async def ainvoke(
     return result
 
 
-async def _answer(steps: AsyncSteps) -> Answer:
-    return await arun(await steps.flow(), steps)
+async def _answer(call: ChainCall) -> Answer:
+    return await arun(await call.aflow(), call)
 
 
 def stream(
     runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
 ) -> Generator[Any, None, None]:
-    """Run the steps of a call, and yield its output in chunks; closing the stream stops the model.
+    """Run a call, and yield its output in chunks; closing the stream stops the model.
 
     Args:
         runnable: The chain, or its second step, which names the run.
         given: The input, as it is recorded.
         config: The config of the call.
-        make: Makes the steps.
+        make: Makes the call.
         options: Those of the models, for the record.
     """
     inner: list[Generator[AddableDict, None, None]] = []
 
     @_stated
     def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG001
-        inner.append(chunks_of(make(Steps, manager=run_manager, config=config, streaming=True)))
+        inner.append(chunks_of(make(manager=run_manager, config=config, streaming=True)))
         return inner[0]
 
     outer: Any = runnable._transform_stream_with_config(  # noqa: SLF001 - what every runnable streams with
@@ -126,7 +125,7 @@ async def astream(
         run_manager: AsyncCallbackManagerForChainRun,
         **kwargs: Any,  # noqa: ARG001
     ) -> AsyncIterator[Any]:
-        inner.append(achunks_of(make(AsyncSteps, manager=run_manager, config=config, streaming=True)))
+        inner.append(achunks_of(make(manager=run_manager, config=config, streaming=True)))
         return inner[0]
 
     outer: Any = runnable._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001

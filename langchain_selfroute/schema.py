@@ -13,8 +13,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
+from selfroute.calls.settings import Doubt, MeasureSavings, PromptCache, Sections
 from selfroute.effects import Route
-from selfroute.settings import Doubt, MeasureSavings, PromptCache, Sections
 
 
 class SelfRouteInput(TypedDict):

@@ -13,9 +13,10 @@ from typing_extensions import override
 from langchain_selfroute import running
 from langchain_selfroute.convert import document_from_json, inputs_in_row, output_of_row
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
-from langchain_selfroute.steps import AsyncSteps, Steps
-from selfroute.first_step import FirstStep as Kept
-from selfroute.row import read_row
+from langchain_selfroute.streaming import whole
+from selfroute.calls.first_step import FirstStep as Kept
+from selfroute.calls.first_step import row_of
+from selfroute.calls.row import read_row
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -31,8 +32,8 @@ class _Chain(Protocol):
     def OutputType(self) -> Any:  # noqa: N802 - LangChain's name
         """The type of the chain's output."""
 
-    def steps_for(self, given: Any, kwargs: Mapping[str, Any], /) -> running.Make:
-        """Return what makes the steps of a call."""
+    def calling(self, given: Any, kwargs: Mapping[str, Any], /, **fields: Any) -> running.Make:
+        """Return a function that makes a call; `fields` are those of `Call`."""
 
 
 class _Step(Runnable[Given, Result], Generic[Given, Result]):
@@ -65,20 +66,15 @@ class FirstStep(_Step[str | Mapping[str, Any], Row]):
     @override
     def invoke(self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Row:
         """Return the row of a question; `kwargs` are passed to the model."""
-        return cast("Row", running.invoke(self, input, config, self._make(input, kwargs), Steps.row))
+        return cast("Row", running.invoke(self, input, config, self._make(input, kwargs), row_of))
 
     @override
     async def ainvoke(self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Row:
         """Do as `invoke` does, asynchronously."""
-        return cast("Row", await running.ainvoke(self, input, config, self._make(input, kwargs), AsyncSteps.row))
+        return cast("Row", await running.ainvoke(self, input, config, self._make(input, kwargs), row_of))
 
     def _make(self, given: Any, kwargs: Mapping[str, Any]) -> running.Make:
-        def make(kind: type[Any], **call: Any) -> Any:
-            steps = self.chain.steps_for(given, kwargs)(kind, **call)
-            steps.first_only = True
-            return steps
-
-        return make
+        return self.chain.calling(given, kwargs, first_only=True)
 
 
 class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
@@ -103,7 +99,7 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
         if kept.result:
             return self._call_with_config(lambda _: output_of_row(given, kept), given, config)
         make = self._make(kept, given, kwargs)
-        return cast("SelfRouteOutput", running.invoke(self, given, config, make, Steps.whole))
+        return cast("SelfRouteOutput", running.invoke(self, given, config, make, whole))
 
     @override
     async def ainvoke(
@@ -118,7 +114,7 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
 
             return await self._acall_with_config(known, given, config)
         make = self._make(kept, given, kwargs)
-        return cast("SelfRouteOutput", await running.ainvoke(self, given, config, make, AsyncSteps.whole))
+        return cast("SelfRouteOutput", await running.ainvoke(self, given, config, make, whole))
 
     @override
     def stream(
@@ -145,12 +141,7 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
                 yield chunk
 
     def _make(self, kept: Kept[Any], given: Mapping[str, Any], kwargs: Mapping[str, Any]) -> running.Make:
-        def make(kind: type[Any], **call: Any) -> Any:
-            steps = self.chain.steps_for(given, kwargs)(kind, **call)
-            steps.go_on(kept)
-            return steps
-
-        return make
+        return self.chain.calling(given, kwargs, first=kept)
 
 
 def _read(row: Mapping[str, Any]) -> tuple[Kept[Any], dict[str, Any]]:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import QueryBundle
 
 from llamaindex_selfroute import host
+from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.convert import bundle_of
-from llamaindex_selfroute.steps import Steps
 from selfroute import checking
-from selfroute.checking import Checking, Findings
-
-
-class CheckingSteps(Checking[NodeWithScore], Steps):
-    """The steps of a check."""
+from selfroute.checking import Findings
 
 
 def check(engine: RetrieverQueryEngine, question: str | QueryBundle) -> Findings:
     """Return what was found when the parts of an engine were tried on a question."""
-    return checking.check(_steps(engine, question))
+    return checking.check(_call(engine, question))
 
 
 async def acheck(engine: RetrieverQueryEngine, question: str | QueryBundle) -> Findings:
     """Do as `check` does, asynchronously."""
-    return await checking.acheck(_steps(engine, question))
+    return await checking.acheck(_call(engine, question))
 
 
-def _steps(engine: RetrieverQueryEngine, question: str | QueryBundle) -> CheckingSteps:
-    steps = CheckingSteps(host.parts_of(engine)[0].parts(), bundle_of(question), nodes=(), words={})
-    steps.finder = engine  # no synthesizer is asked, so the nodes have not been retrieved before
-    return steps
+def _call(engine: RetrieverQueryEngine, question: str | QueryBundle) -> QueryCall:
+    # No synthesizer is asked, so the nodes have not been retrieved before.
+    return QueryCall(LlamaIndexHost(host.parts_of(engine)[0].parts(), bundle_of(question), finder=engine))

@@ -14,11 +14,11 @@ from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
+from selfroute.calls.checks import check_question
+from selfroute.calls.first_step import check_json
+from selfroute.calls.row import reading
 from selfroute.errors import ConfigurationError
-from selfroute.first_step import check_json
-from selfroute.performing import check_question
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
-from selfroute.row import reading
 from selfroute.usage.values import fields, named, optional, text, texts
 
 LABEL = "selfroute"  # the key in a document's metadata that says how it was assembled

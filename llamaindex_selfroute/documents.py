@@ -13,8 +13,8 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
+from selfroute.calls.checks import items_of
 from selfroute.documents.rebuild import labelled_with
-from selfroute.performing import items_of
 
 Result = TypeVar("Result")
 Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]

@@ -13,7 +13,7 @@ from llama_index.core.prompts import BasePromptTemplate
 from llamaindex_selfroute.convert import checked_prompt
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.misplaced import check_model, checked_callbacks, checked_documents
-from selfroute.settings import SETTINGS, checked
+from selfroute.calls.settings import SETTINGS, checked
 
 PROMPTS = ("rag_prompt", "long_context_prompt")
 

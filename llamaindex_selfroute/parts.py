@@ -11,9 +11,9 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute.documents import Source
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import Settings
 from selfroute.effects import Route
-from selfroute.memory import Memory
-from selfroute.settings import Settings
 from selfroute.usage.prices import is_one_model
 
 

@@ -35,10 +35,10 @@ from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from llamaindex_selfroute.two_steps import EngineSteps
+from selfroute.calls.settings import Settings, reach_of
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import CHECK_QUESTION
-from selfroute.settings import Settings, reach_of
 
 if TYPE_CHECKING:
     from selfroute.checking import Findings

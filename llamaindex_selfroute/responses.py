@@ -10,33 +10,32 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Respon
 from llama_index.core.schema import NodeWithScore
 from typing_extensions import override
 
-from llamaindex_selfroute.steps import Steps
-from selfroute.drivers import Item, arun, astream, run, stream
+from llamaindex_selfroute.adapter import QueryCall
+from selfroute.calls.drivers import Item, arun, astream, run, stream
+from selfroute.calls.first_step import FirstStep, cited_in
 from selfroute.effects import Answer, Decided
-from selfroute.first_step import FirstStep
-from selfroute.two_steps import cited_in
 
 More = Iterable[NodeWithScore]
 
 
-def whole(steps: Steps, more: More) -> Response:
+def whole(call: QueryCall, more: More) -> Response:
     """Return the whole answer.
 
     Args:
-        steps: Performs the effects of the query.
+        call: Performs the effects of the query.
         more: Other nodes to list as sources.
     """
-    return _response(run(steps.flow(), steps), steps, more)
+    return _response(run(call.flow(), call), call, more)
 
 
-async def awhole(steps: Steps, more: More) -> Response:
+async def awhole(call: QueryCall, more: More) -> Response:
     """Do as `whole` does, asynchronously."""
-    return _response(await arun(await steps.aflow(), steps), steps, more)
+    return _response(await arun(await call.aflow(), call), call, more)
 
 
-def _response(answer: Answer, steps: Steps, more: More) -> Response:
-    metadata = {**_metadata(answer, steps), **_outcome(answer, steps)}
-    return Response(answer.text, [*steps.context, *more], metadata)
+def _response(answer: Answer, call: QueryCall, more: More) -> Response:
+    metadata = {**_metadata(answer, call), **_outcome(answer, call)}
+    return Response(answer.text, [*call.context, *more], metadata)
 
 
 def of_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
@@ -60,20 +59,20 @@ def aof_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | As
     return ClosingStreamingResponse(pieces(), whole.source_nodes, whole.metadata)
 
 
-def streamed(steps: Steps, more: More) -> StreamingResponse:
+def streamed(call: QueryCall, more: More) -> StreamingResponse:
     """Return a stream of the answer. Its first text, and so its route and sources, are known when this returns."""
-    items = stream(steps.flow(), steps)
+    items = stream(call.flow(), call)
     decided = cast("Decided", next(items))
     while isinstance(first := next(items), Decided):
         decided = first
-    metadata, sources = _metadata(decided, steps), [*steps.context, *more]
-    return StreamingResponse(_text_stream(cast("str", first), items, steps, metadata, sources), sources, metadata)
+    metadata, sources = _metadata(decided, call), [*call.context, *more]
+    return StreamingResponse(_text_stream(cast("str", first), items, call, metadata, sources), sources, metadata)
 
 
 def _text_stream(
     first: str,
     items: Generator[Item, None, None],
-    steps: Steps,
+    call: QueryCall,
     metadata: dict[str, Any],
     sources: list[NodeWithScore],
 ) -> Generator[str, None, None]:
@@ -83,41 +82,41 @@ def _text_stream(
             if isinstance(item, str):
                 yield item
             elif isinstance(item, Answer):
-                metadata.update(_outcome(item, steps))
+                metadata.update(_outcome(item, call))
     finally:
         items.close()
-        metadata["usage"] = steps.account.as_dict()
-        sources[: len(steps.context)] = steps.context  # their labels, if the provider has cut them
+        metadata["usage"] = call.account.as_dict()
+        sources[: len(call.context)] = call.context  # their labels, if the provider has cut them
 
 
-def astreamed(steps: Steps, more: More) -> AsyncStreamingResponse:
+def astreamed(call: QueryCall, more: More) -> AsyncStreamingResponse:
     """Return an async stream of the answer. The model is called only when the first piece is requested.
 
     LlamaIndex's tools read a stream in another event loop than the one it was created in. Until the first piece, the
     metadata has only `retrieved` and there are no sources; then both are filled in place.
     """
     sources: list[NodeWithScore] = []
-    metadata: dict[str, Any] = {"retrieved": _retrieved(steps)}
+    metadata: dict[str, Any] = {"retrieved": _retrieved(call)}
 
     async def pieces() -> AsyncGenerator[str, None]:
-        items = astream(await steps.aflow(), steps)
+        items = astream(await call.aflow(), call)
         try:
             decided = cast("Decided", await anext(items))
             while isinstance(first := await anext(items), Decided):
                 decided = first
-            metadata.update(_metadata(decided, steps))
-            sources[:] = [*steps.context, *more]
+            metadata.update(_metadata(decided, call))
+            sources[:] = [*call.context, *more]
             yield cast("str", first)
             async for item in items:
                 if isinstance(item, str):
                     yield item
                 elif isinstance(item, Answer):
-                    metadata.update(_outcome(item, steps))
+                    metadata.update(_outcome(item, call))
         finally:
             await items.aclose()
             if "route" in metadata:
-                metadata["usage"] = steps.account.as_dict()
-                sources[: len(steps.context)] = steps.context
+                metadata["usage"] = call.account.as_dict()
+                sources[: len(call.context)] = call.context
 
     return ClosingStreamingResponse(pieces(), sources, metadata)
 
@@ -135,26 +134,26 @@ class ClosingStreamingResponse(AsyncStreamingResponse):
             await self.response_gen.aclose()
 
 
-def _metadata(of: Decided | Answer, steps: Steps) -> dict[str, Any]:
+def _metadata(of: Decided | Answer, call: QueryCall) -> dict[str, Any]:
     """Return the metadata as far as they are known; the end of a stream settles the rest."""
     return {
         "route": of.route,
-        "answerable": steps.account.answerable,
+        "answerable": call.account.answerable,
         "finish_reason": None,
         "decision": of.decision.as_dict(),
-        "usage": steps.account.as_dict(),
-        "retrieved": _retrieved(steps),
+        "usage": call.account.as_dict(),
+        "retrieved": _retrieved(call),
     }
 
 
-def _outcome(answer: Answer, steps: Steps) -> dict[str, Any]:
+def _outcome(answer: Answer, call: QueryCall) -> dict[str, Any]:
     """Return the metadata that are known when the reply has ended."""
     known = {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
-    return known | cited_in(answer, steps.settings)
+    return known | cited_in(answer, call.settings)
 
 
-def _retrieved(steps: Steps) -> list[str]:
-    return _ids(steps.passages)
+def _retrieved(call: QueryCall) -> list[str]:
+    return _ids(call.reading.passages)
 
 
 def _ids(nodes: Iterable[NodeWithScore]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypedDict
 
@@ -23,21 +22,21 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import host, models, responses
+from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
 from llamaindex_selfroute.parts import Parts
-from llamaindex_selfroute.steps import Steps
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, MeasureSavings, PromptCache, Sections, Settings
 from selfroute.copying import CopiedAsParts
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
-from selfroute.memory import Memory
-from selfroute.settings import MAX_DOCUMENTS, SETTINGS, Doubt, MeasureSavings, PromptCache, Sections, Settings
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -268,6 +267,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         finally:
             _BEHIND.set(before)
 
+    @override
     def parts(self) -> Parts:
         """Return the parts that a query works with, as this synthesizer is configured now."""
         settings = self._settings()
@@ -349,7 +349,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """Answer a query from nodes; `response_kwargs` are variables of the prompts."""
-        return self._respond(self._steps(query, nodes, response_kwargs), additional_source_nodes or ())
+        return self._respond(self._call(query, nodes, response_kwargs), additional_source_nodes or ())
 
     @override
     @dispatcher.span
@@ -361,28 +361,28 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         **response_kwargs: Any,
     ) -> RESPONSE_TYPE:
         """Do as `synthesize` does, asynchronously."""
-        return await self._arespond(self._steps(query, nodes, response_kwargs), additional_source_nodes or ())
+        return await self._arespond(self._call(query, nodes, response_kwargs), additional_source_nodes or ())
 
     @override
-    def _respond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
-        with self._event(steps) as event:
-            response = responses.streamed(steps, more) if steps.streaming else responses.whole(steps, more)
+    def _respond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        with self._event(call) as event:
+            response = responses.streamed(call, more) if call.host.streaming else responses.whole(call, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
-        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
+        send(dispatcher, SynthesizeEndEvent, query=call.host.query, response=response)
         return response
 
     @override
-    async def _arespond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
-        with self._event(steps) as event:
-            response = responses.astreamed(steps, more) if steps.streaming else await responses.awhole(steps, more)
+    async def _arespond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+        with self._event(call) as event:
+            response = responses.astreamed(call, more) if call.host.streaming else await responses.awhole(call, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
-        send(dispatcher, SynthesizeEndEvent, query=steps.query, response=response)
+        send(dispatcher, SynthesizeEndEvent, query=call.host.query, response=response)
         return response
 
-    def _event(self, steps: Steps) -> Any:
-        send(dispatcher, SynthesizeStartEvent, query=steps.query)
+    def _event(self, call: QueryCall) -> Any:
+        send(dispatcher, SynthesizeStartEvent, query=call.host.query)
         return self._callback_manager.event(
-            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: steps.query.query_str}
+            CBEventType.SYNTHESIZE, payload={EventPayload.QUERY_STR: call.host.query.query_str}
         )
 
     @override
@@ -390,33 +390,22 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
     ) -> str | Generator[str, None, None]:
         """Answer a query from texts; return the answer, or a generator of its pieces if `streaming` is set."""
-        steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
-        return responses.streamed(steps, ()).response_gen if steps.streaming else str(responses.whole(steps, ()))
+        call = self._call(query_str, _nodes(text_chunks), response_kwargs)
+        return responses.streamed(call, ()).response_gen if call.host.streaming else str(responses.whole(call, ()))
 
     @override
     async def aget_response(
         self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
     ) -> str | AsyncGenerator[str, None]:
         """Do as `get_response` does, asynchronously."""
-        steps = self._steps(query_str, _nodes(text_chunks), response_kwargs)
+        call = self._call(query_str, _nodes(text_chunks), response_kwargs)
         return (
-            responses.astreamed(steps, ()).response_gen if steps.streaming else str(await responses.awhole(steps, ()))
+            responses.astreamed(call, ()).response_gen if call.host.streaming else str(await responses.awhole(call, ()))
         )
 
-    @override
-    def _steps(
-        self,
-        query: str | QueryBundle,
-        nodes: Sequence[NodeWithScore],
-        words: Mapping[str, Any],
-        *,
-        streaming: bool | None = None,
-    ) -> Steps:
+    def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
         bundle = bundle_of(query)
-        parts = self.parts()
-        if streaming is not None:
-            parts = replace(parts, streaming=streaming)
-        return Steps(parts, bundle, nodes=nodes, words=words)
+        return QueryCall(LlamaIndexHost(self.parts(), bundle, nodes=nodes, words=words))
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

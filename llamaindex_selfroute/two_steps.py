@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import Any, cast
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import host
+from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
-from llamaindex_selfroute.parts import Finder
+from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.responses import aof_row, of_row
-from selfroute.drivers import arun, run
-from selfroute.first_step import FirstStep
-from selfroute.row import read_row
+from selfroute.calls.drivers import arun, run
+from selfroute.calls.first_step import FirstStep, row_of
+from selfroute.calls.row import read_row
 from selfroute.usage.values import text
-
-if TYPE_CHECKING:
-    from llamaindex_selfroute.steps import Steps
 
 Row = dict[str, Any]
 
@@ -29,22 +28,15 @@ class SynthesizerSteps:
 
     _streaming: bool
 
-    def _steps(
-        self,
-        query: str | QueryBundle,
-        nodes: Sequence[NodeWithScore],
-        words: Mapping[str, Any],
-        *,
-        streaming: bool | None = None,
-    ) -> Steps:
-        """Return what performs the steps of a query."""
+    def parts(self) -> Parts:
+        """Return the parts that a query works with."""
         raise NotImplementedError
 
-    def _respond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+    def _respond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
         """Return the response of a query."""
         raise NotImplementedError
 
-    async def _arespond(self, steps: Steps, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+    async def _arespond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
         """Do as `_respond` does, asynchronously."""
         raise NotImplementedError
 
@@ -64,15 +56,15 @@ class SynthesizerSteps:
         Raises:
             InputError: A variable of the prompts is no JSON.
         """
-        steps = self._first(query, nodes, response_kwargs)
-        return steps.row(run(steps.flow(), steps))
+        call = self._first(query, nodes, response_kwargs)
+        return row_of(call, run(call.flow(), call))
 
     async def afirst_step(
         self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
     ) -> Row:
         """Do as `first_step` does, asynchronously."""
-        steps = self._first(query, nodes, response_kwargs)
-        return steps.row(await arun(await steps.aflow(), steps))
+        call = self._first(query, nodes, response_kwargs)
+        return row_of(call, await arun(await call.aflow(), call))
 
     def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
         """Go on from a row of `first_step`, in the same process or another, and answer its query.
@@ -106,18 +98,13 @@ class SynthesizerSteps:
             return aof_row(kept, streaming=self._streaming)
         return await self._arespond(self._second(row, kept, finder), ())
 
-    def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> Steps:
-        steps = self._steps(query, nodes, words, streaming=False)
-        steps.first_only = True
-        steps.check_row()
-        return steps
+    def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
+        parts = replace(self.parts(), streaming=False)
+        return QueryCall(LlamaIndexHost(parts, bundle_of(query), nodes=nodes, words=words), first_only=True)
 
-    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], finder: Finder | None) -> Steps:
+    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], finder: Finder | None) -> QueryCall:
         query, words = query_in_row(row)
-        steps = self._steps(query, kept.retrieved, words)
-        steps.finder = finder
-        steps.go_on(kept)
-        return steps
+        return QueryCall(LlamaIndexHost(self.parts(), bundle_of(query), words=words, finder=finder), first=kept)
 
 
 class EngineSteps:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
 
-from selfroute.settings import PromptCache
+from selfroute.calls.settings import PromptCache
 from selfroute.usage.prices import PricedModel
 
 Dialect = Literal["openai", "anthropic"]

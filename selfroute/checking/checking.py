@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
+from selfroute.calls.call import Call
 from selfroute.checking.findings import Finding, Findings, Found, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
 from selfroute.checking.words import plainly, told
 from selfroute.effects import Retrieve
 
-if TYPE_CHECKING:
-    from selfroute.drivers import AsyncSteps, Steps
-
 Document = TypeVar("Document")
 
 
 class Checking(OnDocuments[Document], OnModels[Document]):
-    """Tries the parts of a pipeline on one question. A framework's adapter mixes this into its steps, sync or async."""
+    """Tries the parts of a pipeline on one question."""
 
     def findings(self) -> Findings:
         """Return what was found, in the order of the subjects."""
@@ -34,23 +32,23 @@ class Checking(OnDocuments[Document], OnModels[Document]):
         return Findings(_finding(subject, look) for subject, look in looks.items())
 
 
-def check(checking: Checking[Any]) -> Findings:
-    """Try the parts of a pipeline and return what was found; no model is asked."""
-    steps = cast("Steps", checking)
+def check(call: Call[Any]) -> Findings:
+    """Try the parts of a pipeline on a question and return what was found; no model is asked."""
+    checking = Checking(call)
     for what, effect in checking.attempts():
         try:
-            steps.retrieve(effect) if isinstance(effect, Retrieve) else steps.read_documents(effect)
+            call.retrieve(effect) if isinstance(effect, Retrieve) else call.read_documents(effect)
         except Exception as error:  # noqa: BLE001, PERF203 - it is a finding
             checking.failed(what, error)
     return checking.findings()
 
 
-async def acheck(checking: Checking[Any]) -> Findings:
+async def acheck(call: Call[Any]) -> Findings:
     """Do as `check` does, asynchronously."""
-    steps = cast("AsyncSteps", checking)
+    checking = Checking(call)
     for what, effect in checking.attempts():
         try:
-            await (steps.aretrieve(effect) if isinstance(effect, Retrieve) else steps.aread_documents(effect))
+            await (call.aretrieve(effect) if isinstance(effect, Retrieve) else call.aread_documents(effect))
         except Exception as error:  # noqa: BLE001, PERF203
             checking.failed(what, error)
     return await asyncio.to_thread(checking.findings)  # counting a long text may block the event loop

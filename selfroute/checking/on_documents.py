@@ -27,7 +27,7 @@ class OnDocuments(Trial[Document]):
             return False, f"the retriever failed: {told(error)}", "call the retriever by itself until it finds passages"
         if not self.found:
             advice = "check whether the index is empty or a filter hides everything; or pass check() another question"
-            return False, f"the retriever found no passage for {quoted(self.question)}", advice
+            return False, f"the retriever found no passage for {quoted(self.host.question)}", advice
         found, most = f"{plural(len(self.found), 'passage')} found", self.settings.draft_passages
         if most is not None and most < len(self.found):
             found += f" (the draft reads {most})"
@@ -48,7 +48,7 @@ class OnDocuments(Trial[Document]):
         by = f" as metadata[{key!r}]" if key else ""
         if len(known) == len(names):
             return True, f"{found}, of {plural(len(set(known)), 'document')}; each names its document{by}", ""
-        others = [self._place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
+        others = [self.host.place_of(one).metadata for one, name in zip(self.found, names, strict=True) if name is None]
         if not known and (error := self.errors.get("read")):
             likely = likely_key(others) if key else None
             return False, told(error), f"source_key={likely!r} is the likeliest" if likely else ""
@@ -95,7 +95,7 @@ class OnDocuments(Trial[Document]):
             return None, f"not tried, because {reason}", ""
         if error := self.errors.get("read"):
             return False, f"it could not be read: {told(error)}", ""
-        if not any(text and not text.isspace() for text in map(self._text_of, self.read)):
+        if not any(text and not text.isspace() for text in map(self.host.text_of, self.read)):
             return False, "documents= returned no text, so the second step would have nothing to read", ""
         if self.stored is None:
             return True, f"{plural(len(self.read), 'document')} with {self._size_of(self.read)}", ""
@@ -106,14 +106,16 @@ class OnDocuments(Trial[Document]):
         return True, f"{self._what_is_read}{' is' if len(self.read) == 1 else '; they are'} {how}", advice
 
     def _size_of(self, documents: Sequence[Document]) -> str:
-        return f"{plural(self._length(documents), 'character')}, about {plural(self.tokens_of(documents), 'token')}"
+        return (
+            f"{plural(self.reading.length(documents), 'character')}, about {plural(self.tokens_of(documents), 'token')}"
+        )
 
     def _label_of(self, document: Document) -> Mapping[str, Any]:
-        label = self._place_of(document).metadata.get("selfroute")
+        label = self.host.place_of(document).metadata.get("selfroute")
         return label if isinstance(label, Mapping) else {}
 
     def _quoted_name(self, document: Document) -> str:
-        name = self._source_name(document)
+        name = self.host.source_of(document)
         known = self.stored is not None and name is not None and name in self.stored.names(self.found)
         return quoted(name) if known else "a passage"
 
@@ -151,12 +153,12 @@ class OnDocuments(Trial[Document]):
         exact = methods <= {"original", "offsets"}
         return (
             f"joined from {chunks} by their {'offsets' if exact else 'order'}, without gaps",
-            "" if exact or all(offset(self._place_of(one).start) is not None for one in self.found) else _OFFSETS,
+            "" if exact or all(offset(self.host.place_of(one).start) is not None for one in self.found) else _OFFSETS,
         )
 
     def _is_passage(self, document: Document) -> bool:
         alone = self._label_of(document).get("chunks", 0) == 1
-        return alone and self._length([document]) <= max(map(len, map(self._text_of, self.found)))
+        return alone and self.reading.length([document]) <= max(map(len, map(self.host.text_of, self.found)))
 
     @property
     def _why_untried(self) -> str | None:

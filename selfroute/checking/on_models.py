@@ -7,15 +7,13 @@ from contextlib import suppress
 from operator import is_
 from typing import TypeVar
 
+from selfroute.calls.settings import MAX_DOCUMENTS
 from selfroute.checking.findings import Found
 from selfroute.checking.trial import Trial
 from selfroute.checking.words import plural, told
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers
-from selfroute.settings import MAX_DOCUMENTS
-from selfroute.usage import prices
-from selfroute.usage.counts import StepUsage
 from selfroute.usage.ledger_text import dollars
 
 Document = TypeVar("Document")
@@ -47,7 +45,11 @@ class OnModels(Trial[Document]):
         return self._look_at_room()
 
     def _look_at_room(self) -> Found:
-        budget, tokens, what = self._budget(self._count("long_context")), self.tokens_of(self.behind), self._what
+        budget, tokens, what = (
+            self.fits.budget(self.fits.count("long_context")),
+            self.tokens_of(self.behind),
+            self._what,
+        )
         if budget is None:
             sent = f", so all {plural(tokens, 'token')} of {what} would be sent" if tokens else ""
             advice = "set max_context_tokens to the model's window, minus some room for the prompt and the answer"
@@ -70,7 +72,7 @@ class OnModels(Trial[Document]):
     def look_at_prices(self) -> Found:
         """Return what a question costs by each step, and which options make it cost less."""
         try:
-            self.settings.check_prices(self._priced, shared=self._one_model)
+            self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
             return False, told(error), ""
         parts, unknown = list[str](), dict[str, None]()
@@ -107,8 +109,9 @@ class OnModels(Trial[Document]):
 
     def _price(self, step: Route, context: Sequence[Document]) -> tuple[str, str | None]:
         """Return what a step takes, and why its cost is not known."""
-        model, tokens = self._priced(step), self._count(step)(self._text_with(step, context))
-        cost = prices.cost_of(model, StepUsage(tokens, self._reply_of(step)))
+        fitting, costs = self.fits, self.call.costs
+        model, tokens = costs.priced(step), fitting.count(step)(fitting.prompt(step, context).text)
+        _, cost = costs.of_step(step, tokens=tokens)
         amount = cost.as_text()
         return plural(tokens, "token") + (f", {dollars(amount)} with {model.name}" if amount else ""), cost.unknown
 
@@ -119,7 +122,8 @@ class OnModels(Trial[Document]):
             if step == "rag" and not self.drafts:
                 continue
             try:
-                wording = self._wording(step)
+                prompt = self.host.prompt(step, ())
+                wording = prompt.text if prompt.is_known else None
             except Exception as error:  # noqa: BLE001 - templates raise whatever they like
                 return (
                     False,
@@ -134,18 +138,18 @@ class OnModels(Trial[Document]):
             return None, f"not tried: {' and '.join(unread)} cannot be read before a question is asked", ""
         return (
             True,
-            "the prompts show the question" + _REPLIES[self.settings.answerability].format(refusal=self.refusal),
+            "the prompts show the question" + _REPLIES[self.settings.answerability].format(refusal=self.call.refusal),
             "",
         )
 
     def _wrong_in(self, step: Route, wording: str) -> tuple[str, str] | None:
         """Return what is wrong with a prompt, and what to do; None if nothing is."""
-        if self.question not in wording:
+        if self.host.question not in wording:
             return "does not show the question", "give it the variable of the question ({input} in LangChain)"
-        asked = wording.replace(self.question, "").casefold()
-        if not self.settings.structured and self.refusal.casefold() not in asked:
+        asked = wording.replace(self.host.question, "").casefold()
+        if not self.settings.structured and self.call.refusal.casefold() not in asked:
             advice = "add: Write {refusal} if the text does not hold the answer. See selfroute.prompts.RAG"
-            return f"does not ask for {self.refusal!r}, so the model may not decline", advice
+            return f"does not ask for {self.call.refusal!r}, so the model may not decline", advice
         if step == "rag" and self.settings.answerability == "graded":
             check_asks_for_numbers(_PROMPTS[step], asked)
         return None

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from selfroute.calls.call import Call
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import ReadDocuments, Retrieve
-from selfroute.performing import BaseSteps
 
 Attempt = Literal["retrieve", "source", "read"]
 Document = TypeVar("Document")
 
 
-class Trial(BaseSteps[Document]):
-    """The steps of a question that goes only as far as no model is asked.
+class Trial(Generic[Document]):
+    """A question that goes only as far as no model is asked.
 
     Attributes:
+        call: The question.
         found: The retrieved passages, best first.
         fitting: Those that the first step would be given.
         to_read: The documents that the last step would be given; empty if no document was read.
@@ -30,20 +31,25 @@ class Trial(BaseSteps[Document]):
     source: Any = None
     errors: Mapping[Attempt, Exception] = {}
 
+    def __init__(self, call: Call[Document]) -> None:
+        """Start with nothing tried."""
+        self.call, self.settings = call, call.settings
+        self.host, self.reading, self.fits = call.host, call.reading, call.fitting
+
     def attempts(self) -> Iterator[tuple[Attempt, Retrieve | ReadDocuments]]:
         """Yield what to perform next, and its name; call `failed` before going on if it fails."""
-        yield "retrieve", Retrieve(self.question)
+        yield "retrieve", Retrieve(self.host.question)
         if self.errors:
             return
-        self.found, self.fitting = tuple(self.passages), tuple(self.context)
+        self.found, self.fitting = tuple(self.reading.passages), tuple(self.call.context)
         try:
-            self.source = self._source()
+            self.source = self.host.source
         except Exception as error:  # noqa: BLE001 - it is a finding
             self.failed("source", error)
             return
         if self.found or self.stored is None:
             yield "read", ReadDocuments(self.fitting)
-            self.to_read = self.context if self.read else ()
+            self.to_read = self.call.context if self.read else ()
 
     def failed(self, what: Attempt, error: Exception) -> None:
         """Note that something failed."""
@@ -55,9 +61,14 @@ class Trial(BaseSteps[Document]):
         return self.source if isinstance(self.source, ScopedDocuments) else None
 
     @property
+    def read(self) -> Sequence[Document]:
+        """The whole documents; empty if none was read."""
+        return self.reading.documents
+
+    @property
     def behind(self) -> Sequence[Document]:
         """The whole documents that the last step reads, if there is room for them."""
-        return self._chosen if self.read else ()
+        return self.reading.chosen if self.read else ()
 
     @property
     def drafts(self) -> bool:
@@ -66,13 +77,14 @@ class Trial(BaseSteps[Document]):
 
     def sections(self) -> Iterator[Sequence[Document]]:
         """Yield what each reading of sections would be given; those that would be skipped are left out."""
-        self.context = self.fitting
+        fitting = self.fits
+        fitting.context = self.fitting
         for rung in range(len(self.settings.section_tokens) if self.read and self.drafts else 0):
-            if found := self._fit(ReadDocuments(self.fitting, step="sections", rung=rung)):
-                self.context = found
+            if found := fitting.fit(ReadDocuments(self.fitting, step="sections", rung=rung)):
+                fitting.context = found
                 yield found
 
     def tokens_of(self, documents: Sequence[Document]) -> int:
         """Return about how many tokens of the last step's model some documents have."""
-        count = self._count("long_context")
-        return sum(count(self._text_of(document)) for document in documents)
+        fitting = self.fits
+        return fitting.tokens(documents, fitting.count("long_context"))

@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from selfroute.calls.checks import check_question
 from selfroute.command import answers, run
 from selfroute.command.framework import Framework, Session
 from selfroute.command.library import Library
@@ -23,7 +24,6 @@ from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
-from selfroute.performing import check_question
 from selfroute.private import make_folder
 
 

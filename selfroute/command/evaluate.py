@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
+from selfroute.calls.settings import Settings
 from selfroute.command import estimates, evaluate_recorded, judging, loading, run
 from selfroute.command.evaluate_options import Options
 from selfroute.command.terminal import open_console, stage
@@ -34,7 +35,6 @@ from selfroute.evaluation.reporting.papers.retrievers import beside
 from selfroute.evaluation.reporting.show import show_summary, show_tables
 from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
-from selfroute.settings import Settings
 from selfroute.usage.prices import PricedModel, cost_of
 
 _ONLY_IN_FILES = frozenset(

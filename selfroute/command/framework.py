@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
+from selfroute.calls.settings import MeasureSavings
 from selfroute.checking import Findings
 from selfroute.command.citing import FileCitation
 from selfroute.command.history import Turn
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
-from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from selfroute.calls.settings import MAX_DOCUMENTS, checked
 from selfroute.effects import Start as FirstStep
-from selfroute.settings import MAX_DOCUMENTS, checked
 
 if TYPE_CHECKING:
     from selfroute.command.asking import Options

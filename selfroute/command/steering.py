@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from selfroute.calls.settings import MAX_DOCUMENTS, Doubt, Sections
 from selfroute.effects import Start
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget
 from selfroute.policies.policy import Policy
-from selfroute.settings import MAX_DOCUMENTS, Doubt, Sections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

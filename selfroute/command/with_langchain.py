@@ -20,6 +20,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
+from selfroute.calls.settings import reach_of
 from selfroute.command.citing import in_files
 from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
 from selfroute.command.history import REWORD, Turn
@@ -28,7 +29,6 @@ from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text, split
 from selfroute.demo import corpus, recorded
 from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
-from selfroute.settings import reach_of
 from selfroute.usage.tokens import count_tokens
 
 __all__ = ["NAME", "extractive_reader", "load_embeddings", "load_model", "open_index", "recorded_model"]

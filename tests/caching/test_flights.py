@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
-from selfroute.caching.flights import Flights
+from selfroute.calls.flights import Flights
 
 SECONDS = 300.0
 PIECES = ["", "Ms ", "Okafor"]

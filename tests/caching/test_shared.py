@@ -26,7 +26,7 @@ from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Reply, Request
 from selfroute.caching import prompts
-from selfroute.caching.flights import Flights
+from selfroute.calls.flights import Flights
 
 ANSWER = "It says so."
 DRAFT, FINAL = "gpt-4o", "gpt-4o-mini"

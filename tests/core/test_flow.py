@@ -24,7 +24,7 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.verdict import STARTED
-from selfroute.drivers import advance, arun, astream, run, stream
+from selfroute.calls.drivers import advance, arun, astream, run, stream
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
 from selfroute.flow import MOST_RETRIES, self_route

@@ -16,8 +16,8 @@ import pytest
 
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
-from selfroute.memory import Memory
-from selfroute.settings import SETTINGS, Settings
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import SETTINGS, Settings
 from selfroute.usage.prices import PricedModel
 
 DEFAULTS = Settings()

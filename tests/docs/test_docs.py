@@ -32,10 +32,10 @@ from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
 from selfroute.cli import app
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.drivers import astream
+from selfroute.calls.drivers import astream
 from selfroute.effects import Decided
 from selfroute.evaluation import load_grades, load_questions
-from selfroute.settings import Settings
+from selfroute.calls.settings import Settings
 from selfroute.usage import count_tokens
 
 ROOT = Path(__file__).parents[2]

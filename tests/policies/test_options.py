@@ -15,7 +15,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Never
 from selfroute.policies.case import Case, Ruling
 from selfroute.policies.policy import Policy
-from selfroute.settings import Settings
+from selfroute.calls.settings import Settings
 
 OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "sections": 300}
 

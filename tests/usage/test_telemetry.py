@@ -541,7 +541,7 @@ def test_without_the_package_nothing_happens() -> None:
 
 def test_importing_does_not_import_it() -> None:
     _run(
-        "import sys, selfroute.usage.account, selfroute.drivers\n"
+        "import sys, selfroute.usage.account, selfroute.calls.drivers\n"
         "assert not any(name.partition('.')[0] == 'opentelemetry' for name in sys.modules)\n"
     )
 

@@ -25,6 +25,7 @@ from langchain_selfroute.rebuilding import retrieving
 from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
+from selfroute.calls.settings import reach_of
 from selfroute.documents.window import room_in
 from selfroute.effects import Route
 from selfroute.evaluation.asking.asker import Asker
@@ -48,7 +49,6 @@ from selfroute.evaluation.asking.strategies import (
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, Passage, Strategy
-from selfroute.settings import reach_of
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.choosing import choose, cross_validated
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS, Evidence, is_number
@@ -12,7 +13,6 @@ from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule
 from selfroute.evaluation.records import SECTIONS
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.policies.calibration import Calibration, Counts, Gain, hash_of
-from selfroute.settings import Sections
 
 
 def calibrate(  # noqa: PLR0913 - each says something else

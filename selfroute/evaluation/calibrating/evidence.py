@@ -9,12 +9,12 @@ from numbers import Real
 
 import numpy as np
 
+from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule, value_of
 from selfroute.evaluation.records import MOST_DOUBT
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS, Floats, Units
 from selfroute.policies.calibration import STRATEGIES, Strategy
-from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 FEWEST_QUESTIONS = 50
 

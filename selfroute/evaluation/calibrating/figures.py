@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from selfroute.calls.settings import Sections
 from selfroute.evaluation.calibrating.evidence import Evidence, Trial
 from selfroute.evaluation.calibrating.rows import Rule
 from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import Figures, Gain
-from selfroute.settings import Sections
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from selfroute.calls.settings import Sections, checked
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import records
 from selfroute.evaluation.calibrating.rows import Look, Row
 from selfroute.evaluation.judging import answers_of, decline_is_right
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import SECTIONS, Record, measure_of
-from selfroute.settings import Sections, checked
 
 Key = tuple[str, str]  # as in `Question.key`
 Looks = Mapping[str, records.Look]  # of one question, by step

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.calibrating.calibrate import calibrate, counts_of, rule_of
 from selfroute.evaluation.calibrating.choosing import cross_validated
@@ -17,7 +18,6 @@ from selfroute.evaluation.calibrating.rows import GRADED, Row, Rule, value_of
 from selfroute.evaluation.records import SECTIONS
 from selfroute.evaluation.sampling import Floats
 from selfroute.policies.calibration import STRATEGIES, Calibration, Counts, Figures, Gain, Strategy
-from selfroute.settings import Sections
 
 Name = Strategy | Literal["calibrated", "calibrated_for_quality"]
 _BUDGETS: Mapping[Name, float | None] = {"calibrated": None, "calibrated_for_quality": 1.0}

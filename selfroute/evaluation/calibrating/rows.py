@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.errors import ConfigurationError
 from selfroute.policies.calibration import Strategy
-from selfroute.settings import DOUBT_BELOW, STOP_BELOW
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from selfroute.calls.settings import Sections
 from selfroute.evaluation.calibrating.evidence import FEWEST_QUESTIONS
 from selfroute.evaluation.calibrating.recommendation import BreakEven, Name, Recommendation
 from selfroute.evaluation.calibrating.rows import GRADED, Rule
 from selfroute.evaluation.sampling import FEWEST_DOCUMENTS
 from selfroute.evaluation.table import Cell, Table
 from selfroute.policies.calibration import Calibration, Figures, tokens_text
-from selfroute.settings import Sections
 
 _EQUAL = 1e-9
 _IN_WORDS: dict[Name, str] = {

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, get_args
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.verdict import Signal
+from selfroute.calls.first_step import KEY, Draft, FirstStep
 from selfroute.effects import Start
 from selfroute.errors import InputError
-from selfroute.first_step import KEY, Draft, FirstStep
 from selfroute.usage.rows import models_of, steps_of, usage_of
 from selfroute.usage.savings import PromptSize
 from selfroute.usage.values import (

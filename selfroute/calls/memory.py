@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any
 
 from selfroute.answerability.graded import Ungraded
-from selfroute.settings import SETTINGS, Settings
+from selfroute.calls.settings import SETTINGS, Settings
 from selfroute.usage.prices import ModelNames, PricedModel
 from selfroute.usage.savings import LongContextEstimate
 

@@ -1,0 +1,246 @@
+"""What LlamaIndex does for one query: its events, prompts, models and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
+from typing import Any, cast
+
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from typing_extensions import override
+
+from llamaindex_selfroute import caching, convert, documents, host, models, structured
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
+from llamaindex_selfroute.hangup import hang_up
+from llamaindex_selfroute.models import ResponseTally
+from llamaindex_selfroute.parts import Finder, Parts
+from llamaindex_selfroute.stored.nodes import Link
+from selfroute.caching.prefixes import Prefix
+from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.calls.call import Call
+from selfroute.calls.first_step import FirstStep
+from selfroute.calls.host import Host, Place, Prompt
+from selfroute.effects import Decided, Route
+from selfroute.errors import ConfigurationError
+from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.usage.addresses import account_of
+from selfroute.usage.entry import Entry
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
+
+dispatcher = get_dispatcher(__name__)
+
+
+class FilledPrompt(Prompt):
+    """A prompt of LlamaIndex: messages, or a string for a model without chat."""
+
+    @property
+    @override
+    def text(self) -> str:
+        return convert.text_of(self.value)
+
+    @override
+    def prefix(self, question: str) -> Prefix | None:
+        return caching.prefix_of(self.value, context=self.context, question=question)
+
+
+class LlamaIndexHost(Host[NodeWithScore]):
+    """What LlamaIndex does for one query. The nodes have been retrieved before a synthesizer is called.
+
+    Attributes:
+        parts: The models, prompts, documents and options.
+        query: The query.
+        words: Other variables of the prompts.
+        nodes: The retrieved nodes, best first; None if those of a row are not believed.
+        finder: Retrieves the nodes, where those at hand cannot be used.
+    """
+
+    tally = ResponseTally
+
+    def __init__(
+        self,
+        parts: Parts,
+        query: QueryBundle,
+        *,
+        nodes: Sequence[NodeWithScore] | None = None,
+        words: Mapping[str, Any] | None = None,
+        finder: Finder | None = None,
+    ) -> None:
+        """Prepare to answer a query."""
+        self.parts, self.query, self.words = parts, query, words or {}
+        self.settings, self.question = parts.settings, query.query_str
+        self.streaming, self.one_model, self.source = parts.streaming, parts.one_model, parts.documents
+        self.nodes, self.finder = nodes, finder
+        self._span = active_span_id.get()
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """What else the query was given, for policies."""
+        return {**self.words, "query_bundle": self.query}
+
+    def record(self, entry: Entry) -> None:
+        """Send what the query took."""
+        send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
+
+    @override
+    def choose(self, start: Any) -> Any:
+        return documents.call(start, self.query)
+
+    @override
+    async def achoose(self, start: Any) -> Any:
+        return await documents.acall(start, self.query)
+
+    @override
+    def retrieve(self) -> Sequence[NodeWithScore]:
+        return self.finder.retrieve(self.query) if self.finder else self._given()
+
+    @override
+    async def aretrieve(self) -> Sequence[NodeWithScore]:
+        return await self.finder.aretrieve(self.query) if self.finder else self._given()
+
+    def _given(self) -> Sequence[NodeWithScore]:
+        if self.nodes is None:
+            msg = (
+                "only the nodes say what StoredDocuments may read, those of a row are not believed, and a synthesizer "
+                "cannot retrieve them again: call second_step of the engine, or pass StoredDocuments(filters=...), "
+                "MetadataFilters(filters=[]) if nothing is hidden"
+            )
+            raise ConfigurationError(msg)
+        return self.nodes
+
+    @override
+    def read(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
+        return documents.read(self.source, passages, self.query)
+
+    @override
+    async def aread(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
+        return await documents.aread(self.source, passages, self.query)
+
+    @override
+    def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
+        text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
+        words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.settings.refusal}
+        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
+        value = host.formatted(self.parts.models[step], self.parts.prompts[step], words)
+        return FilledPrompt(value, text, schema=schema)
+
+    @override
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
+        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        if self.settings.structured:
+            form, refusal = self.settings.form_of(step), self.settings.refusal
+            yield structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
+        elif self.streaming:
+            chunks = models.ask_stream(llm, value)
+            try:
+                for chunk in chunks:
+                    yield counts.add_piece(chunk)
+            except GeneratorExit:
+                hang_up(chunks)
+                raise
+        else:
+            yield counts.add(models.ask(llm, value))
+
+    @override
+    async def aask(
+        self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+    ) -> AsyncGenerator[str, None]:
+        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        if self.settings.structured:
+            form, refusal = self.settings.form_of(step), self.settings.refusal
+            yield structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
+        elif self.streaming:
+            waiting = LoopTurned()
+            chunks = await models.aask_stream(llm, value)
+            try:
+                async for chunk in chunks:
+                    yield counts.add_piece(chunk)
+            except GeneratorExit:
+                await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex does not close requests
+                raise
+        else:
+            yield counts.add(await models.aask(llm, value))
+
+    def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> convert.Prompt:
+        """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
+        value: convert.Prompt = prompt.value
+        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.mark else None
+        return caching.marked(value, prefix, cache) if cache and prefix else value
+
+    @override
+    def announce(self, decided: Decided) -> None:
+        """Send the `SelfRouteDecisionEvent`."""
+        decision = decided.decision.as_dict()
+        send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
+
+    @override
+    def text_of(self, document: NodeWithScore | BaseNode) -> str:
+        return (document.node if isinstance(document, NodeWithScore) else document).get_content()
+
+    @override
+    def retrieved_text(self, passage: NodeWithScore) -> str:
+        return convert.retrieved_text(passage.node)
+
+    @override
+    def with_text(self, document: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
+        return documents.trimmed(document, text, **label)
+
+    @override
+    def source_of(self, document: NodeWithScore) -> str:
+        return document.node.ref_doc_id or document.node.node_id
+
+    @override
+    def place_of(self, passage: NodeWithScore) -> Place:
+        return Place(Link.of(passage.node).start, passage.node.metadata)
+
+    @override
+    def window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step])
+
+    @override
+    def name_of(self, step: Route) -> PricedModel:
+        return self.parts.memory.names.of(step, self.parts.models[step])
+
+    @override
+    def account(self, step: Route) -> Hashable:
+        return account_of(self.parts.models[step])
+
+    @override
+    def takes_marks(self, step: Route, dialect: Dialect) -> bool:
+        return caching.takes_marks(self.parts.models[step], dialect)
+
+    @override
+    def log_missing_usage(self, step: Route) -> None:
+        if self.streaming and not self.settings.structured:
+            models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
+
+    @override
+    def inputs_as_json(self) -> dict[str, Any]:
+        return convert.query_as_json(self.query, self.words)
+
+    @override
+    def document_as_json(self, document: NodeWithScore) -> dict[str, Any]:
+        return convert.node_as_json(document)
+
+
+class QueryCall(Call[NodeWithScore]):
+    """The call that answers a query."""
+
+    host: LlamaIndexHost
+
+    def __init__(
+        self, asked: LlamaIndexHost, *, first_only: bool = False, first: FirstStep[NodeWithScore] | None = None
+    ) -> None:
+        """Prepare to answer a query; the arguments are those of `Call`."""
+        super().__init__(
+            asked,
+            asked.settings,
+            memory=asked.parts.memory,
+            record=asked.record if has_listener(dispatcher) else None,
+            retrieves=False,
+            first_only=first_only,
+            first=first,
+        )
+        if not first:
+            self.reading.passages = list(asked.nodes or ())  # the metadata of a stream list them from the beginning

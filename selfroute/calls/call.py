@@ -1,0 +1,281 @@
+"""One question, composed of what it reads, what fits, what it costs and what a policy says: the drivers perform it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from selfroute.answerability.ending import Ending
+from selfroute.answerability.final import FinalGate
+from selfroute.answerability.gate import Gate
+from selfroute.answerability.graded import GradedGate
+from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.calls.asking import Asking, ain_one, in_one
+from selfroute.calls.checks import check_question
+from selfroute.calls.costs import Costs
+from selfroute.calls.fitting import Fitting
+from selfroute.calls.host import Host
+from selfroute.calls.memory import Memory
+from selfroute.calls.reading import Reading
+from selfroute.calls.settings import Settings, start_of
+from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Retrieve, Route, Start
+from selfroute.errors import InputError
+from selfroute.flow import self_route
+from selfroute.usage.account import Account
+from selfroute.usage.entry import Entry
+
+if TYPE_CHECKING:
+    from selfroute.calls.drivers import Flow
+    from selfroute.calls.escalation import Escalation
+    from selfroute.calls.first_step import Draft, FirstStep
+
+Document = TypeVar("Document")
+_LONG = 50_000  # characters; citing from fewer takes some milliseconds
+
+
+class Call(Generic[Document]):
+    """One question, asked of a host. The drivers have it perform the effects of the flow.
+
+    Attributes:
+        host: What the framework does.
+        settings: The options of the chain or engine.
+        refusal: The word that declines.
+        account: What the question takes.
+        reading: Its passages and documents.
+        fitting: What fits the windows of its models.
+        costs: What its calls of models cost.
+        start: The step that it started with.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a chain or engine knows of a question
+        self,
+        host: Host[Document],
+        settings: Settings,
+        *,
+        memory: Memory,
+        record: Callable[[Entry], None] | None = None,
+        retrieves: bool = True,
+        parent_span: Callable[[], Any] | None = None,
+        first_only: bool = False,
+        first: FirstStep[Document] | None = None,
+    ) -> None:
+        """Prepare to answer a question.
+
+        Args:
+            host: What the framework does for it.
+            settings: The options of the chain or engine.
+            memory: What the chain or engine keeps between questions.
+            record: Called with the entry when the account is closed; None if there is no ledger or handler.
+            retrieves: Whether retrieval is part of the question.
+            parent_span: As in `Account`.
+            first_only: Whether only the first step is asked for.
+            first: What the first step kept, to go on from there.
+
+        Raises:
+            InputError: The first step was asked for with another `answerability`.
+        """
+        self.host, self.settings, self.refusal = host, settings, settings.refusal
+        self.account = Account(record, retrieves=retrieves, parent_span=parent_span)
+        self.reading = Reading(host, settings, self.account)
+        self.fitting = Fitting(host, settings, self.reading, memory)
+        self.costs = Costs(
+            host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
+        )
+        self._asking = Asking(host, settings, self.fitting, self.costs)
+        self._memory, self._first_only, self._first = memory, first_only, first
+        self.start: Start = "rag"
+        if first:
+            self._go_on(first)
+
+    def _go_on(self, first: FirstStep[Document]) -> None:
+        if first.answerability != self.settings.answerability:
+            msg = (
+                f"the first step of this row was asked for with answerability={first.answerability!r}: "
+                f"ask for the second one with the same, not with {self.settings.answerability!r}"
+            )
+            raise InputError(msg)
+        self.reading.passages, self.fitting.context = first.retrieved, first.context
+        self.costs.go_on(first.draft.tally() if first.draft else None, first.prompt, first.usage.rag)
+        self.account.go_on(first.usage, first.models, seconds=first.seconds)
+
+    def flow(self) -> Flow:
+        """Check the question and return a fresh flow.
+
+        Raises:
+            InputError: The question is no text, or blank; or it cannot be kept in a row, if only the first step is
+                asked for.
+            ConfigurationError: There is no such first step.
+        """
+        start = self._begin()
+        return self._flow(start if isinstance(start, str) else self.host.choose(start))
+
+    async def aflow(self) -> Flow:
+        """Do as `flow` does, asynchronously."""
+        start = self._begin()
+        return self._flow(start if isinstance(start, str) else await self.host.achoose(start))
+
+    def _begin(self) -> Any:
+        check_question(self.host.question)
+        if self._first_only:
+            self.host.inputs_as_json()  # what cannot be kept in a row is refused before anything is paid for
+        return self._first.start if self._first else self.settings.start
+
+    def _flow(self, start: Any) -> Flow:
+        self.start, first = start_of(start), self._first
+        ladder = self.settings.ladder(self.start)
+        return self_route(
+            self.host.question,
+            ladder,
+            refusal=self.refusal,
+            passages=first.passages if first and not self.reading.is_from_passages else None,
+            first_only=self._first_only,
+            compares=self.start == "auto" and "long_context" in ladder and self.settings.escalation is None,
+        )
+
+    @property
+    def context(self) -> Sequence[Document]:
+        """What the latest prompt held."""
+        return self.fitting.context
+
+    @property
+    def ending(self) -> Ending:
+        """How the latest reply ended; asked once all its pieces have come."""
+        return self.costs.ending
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether a reply in doubt may be the answer: a policy may say so, or there may be no more to read."""
+        return self.settings.escalation is not None or self.settings.max_documents == 0
+
+    def gate(self, step: Route) -> Gate | FinalGate | GradedGate:
+        """Return a fresh gate for a reply of a step."""
+        if step == "long_context":
+            return FinalGate(self.refusal)
+        bounds = self.settings.bounds
+        if bounds is None:
+            return Gate(self.refusal)
+        ungraded = None if self.settings.structured else self._memory.ungraded
+        if step == "sections":
+            below = bounds.sections_below[: self.fitting.rung + 1][-1]
+            return GradedGate(self.refusal, doubt_below=below, numbers=1, ungraded=ungraded)
+        doubt, stop = bounds.doubt_below, bounds.stop_below
+        return GradedGate(self.refusal, doubt_below=doubt, stop_below=stop, ungraded=ungraded)
+
+    def is_too_long(self, error: Exception) -> bool:
+        """Return whether an error means that the prompt was too long for the model's window."""
+        return self.host.too_long(error) is not None
+
+    def retrieve(self, _: Retrieve) -> Sequence[Document]:
+        """Return the passages that the draft reads, best first."""
+        return self.fitting.fit(self._found(self.host.retrieve()))
+
+    async def aretrieve(self, _: Retrieve) -> Sequence[Document]:
+        """Do as `retrieve` does, asynchronously."""
+        return await self.fitting.afit(self._found(await self.host.aretrieve()))
+
+    def _found(self, passages: Sequence[Document]) -> ReadDocuments:
+        self.reading.passages = passages
+        return ReadDocuments(passages[: self.settings.draft_passages], step="rag")
+
+    def compare(self, effect: Compare) -> bool:
+        """Return whether the passages are most of their documents, so that a draft would cost more than it saves."""
+        most = self.reading.are_most(effect.passages)
+        self.start = "long_context" if most else self.start
+        return most
+
+    async def acompare(self, effect: Compare) -> bool:
+        """Do as `compare` does, asynchronously."""
+        most = await self.reading.aare_most(effect.passages)
+        self.start = "long_context" if most else self.start
+        return most
+
+    def read_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Read the documents, if they were not read before, and fit them to the window; or fit the passages."""
+        effect = self._explained(effect)
+        if effect.step == "rag":
+            return self.fitting.fit(effect)
+        with self.host.reading(effect) as read:
+            if effect.anew:
+                self.reading.read()
+            fitted = self.fitting.fit(effect)
+            read.extend(fitted)
+        return fitted
+
+    async def aread_documents(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Do as `read_documents` does, asynchronously."""
+        effect = self._explained(effect)
+        if effect.step == "rag":
+            return await self.fitting.afit(effect)
+        async with self.host.areading(effect) as read:
+            if effect.anew:
+                await self.reading.aread()
+            fitted = await self.fitting.afit(effect)
+            read.extend(fitted)
+        return fitted
+
+    def _explained(self, effect: ReadDocuments) -> ReadDocuments:
+        """Return the effect with the error that says what is too long, where the host raised another one."""
+        error = self.host.too_long(effect.too_long) if effect.too_long else None
+        return effect if error is effect.too_long else replace(effect, too_long=error or effect.too_long)
+
+    def generate(self, effect: Generate) -> Generator[str, None, None]:
+        """Yield the pieces of a reply; closing the generator stops the model. A draft of a row is there already."""
+        draft = self._draft_for(effect)
+        return self._asking.ask(effect) if draft is None else in_one(draft.text)
+
+    def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
+        """Do as `generate` does, asynchronously."""
+        draft = self._draft_for(effect)
+        return self._asking.aask(effect) if draft is None else ain_one(draft.text)
+
+    def _draft_for(self, effect: Generate) -> Draft | None:
+        return self._first.draft if self._first and effect.step == "rag" else None
+
+    def decide(self, effect: Decide) -> Decided:
+        """Ask the policy, if the question should go on; announce the route and return it."""
+        asked = self.settings.escalation is not None and not effect.final
+        decided = self._escalation.decide(effect) if asked else Decided(effect.route, effect.decision)
+        self.host.announce(decided)
+        return decided
+
+    async def adecide(self, effect: Decide) -> Decided:
+        """Do as `decide` does, asynchronously."""
+        asked = self.settings.escalation is not None and not effect.final
+        decided = await self._escalation.adecide(effect) if asked else Decided(effect.route, effect.decision)
+        await self.host.aannounce(decided)
+        return decided
+
+    @cached_property
+    def _escalation(self) -> Escalation[Document]:
+        from selfroute.calls.escalation import Escalation  # noqa: PLC0415 - most chains have no policy
+
+        policy, host = self.settings.escalation, self.host
+        return Escalation(policy, host, reading=self.reading, costs=self.costs, account=self.account)
+
+    def cite(self, answer: Answer) -> Answer:
+        """Return the answer with where it stands in the context, if that is wanted."""
+        if not self.settings.citations:
+            return answer
+        from selfroute.citations import NOTHING_CITED, cite  # noqa: PLC0415 - most chains do not cite
+
+        if not answer.answerable:
+            return replace(answer, cited=NOTHING_CITED)
+        _, text = ReasoningSplitter().split(answer.text, final=True)
+        host, tally = self.host, self.costs.tally
+        context = [(host.source_of(document), host.text_of(document)) for document in answer.context]
+        metadata = [host.place_of(document).metadata for document in answer.context]
+        quotes = tally.quotes if tally else ()
+        return replace(answer, cited=cite(host.question, text, context, metadata=metadata, quotes=quotes))
+
+    async def acite(self, answer: Answer) -> Answer:
+        """Do as `cite` does, asynchronously: a long text would block the event loop."""
+        if self.settings.citations and self.reading.length(answer.context) > _LONG:
+            return await asyncio.to_thread(self.cite, answer)
+        return self.cite(answer)
+
+    def complete_usage(self, answer: Answer) -> None:
+        """Add what always reading the documents would have cost to the usage. All text has been shown by then."""
+        self.costs.complete(answer)

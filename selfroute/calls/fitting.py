@@ -1,0 +1,245 @@
+"""Fit what a step answers from to its model's window, and compare what was sent with what the provider counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from math import ceil
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from selfroute.calls.sections import Sections
+from selfroute.documents.overflow import read_less
+from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
+from selfroute.effects import ReadDocuments, Route
+from selfroute.usage.tokens import count_tokens, is_cut
+
+if TYPE_CHECKING:
+    from selfroute.calls.host import Host, Prompt
+    from selfroute.calls.memory import Memory
+    from selfroute.calls.reading import Reading
+    from selfroute.calls.settings import Settings
+
+Document = TypeVar("Document")
+_PART = 2  # sections may be such a part of the documents
+_MOST_BYTES = 4  # of a character, each a token at most
+_WORTH = 10  # learn from prompts of at least such a part of the limit
+_CUT = (
+    "%s counted far fewer tokens than the prompt of the %s step has words: its server has cut the prompt, and the "
+    "model has not read all of it. Give the model a larger window (num_ctx for Ollama), or set max_context_tokens to "
+    "what it takes"
+)
+_logger = logging.getLogger(__name__)
+
+
+class Fitting(Generic[Document]):
+    """Fits the passages and documents of one question to the windows of its models.
+
+    Attributes:
+        context: What the latest prompt held: the passages or documents, as they were fitted to the window.
+        rung: Of the sections that were fitted last, from 0.
+    """
+
+    def __init__(self, host: Host[Document], settings: Settings, reading: Reading[Document], memory: Memory) -> None:
+        """Start with nothing fitted."""
+        self._host, self._settings, self._reading, self._memory = host, settings, reading, memory
+        self.context: Sequence[Document] = ()
+        self.rung = 0
+        self._sections = Sections(host, reading)
+        self._read_before = 0  # characters, before the sections
+        self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
+        self._refused: set[Route] = set()  # the steps whose prompt was too long
+        self._windows: dict[Route, int | None] = {}
+        self._latest: tuple[Route, Sequence[Document], Prompt] | None = None
+
+    def prompt(self, step: Route, context: Sequence[Document]) -> Prompt:
+        """Return a step's prompt with a context. The latest one is kept, since it is measured and then sent."""
+        latest = self._latest
+        if latest is None or latest[0] != step or latest[1] is not context:
+            latest = self._latest = step, context, self._host.prompt(step, self._as_sent(step, context))
+        return latest[2]
+
+    def _as_sent(self, step: Route, context: Sequence[Document]) -> Sequence[Document]:
+        """Return passages or documents in the order of a prompt: those of a store by name, whichever was hit first.
+
+        So questions on the same documents have a prefix in common that the provider's prompt cache can hold. The
+        sections of a document are one text.
+        """
+        if step == "sections":
+            return self._sections.joined(context)
+        if step == "rag" or len(context) <= 1 or not self._reading.is_stored:
+            return context
+        named = [(str(name), type(name).__name__) for name in map(self._host.source_of, context)]  # 1 is not "1"
+        return [context[at] for at in sorted(range(len(context)), key=named.__getitem__)]
+
+    def window(self, step: Route) -> int | None:
+        """Return the window of a step's model in tokens; None if it is not known."""
+        if step not in self._windows:
+            self._windows[step] = self._host.window(step)
+        return self._windows[step]
+
+    def count(self, step: Route) -> Count:
+        """Return a function that counts tokens as the provider of a step does, by what was learned about it."""
+        if self._settings.token_counter:
+            return self._settings.token_counter
+        ratio = self._memory.estimate.calibration.ratio(self._host.name_of(step))
+        return count_tokens if ratio == 1 else lambda text: ceil(count_tokens(text) * ratio)
+
+    def tokens(self, documents: Sequence[Document], count: Count) -> int:
+        """Return the tokens of the texts of passages or documents."""
+        return sum([count(self._host.text_of(document)) for document in documents])
+
+    def budget(self, count: Count) -> int | None:
+        """Return how many tokens of documents the last step may be given; None for no limit."""
+        if self._settings.max_context_tokens is not None:
+            return self._settings.max_context_tokens
+        window = self.window("long_context")
+        return None if window is None else room_in(window, around=self._around("long_context", count))
+
+    def _around(self, step: Route, count: Count) -> int:
+        """Return the tokens of a step's prompt without passages or documents."""
+        with suppress(Exception):  # a prompt that cannot be filled in fails where it is sent
+            return count(self.prompt(step, ()).text)
+        return 0
+
+    async def afit(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Do as `fit` does, asynchronously: counting and trimming a long text may block the event loop."""
+        if self._fits(effect):
+            return self.fit(effect, whole=True)
+        return await asyncio.to_thread(self._fit_guarded, effect)
+
+    def _fit_guarded(self, effect: ReadDocuments) -> Sequence[Document]:
+        try:
+            return self.fit(effect, whole=False)
+        except StopIteration as stop:  # of the user's counter; a future cannot carry it
+            msg = f"{self._settings.token_counter} raised StopIteration"
+            raise RuntimeError(msg) from stop
+
+    def fit(self, effect: ReadDocuments, *, whole: bool | None = None) -> Sequence[Document]:
+        """Fit passages, sections or documents to the window, or to less if the model refused them.
+
+        Passages and documents become the context; sections do once they are sent, since a policy may object to them.
+
+        Args:
+            effect: Says which.
+            whole: Whether all of it fits; None if that is not known.
+        """
+        if effect.step == "sections":
+            return self._fit_sections(effect)
+        fit = self._fit_documents if effect.step == "long_context" else self._fit_passages
+        self.context = fit(effect, whole=self._fits(effect) if whole is None else whole)
+        return self.context
+
+    def _fits(self, effect: ReadDocuments) -> bool:
+        """Return whether all that a step would answer from certainly fits, so that fitting it takes no time."""
+        if effect.too_long is not None or effect.step == "sections":
+            return False
+        if self._fits_by(_at_most, effect):
+            return True
+        # A counter of the user's may be slow.
+        return not self._settings.token_counter and self._fits_by(self.count(effect.step), effect)
+
+    def _fits_by(self, count: Count, effect: ReadDocuments) -> bool:
+        if effect.step == "long_context":
+            budget = self.budget(count)
+            return budget is None or self.tokens(self._reading.chosen, count) <= budget
+        window = self.window(effect.step)
+        if window is not None:
+            with suppress(Exception):
+                return count(self.prompt(effect.step, effect.passages).text) <= prompt_limit(window)
+        return True
+
+    def _fit_passages(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
+        step, passages = effect.step, effect.passages
+        if whole:
+            return passages
+        count, window = self.count(step), self.window(step) or 0
+        around = self._around(step, count)
+
+        def size(some: Sequence[Document]) -> int:
+            return count(self.prompt(step, some).text) - around
+
+        budget = max(prompt_limit(window) - around, window // 10)
+        if effect.too_long is not None:
+            budget = self._less(effect.step, effect.too_long, sent=size(self.context), around=around)
+        # Where not even the best one fits, its beginning is better than nothing.
+        fitting = fit_passages(passages, budget=budget, size=size)
+        return fitting or self._cut(passages[:1], (), budget=budget, count=count)
+
+    def _fit_sections(self, effect: ReadDocuments) -> Sequence[Document]:
+        """Return the best sections of the documents; none where reading them would save little.
+
+        They save little if they are more than half of what the last step would read, or no more than was read before.
+        """
+        count, window, reading = self.count("sections"), self.window("sections"), self._reading
+        budget, around = self._settings.section_tokens[effect.rung], 0
+        if window is not None or effect.too_long:
+            around = self._around("sections", count)
+        if window is not None:
+            budget = min(budget, max(prompt_limit(window) - around, window // 10))
+        if effect.too_long:
+            sent = self.tokens(self.context, count)
+            budget = self._most_sections = self._less("sections", effect.too_long, sent=sent, around=around)
+        else:
+            self.rung, self._read_before = effect.rung, self._solid(self.context)
+            budget = min(budget, self._most_sections or budget)
+        sections = self._sections.best(budget, count, always=len(effect.passages))
+        ends = self._settings.max_documents == 0
+        worth = ends or reading.length(sections) * _PART <= reading.length(reading.chosen)
+        return sections if worth and self._solid(sections) > self._read_before else ()
+
+    def _solid(self, documents: Sequence[Document]) -> int:
+        """Return the length of texts without white space, of which joined ones have more."""
+        return sum(len("".join(self._host.text_of(document).split())) for document in documents)
+
+    def _fit_documents(self, effect: ReadDocuments, *, whole: bool) -> Sequence[Document]:
+        count = self.count("long_context")
+        budget = None if whole else self.budget(count)
+        if effect.too_long is not None:
+            sent, around = self.tokens(self.context, count), self._around(effect.step, count)
+            budget = self._less(effect.step, effect.too_long, sent=sent, around=around)
+        return self._cut(self._reading.chosen, effect.passages, budget=budget, count=count)
+
+    def _less(self, step: Route, too_long: Exception, *, sent: int, around: int) -> int:
+        """Return the budget after a model refused the context as too long; the second time at most half of it."""
+        less = read_less(too_long, sent=max(sent, 0), around=around)
+        less = min(less, sent // 2) if step in self._refused else less
+        self._refused.add(step)
+        return less
+
+    def _cut(
+        self, documents: Sequence[Document], passages: Sequence[Document], *, budget: int | None, count: Count
+    ) -> Sequence[Document]:
+        return fit_documents(
+            documents,
+            passages=[self._host.retrieved_text(passage) for passage in passages],
+            budget=budget,
+            count=count,
+            text_of=self._host.text_of,
+            trimmed=self._host.with_text,
+        )
+
+    def learn(self, step: Route, prompt: Prompt, *, counted: int) -> None:
+        """Learn from a provider's count of a prompt, or say that it cannot have read all of it.
+
+        Args:
+            step: The step.
+            prompt: The prompt.
+            counted: The tokens that the provider reported for it.
+        """
+        text = prompt.text
+        if is_cut(text, counted=counted):
+            name = self._host.name_of(step).name or "The model"
+            self._memory.said.warn(_logger, _CUT, name, step)
+            if step == "long_context":
+                host = self._host
+                self.context = [host.with_text(one, host.text_of(one), trimmed="provider") for one in self.context]
+        elif self._settings.token_counter is None:
+            limit = self._settings.max_context_tokens or self.window(step)
+            if limit is not None and counted * _WORTH >= limit:
+                self._memory.estimate.calibration.learn(self._host.name_of(step), text=text, counted=counted)
+
+
+def _at_most(text: str) -> int:
+    return len(text) if text.isascii() else _MOST_BYTES * len(text)

@@ -1,0 +1,202 @@
+"""What a framework does for one question: a `Host`, whose methods call nothing back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from selfroute.caching.prefixes import Prefix, prefix_in
+from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.documents import overflow
+from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
+
+Document = TypeVar("Document")
+
+
+class Place(NamedTuple):
+    """Where a passage stands.
+
+    Attributes:
+        start: Its offset in the document, or on its page; None if that is not known.
+        metadata: Its metadata, which may number its page, or the chunk itself.
+    """
+
+    start: Any
+    metadata: Mapping[str, Any]
+
+
+class Prompt:
+    """A step's prompt, filled in. A framework whose prompts are no strings has a subclass.
+
+    Attributes:
+        value: The prompt as the framework sends it.
+        context: The text of the passages or documents in it.
+        schema: By how many characters the schema of a report makes it longer.
+    """
+
+    __slots__ = ("context", "schema", "value")
+
+    def __init__(self, value: Any, context: str, *, schema: int = 0) -> None:
+        """Keep a prompt with what it holds."""
+        self.value, self.context, self.schema = value, context, schema
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        return str(self.value)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the prompt is known before its step; else only the step can make it."""
+        return True
+
+    def prefix(self, question: str) -> Prefix | None:
+        """Return what the prompt shares with those of other questions on its documents; None if it shares nothing."""
+        return prefix_in([("user", self.text)], context=self.context, question=question)
+
+
+class Host(Protocol[Document]):
+    """What a framework does for one question, and what it knows about its own models and documents.
+
+    An adapter subclasses this and implements what raises `NotImplementedError`; `aask` only if it has an async mode.
+    What does I/O has an async twin. `Call` does everything else.
+
+    Attributes:
+        question: The question.
+        inputs: What else the call was given, for policies.
+        source: The documents: `ScopedDocuments`, a list, or anything else that `read` knows.
+        one_model: Whether one model performs all steps.
+        streaming: Whether replies come in pieces.
+        tally: What collects a reply, a subclass of `Tally`.
+    """
+
+    question: str
+    inputs: Mapping[str, Any] = {}
+    source: Any
+    one_model: bool = True
+    streaming: bool = True
+    tally: type[Tally] = Tally
+
+    def retrieve(self) -> Sequence[Document]:
+        """Return the passages for the question, best first."""
+        raise NotImplementedError
+
+    async def aretrieve(self) -> Sequence[Document]:
+        """Do as `retrieve` does, asynchronously; by default in a thread."""
+        return await asyncio.to_thread(self.retrieve)
+
+    def read(self, passages: Sequence[Document]) -> Sequence[Document]:
+        """Return the whole documents, best first."""
+        raise NotImplementedError
+
+    async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
+        """Do as `read` does, asynchronously; by default in a thread."""
+        return await asyncio.to_thread(self.read, passages)
+
+    def reading(self, effect: ReadDocuments) -> AbstractContextManager[list[Document]]:  # noqa: ARG002
+        """Return a context in which documents are read and fitted, for traces; what was fitted is put into its list."""
+        return nullcontext([])
+
+    def areading(self, effect: ReadDocuments) -> AbstractAsyncContextManager[list[Document]]:  # noqa: ARG002
+        """Do as `reading` does, asynchronously."""
+        return nullcontext([])
+
+    def prompt(self, step: Route, context: Sequence[Document]) -> Prompt:
+        """Return a step's prompt with passages, documents, or the sections of documents, each as one text."""
+        raise NotImplementedError
+
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
+        """Ask a step's model and yield its reply in pieces; closing the generator stops the model.
+
+        Args:
+            step: The step.
+            prompt: The prompt.
+            tally: Collects the pieces, and what the provider says of the reply.
+            cache: The provider's cache, if it may hold the beginning of the prompt, and says how to mark that.
+        """
+        raise NotImplementedError
+
+    def aask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> AsyncGenerator[str, None]:
+        """Do as `ask` does, asynchronously."""
+        raise NotImplementedError
+
+    def choose(self, start: Any) -> Any:
+        """Return the first step, from the callable that the user passed as `start`."""
+        return start({**self.inputs, "input": self.question})
+
+    async def achoose(self, start: Any) -> Any:
+        """Do as `choose` does, asynchronously."""
+        return self.choose(start)
+
+    def announce(self, decided: Decided) -> None:
+        """Report the route, as soon as it is decided."""
+
+    async def aannounce(self, decided: Decided) -> None:
+        """Do as `announce` does, asynchronously."""
+        self.announce(decided)
+
+    def text_of(self, document: Document) -> str:
+        """Return the text of a passage or document."""
+        raise NotImplementedError
+
+    def retrieved_text(self, passage: Document) -> str:
+        """Return the text of a passage as it stands in its document."""
+        return self.text_of(passage)
+
+    def with_text(self, document: Document, text: str, /, **label: Any) -> Document:
+        """Return a copy of a passage or document with less text.
+
+        Args:
+            document: The passage or document.
+            text: The text that is left.
+            label: What to say of it: `trimmed` and, if it is known, `read`, the stretch of the document that this is.
+                A `method` is all that is said of it, but for its pages.
+        """
+        raise NotImplementedError
+
+    def source_of(self, document: Document) -> Any:  # noqa: ARG002
+        """Return the name of the document that a passage is from, or of a document itself; None if it has no name."""
+        return None
+
+    def place_of(self, passage: Document) -> Place:  # noqa: ARG002
+        """Return where a passage stands."""
+        return Place(None, {})
+
+    def window(self, step: Route) -> int | None:  # noqa: ARG002
+        """Return the window of a step's model in tokens; None if the model does not report it."""
+        return None
+
+    def name_of(self, step: Route) -> PricedModel:  # noqa: ARG002
+        """Return the name by which a step's model is priced; without a name if the model reports none."""
+        return PricedModel()
+
+    def account(self, step: Route) -> Hashable:  # noqa: ARG002
+        """Return a key that differs between API accounts; valid in this process."""
+        return None
+
+    def takes_marks(self, step: Route, dialect: Dialect) -> bool:  # noqa: ARG002
+        """Return whether the client of a step's model sends marks for the provider's cache, and the user sets none."""
+        return False
+
+    def too_long(self, error: Exception) -> Exception | None:
+        """Return the error that says a prompt was too long for the model's window; None if this is another one."""
+        return error if overflow.is_too_long(error) else None
+
+    def log_missing_usage(self, step: Route) -> None:
+        """Log how to make a step's model report its token counts, if it can."""
+
+    def inputs_as_json(self) -> dict[str, Any]:
+        """Return the question as `input`, and other inputs as `inputs`.
+
+        Raises:
+            InputError: An input is no JSON.
+        """
+        return {"input": self.question}
+
+    def document_as_json(self, document: Document) -> Any:
+        """Return a passage as JSON."""
+        raise NotImplementedError

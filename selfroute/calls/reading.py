@@ -1,0 +1,179 @@
+"""Hold what one question reads: its passages, and the documents behind them, which are read once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from selfroute.documents.sizes import Lengths, Size
+from selfroute.documents.stored import ScopedDocuments
+
+if TYPE_CHECKING:
+    from selfroute.calls.host import Host
+    from selfroute.calls.settings import Settings
+    from selfroute.documents.sections import Ranking
+    from selfroute.usage.account import Account
+
+Document = TypeVar("Document")
+_MOST = 0.6  # of the documents; passages that are more cost more than they save
+
+
+class Reading(Generic[Document]):
+    """The passages and documents of one question.
+
+    Attributes:
+        passages: The retrieved passages, best first.
+        documents: The whole documents; empty until they are read.
+    """
+
+    def __init__(self, host: Host[Document], settings: Settings, account: Account) -> None:
+        """Start with nothing read."""
+        self._host, self._settings, self._account = host, settings, account
+        self.passages: Sequence[Document] = ()
+        self.documents: Sequence[Document] = ()
+        self._is_read = False
+        self._lock = Lock()
+        self._pending: asyncio.Future[Sequence[Document]] | None = None
+        self._ranking: Ranking | None = None
+        self._chosen: Sequence[Document] | None = None
+
+    def read(self) -> Sequence[Document]:
+        """Read the documents, unless a policy did so before, which may ask from several threads."""
+        with self._lock:
+            if not self._is_read:
+                self.documents, self._is_read = self._host.read(self.passages), True
+        return self.documents
+
+    async def aread(self) -> Sequence[Document]:
+        """Do as `read` does, asynchronously; also if a policy asks twice at the same time."""
+        if not self._is_read:
+            await self._keep(await self._begin())
+        return self.documents
+
+    async def aread_early(self) -> Sequence[Document]:
+        """Read the documents for a policy; if that stops waiting, the next step still has them."""
+        if not self._is_read:
+            reading = self._begin()
+            self._account.on_close(lambda _: reading.cancel())
+            await self._keep(await asyncio.shield(reading))
+        return self.documents
+
+    def _begin(self) -> asyncio.Future[Sequence[Document]]:
+        if self._pending is None or self._pending.cancelled():  # by a policy that did not wait for it
+            self._pending = asyncio.ensure_future(self._host.aread(self.passages))
+        return self._pending
+
+    async def _keep(self, documents: Sequence[Document]) -> None:
+        self.documents, self._is_read = documents, True
+        await asyncio.to_thread(lambda: self.chosen)  # ranking a long text would block the event loop
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the documents are those that a store holds."""
+        return isinstance(self._host.source, ScopedDocuments)
+
+    @property
+    def is_from_passages(self) -> bool:
+        """Whether nothing but the passages says what may be read, so that those of a row do not count."""
+        try:
+            source = self._host.source
+            return isinstance(source, ScopedDocuments) and source.access().is_from_passages
+        except Exception:  # noqa: BLE001 - an answer from passages needs no documents
+            return True
+
+    @property
+    def ranking(self) -> Ranking:
+        """The sections of the documents that were read, in the order of their worth; ranked once a question."""
+        if self._ranking is None:
+            from selfroute.documents.sections import ranked  # noqa: PLC0415 - most questions end before
+
+            host = self._host
+            names = [host.source_of(document) for document in self.documents]
+            origins = [
+                [at for at, other in enumerate(names) if type(other) is type(name) and other == name is not None]
+                for name in map(host.source_of, self.passages)
+            ]
+            passages = [host.retrieved_text(passage) for passage in self.passages]
+            texts = [host.text_of(document) for document in self.documents]
+            self._ranking = ranked(host.question, texts, passages, origins=origins)
+        return self._ranking
+
+    @property
+    def chosen(self) -> Sequence[Document]:
+        """The documents that the last step reads, best first: all that were read, or the best of stored ones."""
+        most = self._settings.most_compared
+        if most is None or len(self.documents) <= most or not self.is_stored:
+            return self.documents
+        if self._chosen is None:
+            self._chosen = [self.documents[number] for number in self.ranking.documents[:most]]
+        return self._chosen
+
+    def length(self, documents: Sequence[Document]) -> int:
+        """Return the length of passages or documents, in characters."""
+        return sum([len(self._host.text_of(document)) for document in documents])
+
+    def are_most(self, passages: Sequence[Document]) -> bool:
+        """Return whether passages are most of their documents, so that a draft costs more than it saves.
+
+        The documents are read for this if their length is not known.
+        """
+        with suppress(Exception):  # an answer from passages needs no documents
+            if self.sizes() is None:
+                self.read()
+        return self._are_most(passages)
+
+    async def aare_most(self, passages: Sequence[Document]) -> bool:
+        """Do as `are_most` does, asynchronously."""
+        with suppress(Exception):
+            if self.sizes() is None:
+                await self.aread()
+        return self._are_most(passages)
+
+    def _are_most(self, passages: Sequence[Document]) -> bool:
+        most = self._settings.most_compared
+        names = [self._host.source_of(passage) for passage in passages]
+        others = [name for at, name in enumerate(names) if name not in names[:at]]
+        if most is not None and len(others) > most and self.is_stored:
+            return False  # the documents that are left out may hold the answer
+        sizes = self.sizes()
+        whole = sum(size.characters for size in sizes) if sizes else 0
+        return 0 < whole * _MOST <= self.length(passages)
+
+    def sizes(self) -> Sequence[Size] | None:
+        """Return the sizes of the documents that the last step reads, None if they are not known."""
+        lengths = self.lengths()
+        return lengths() if lengths else None
+
+    def lengths(self) -> Lengths | None:
+        """Return a function for the lengths of the documents that the last step reads; None if nothing knows them."""
+        if self._is_read:
+            size = Size(None, self.length(self.chosen))
+            return lambda: [size]
+        return self.lengths_before()
+
+    def lengths_before(self) -> Lengths | None:
+        """Return the same as `lengths`, as it was before the documents were read."""
+        try:
+            source = self._host.source
+            if isinstance(source, ScopedDocuments):
+                return source.lengths(self._of_the_best(), count=self._settings.measure_savings == "background")
+        except Exception:  # noqa: BLE001 - an answer from passages needs no documents
+            return None
+        if not isinstance(source, list | tuple):
+            return None
+        given = Size(None, self.length(source))
+        return lambda: [given]
+
+    def _of_the_best(self) -> Sequence[Document]:
+        """Return the passages of the documents that would be read, by the ranks of these passages alone."""
+        most, names = self._settings.most_compared, [self._host.source_of(passage) for passage in self.passages]
+        if most is None or len(set(names)) <= most:
+            return self.passages
+        worth: dict[Any, float] = {}
+        for rank, name in enumerate(names):
+            worth[name] = worth.get(name, 0) + 1 / (1 + rank)
+        best = sorted(worth, key=worth.__getitem__, reverse=True)[:most]
+        return [passage for passage, name in zip(self.passages, names, strict=True) if name in best]
