@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -95,7 +96,7 @@ def stream(
 
     @_stated
     def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG001
-        inner.append(chunks_of(make(manager=run_manager, config=config, streaming=True)))
+        inner.append(chunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
         return inner[0]
 
     outer: Any = runnable._transform_stream_with_config(  # noqa: SLF001 - what every runnable streams with
@@ -125,7 +126,7 @@ async def astream(
         run_manager: AsyncCallbackManagerForChainRun,
         **kwargs: Any,  # noqa: ARG001
     ) -> AsyncIterator[Any]:
-        inner.append(achunks_of(make(manager=run_manager, config=config, streaming=True)))
+        inner.append(achunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
         return inner[0]
 
     outer: Any = runnable._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001

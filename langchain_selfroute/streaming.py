@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, closing
 from typing import Any, TypeAlias
 
@@ -23,9 +23,13 @@ def whole(call: ChainCall, answer: Answer) -> dict[str, Any]:
     return {**_head(call, answer, answer.text), **_rest(call, answer)}
 
 
-def chunks_of(call: ChainCall) -> Generator[AddableDict, None, None]:
-    """Run the flow and yield its output in chunks, the first when there is text; closing this stops the model."""
-    decided: Decided | None = None
+def chunks_of(make: Callable[[], ChainCall]) -> Generator[AddableDict, None, None]:
+    """Run a call and yield its output in chunks, the first when there is text; closing this stops the model.
+
+    Args:
+        make: Makes the call; it may raise.
+    """
+    decided, call = None, make()
     with closing(stream(call.flow(), call)) as items:
         for item in items:
             if isinstance(item, Decided):
@@ -39,9 +43,9 @@ def chunks_of(call: ChainCall) -> Generator[AddableDict, None, None]:
                 yield AddableDict(answer=item)
 
 
-async def achunks_of(call: ChainCall) -> AsyncGenerator[AddableDict, None]:
+async def achunks_of(make: Callable[[], ChainCall]) -> AsyncGenerator[AddableDict, None]:
     """Do as `chunks_of` does, asynchronously."""
-    decided: Decided | None = None
+    decided, call = None, make()
     async with aclosing(astream(await call.aflow(), call)) as items:
         async for item in items:
             if isinstance(item, Decided):
