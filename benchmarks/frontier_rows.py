@@ -7,9 +7,9 @@ from typing import Any
 
 from selfroute.answerability.verdict import Verdict
 from selfroute.calls.drivers import advance
+from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
 from selfroute.flow import self_route
-from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 
 Json = dict[str, Any]
 

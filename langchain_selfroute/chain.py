@@ -33,6 +33,7 @@ from langchain_selfroute.streaming import ChainCall, whole
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
+from selfroute.caching.providers import PromptCache
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import (
@@ -40,7 +41,6 @@ from selfroute.calls.settings import (
     SETTINGS,
     Doubt,
     MeasureSavings,
-    PromptCache,
     Sections,
     Settings,
     checked,

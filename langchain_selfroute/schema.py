@@ -13,7 +13,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
-from selfroute.calls.settings import Doubt, MeasureSavings, PromptCache, Sections
+from selfroute.caching.providers import PromptCache
+from selfroute.calls.settings import Doubt, MeasureSavings, Sections
 from selfroute.effects import Route
 
 

@@ -12,7 +12,6 @@ from langchain_core.runnables.utils import AddableDict
 from langchain_selfroute.light import RecordedChunk
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import astream, stream
-from selfroute.calls.first_step import cited_in
 from selfroute.effects import Answer, Decided
 
 ChainCall: TypeAlias = Call[Document]
@@ -77,5 +76,5 @@ def _rest(call: ChainCall, answer: Answer) -> dict[str, Any]:
         "finish_reason": answer.finish_reason,
         "decision": answer.decision.as_dict(),
         "usage": call.account.as_dict(),
-        **cited_in(answer, call.settings),
+        **answer.cited_as_dict(quoted=call.settings.structured),
     }

@@ -15,8 +15,7 @@ from langchain_selfroute.convert import document_from_json, inputs_in_row, outpu
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 from langchain_selfroute.streaming import whole
 from selfroute.calls.first_step import FirstStep as Kept
-from selfroute.calls.first_step import row_of
-from selfroute.calls.row import read_row
+from selfroute.calls.row import read_row, row_of
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute.adapter import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
-from selfroute.calls.first_step import FirstStep, cited_in
+from selfroute.calls.first_step import FirstStep
 from selfroute.effects import Answer, Decided
 
 More = Iterable[NodeWithScore]
@@ -149,7 +149,7 @@ def _metadata(of: Decided | Answer, call: QueryCall) -> dict[str, Any]:
 def _outcome(answer: Answer, call: QueryCall) -> dict[str, Any]:
     """Return the metadata that are known when the reply has ended."""
     known = {"answerable": answer.answerable, "finish_reason": answer.finish_reason}
-    return known | cited_in(answer, call.settings)
+    return known | answer.cited_as_dict(quoted=call.settings.structured)
 
 
 def _retrieved(call: QueryCall) -> list[str]:

@@ -16,8 +16,8 @@ from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
 from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.calls.drivers import arun, run
-from selfroute.calls.first_step import FirstStep, row_of
-from selfroute.calls.row import read_row
+from selfroute.calls.first_step import FirstStep
+from selfroute.calls.row import read_row, row_of
 from selfroute.usage.values import text
 
 Row = dict[str, Any]

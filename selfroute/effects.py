@@ -164,3 +164,14 @@ class Answer:
         whole = self.route == "long_context"
         answerable = self.answerable and not (whole and declines_anywhere(text, refusal))
         return replace(self, text=text, answerable=answerable, finish_reason=finish_reason)
+
+    def cited_as_dict(self, *, quoted: bool) -> dict[str, Any]:
+        """Return where the answer stands, as chains and engines report it; empty if that was not asked for.
+
+        Args:
+            quoted: Whether the model was asked for quotes; then those that do not stand in the text are counted.
+        """
+        if self.cited is None:
+            return {}
+        unverified = {"unverified_quotes": self.cited.unverified_quotes} if quoted else {}
+        return {"citations": self.cited.citations, **unverified}

@@ -13,6 +13,7 @@ from typing import Any
 from selfroute.answerability.verdict import NO_PASSAGES, STARTED
 from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 
+Flow = Generator[Effect, Any, Answer]
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
 
 
@@ -24,7 +25,7 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
     passages: Sequence[Any] | None = None,
     first_only: bool = False,
     compares: bool = False,
-) -> Generator[Effect, Any, Answer]:
+) -> Flow:
     """Climb from one step to the next, until one answers, none is left, or the next may not be paid for.
 
     Args:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit
 
-from selfroute.calls.settings import PromptCache
 from selfroute.usage.prices import PricedModel
 
+PromptCache = Literal["auto", "off", "5m", "1h"]
 Dialect = Literal["openai", "anthropic"]
 
 _MINUTE = 60.0

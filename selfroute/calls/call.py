@@ -23,12 +23,11 @@ from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings, start_of
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Retrieve, Route, Start
 from selfroute.errors import InputError
-from selfroute.flow import self_route
+from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
 from selfroute.usage.entry import Entry
 
 if TYPE_CHECKING:
-    from selfroute.calls.drivers import Flow
     from selfroute.calls.escalation import Escalation
     from selfroute.calls.first_step import Draft, FirstStep
 

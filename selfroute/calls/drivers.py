@@ -16,11 +16,11 @@ from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.verdict import Verdict
 from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
+from selfroute.flow import Flow
 
 if TYPE_CHECKING:
     from selfroute.calls.call import Call
 
-Flow = Generator[Effect, Any, Answer]
 Item = Decided | str | Answer
 AnyGate = Gate | FinalGate | GradedGate
 

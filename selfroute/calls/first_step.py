@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from selfroute.answerability.ending import Ending
 from selfroute.effects import Start
@@ -18,11 +18,6 @@ from selfroute.usage.prices import PricedModel
 from selfroute.usage.rows import steps_row
 from selfroute.usage.savings import PromptSize
 from selfroute.usage.tally import EarlierTally, Tally
-
-if TYPE_CHECKING:
-    from selfroute.calls.call import Call
-    from selfroute.calls.settings import Settings
-    from selfroute.effects import Answer
 
 Document = TypeVar("Document")
 KEY = "first_step"
@@ -118,45 +113,6 @@ class FirstStep(Generic[Document]):
                 "seconds": self.seconds,
             },
         }
-
-
-def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
-    """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
-    host, passages, tally = call.host, call.reading.passages, call.costs.tally
-    done, names = not answer.is_open, [plain(host.source_of(passage)) for passage in passages]
-    kept = FirstStep(
-        call.start,
-        call.settings.answerability,
-        passages,
-        answer.passages,
-        answer.context,
-        call.costs.size,
-        Draft.of(tally) if tally else None,
-        call.account.usage,
-        call.account.models,
-        call.account.seconds,
-    )
-    row = {
-        **host.inputs_as_json(),
-        "done": done,
-        "sources": [name for at, name in enumerate(names) if name is not None and name not in names[:at]],
-        "route": answer.route if done else None,
-        "answer": answer.text,
-        "answerable": answer.answerable if done else None,
-        "finish_reason": answer.finish_reason if done else None,
-        "decision": answer.decision.as_dict(),
-        **kept.as_row(host.document_as_json),
-        **(cited_in(answer, call.settings) if done else {}),
-    }
-    return cast("dict[str, Any]", plain(row))
-
-
-def cited_in(answer: Answer, settings: Settings) -> dict[str, Any]:
-    """Return where an answer stands, as chains and engines report it; nothing if that was not asked for."""
-    if answer.cited is None:
-        return {}
-    quotes = {"unverified_quotes": answer.cited.unverified_quotes} if settings.structured else {}
-    return {"citations": answer.cited.citations, **quotes}
 
 
 def plain(value: Any, *, levels: int = 20) -> Any:

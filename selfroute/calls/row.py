@@ -1,4 +1,4 @@
-"""Read the row of a first step. Somebody else may have held it, so each value is checked by its type and its range."""
+"""Write the row of a first step, and read it: somebody else may have held it, so each value is checked."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.verdict import Signal
-from selfroute.calls.first_step import KEY, Draft, FirstStep
+from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError
 from selfroute.usage.rows import models_of, steps_of, usage_of
@@ -31,6 +31,10 @@ from selfroute.usage.values import (
     texts,
     whole,
 )
+
+if TYPE_CHECKING:
+    from selfroute.calls.call import Call
+    from selfroute.effects import Answer
 
 Document = TypeVar("Document")
 _ENDING = {"reason": optional(text), "refusal": text, "calls_tool": flag, "reported": flag, "silent": flag}
@@ -63,6 +67,37 @@ _OF_SOME: Mapping[str, Check] = {
     "verified": flag,
     "page": lambda value: text(value) if isinstance(value, str) else whole(value),
 }
+
+
+def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
+    """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
+    host, passages, tally = call.host, call.reading.passages, call.costs.tally
+    done, names = not answer.is_open, [plain(host.source_of(passage)) for passage in passages]
+    kept = FirstStep(
+        call.start,
+        call.settings.answerability,
+        passages,
+        answer.passages,
+        answer.context,
+        call.costs.size,
+        Draft.of(tally) if tally else None,
+        call.account.usage,
+        call.account.models,
+        call.account.seconds,
+    )
+    row = {
+        **host.inputs_as_json(),
+        "done": done,
+        "sources": [name for at, name in enumerate(names) if name is not None and name not in names[:at]],
+        "route": answer.route if done else None,
+        "answer": answer.text,
+        "answerable": answer.answerable if done else None,
+        "finish_reason": answer.finish_reason if done else None,
+        "decision": answer.decision.as_dict(),
+        **kept.as_row(host.document_as_json),
+        **(answer.cited_as_dict(quoted=call.settings.structured) if done else {}),
+    }
+    return cast("dict[str, Any]", plain(row))
 
 
 @contextmanager

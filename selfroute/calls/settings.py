@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
+from selfroute.caching.providers import PromptCache
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError
@@ -19,7 +20,6 @@ from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens
 
 MeasureSavings = bool | Literal["background"]
-PromptCache = Literal["auto", "off", "5m", "1h"]
 Doubt = int | tuple[int, ...] | None
 Sections = int | tuple[int, ...] | None
 DOUBT_BELOW, STOP_BELOW = 50, 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -46,21 +46,6 @@ def chunks_of(rows: Iterable[tuple[str, Mapping[str, Any]]], *, start_key: str) 
         numbers = [offset(metadata.get(key)) for key in keys] if keys else ()
         place = tuple([-1 if number is None else number for number in numbers])
         yield Chunk(text, offset(metadata.get(start_key)), place, page_of(metadata))
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a passage stands, as far as its metadata say.
-
-    Attributes:
-        source: Identifies its document.
-        start: Its offset in the document, or on its page.
-        metadata: Its metadata, which may number its page, or the chunk itself.
-    """
-
-    source: Hashable
-    start: Any
-    metadata: Mapping[str, Any]
 
 
 def offset(value: Any) -> int | None:

@@ -12,9 +12,9 @@ from langchain_core.runnables import ConfigurableField
 
 from langchain_parts import a_chain
 from llamaindex_parts import an_engine
+from selfroute.calls.settings import Bounds, Settings
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Never
-from selfroute.calls.settings import Bounds, Settings
 
 
 def test_the_refusal_is_used_without_the_white_space_around_it() -> None:

@@ -32,8 +32,8 @@ from langchain_parts import a_chain
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import an_engine, model_of
 from scenarios import DECLINED, PLAIN, QUESTION, Scenario
-from selfroute.errors import DocumentNotFoundError, InputError, NoReplyError
 from selfroute.calls.first_step import plain
+from selfroute.errors import DocumentNotFoundError, InputError, NoReplyError
 from selfroute.policies import Never
 from steering import BY_NAME
 from structured_parts import Calling, Reporting

@@ -30,12 +30,11 @@ from llamaindex_parts import recorded
 from loopback import LoopbackServer, Reply, Request
 from replies import languages_put_back
 from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE, Scenario
+from selfroute.calls.settings import Settings
 from selfroute.cli import app
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.calls.drivers import astream
 from selfroute.effects import Decided
 from selfroute.evaluation import load_grades, load_questions
-from selfroute.calls.settings import Settings
 from selfroute.usage import count_tokens
 
 ROOT = Path(__file__).parents[2]
@@ -268,8 +267,7 @@ def test_the_third_adapter_comes_to_what_the_others_come_to(ran: Ran) -> None:
             continue
         for adapter, awaited in adapters_of(scenario, names):
             if awaited:
-                steps = names["AsyncSteps"](adapter, QUESTION)
-                items = asyncio.run(collected(astream(steps.flow_from(), steps)))
+                items = asyncio.run(collected(names["astream"](adapter, QUESTION)))
             else:
                 items = list(adapter.stream(QUESTION))
             decided, *pieces, answer = items

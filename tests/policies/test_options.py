@@ -11,11 +11,11 @@ from langchain_core.runnables import ConfigurableField
 
 from langchain_parts import QUESTION, ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
+from selfroute.calls.settings import Settings
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Never
 from selfroute.policies.case import Case, Ruling
 from selfroute.policies.policy import Policy
-from selfroute.calls.settings import Settings
 
 OWN = {"answerability": "structured", "doubt_below": 30, "stop_below": 5, "sections": 300}
 
