@@ -38,7 +38,6 @@ from selfroute.settings import (
     MAX_DOCUMENTS,
     SETTINGS,
     Doubt,
-    MeasureSavings,
     PromptCache,
     Sections,
     Settings,
@@ -146,8 +145,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             prompts to Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does
             neither.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-            their length is known, because they are a list or were read before. `"background"` also counts stored
-            documents in a background thread, each once. `False` measures nothing.
+            their length is known, because they are a list or were read before. `False` measures nothing.
         priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
             list.
         long_context_priced_as: The same for `long_context_llm`.
@@ -180,7 +178,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
     citations: bool = False
     prompt_cache: PromptCache = "auto"
-    measure_savings: MeasureSavings = True
+    measure_savings: bool = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 

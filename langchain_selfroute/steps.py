@@ -82,8 +82,6 @@ class Steps(Call[CallbackManagerForChainRun]):
     @override
     def _announce(self, decided: Decided) -> None:
         """Send the custom event `selfroute_decision`."""
-        if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided)
         if self.manager.handlers:
             data = {"route": decided.route, "decision": decided.decision.as_dict()}
             dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
@@ -155,8 +153,6 @@ class AsyncSteps(Call[AsyncCallbackManagerForChainRun]):
     @override
     async def _aannounce(self, decided: Decided) -> None:
         """Do as `Steps._announce` does, asynchronously."""
-        if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided)
         if self.manager.handlers:
             data = {"route": decided.route, "decision": decided.decision.as_dict()}
             await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})

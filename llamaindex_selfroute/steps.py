@@ -194,8 +194,6 @@ class Steps(BaseSteps[NodeWithScore]):
     @override
     def _announce(self, decided: Decided) -> None:
         """Send the `SelfRouteDecisionEvent`."""
-        if self.streaming:  # an answer that comes at once leaves no time to count
-            self._count_early(decided)
         decision = decided.decision.as_dict()
         send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
 

@@ -20,7 +20,7 @@ from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.documents.overflow import is_too_long
 from selfroute.documents.sizes import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.effects import Answer, Decided, ReadDocuments, Route
+from selfroute.effects import Answer, ReadDocuments, Route
 from selfroute.errors import InputError, ReplyError
 from selfroute.escalating import Escalating
 from selfroute.first_step import FirstStep
@@ -291,7 +291,7 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         try:
             source = self._source()
             if isinstance(source, ScopedDocuments):
-                return source.lengths(self._of_the_best(), count=self.settings.measure_savings == "background")
+                return source.lengths(self._of_the_best())
         except Exception:  # noqa: BLE001 - what keeps documents from being read does not concern an answer without them
             return None
         if not isinstance(source, list | tuple):
@@ -314,11 +314,6 @@ class BaseSteps(Escalating[Document], TwoSteps[Document]):
         """Keep the retrieved passages; return the effect of fitting those that the draft reads."""
         self.passages = passages
         return ReadDocuments(passages[: self.settings.draft_passages], step="rag")
-
-    def _count_early(self, decided: Decided) -> None:
-        """Have stored documents counted while an answer from passages is streamed, if that was asked for."""
-        if decided.route == "rag" and self.settings.measure_savings == "background":
-            self._lengths()
 
 
 def check_question(question: Any) -> None:

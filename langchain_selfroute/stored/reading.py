@@ -258,11 +258,6 @@ class StoredDocuments(StoredReader[Document, Document]):
     def _ordered(self) -> bool:
         return self._store.ordered
 
-    @property
-    @override
-    def _in_threads(self) -> bool:
-        return self._store.in_threads
-
 
 def _shown(value: Any) -> str:
     return str(value) if isinstance(value, float | None) else f"a {type(value).__name__}"

@@ -289,11 +289,6 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     def _ordered(self) -> bool:
         return self._store.ordered
 
-    @property
-    @override
-    def _in_threads(self) -> bool:
-        return self._store.in_threads
-
     def _is_source(self, original: BaseNode, nodes: Sequence[BaseNode]) -> bool:
         """Return whether any of the nodes was cut from this version of this document."""
         version, metadata = original.hash, without_keys(original.metadata, self.place_keys)

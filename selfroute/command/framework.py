@@ -14,14 +14,10 @@ from selfroute.command.citing import FileCitation
 from selfroute.command.history import Turn
 from selfroute.command.steering import Steering
 from selfroute.command.texts import IndexedPassage, Text
-from selfroute.settings import MeasureSavings
 from selfroute.usage.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]
 Show = Callable[[str, str], object]
-
-MEASURE_SAVINGS: MeasureSavings = "background"
-"""How the command's chains and engines measure savings: it shows those of every question."""
 
 
 @dataclass(frozen=True, slots=True)
