@@ -65,7 +65,7 @@ def _prompt(template: str) -> ChatPromptTemplate:
 _RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
-class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
