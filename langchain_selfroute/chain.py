@@ -19,7 +19,6 @@ from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import misplaced, prompting, running, structured
 from langchain_selfroute.documents import Source
-from langchain_selfroute.light import QuietPick, light_events, tool_fields
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.running import Make
@@ -27,6 +26,7 @@ from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, 
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
+from langchain_selfroute.tool import tool_fields
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -363,18 +363,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, self.source_key))
-
-    @override
-    def pick(self, keys: str | list[str]) -> RunnableSerializable[Any, Any]:
-        """Return a runnable that returns only these keys of the result."""
-        picking: RunnableSerializable[Any, Any] = self.pipe(QuietPick(keys=keys))
-        return picking
-
-    @override
-    def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Yield events as any runnable does, but the text of whole documents only once: when the model's run starts."""
-        events: Any = super().astream_events(input, config, **kwargs)
-        return light_events(events) if hasattr(events, "__aiter__") else events
 
     @property
     def source_key(self) -> str:

@@ -15,8 +15,8 @@ from langchain_core.runnables.config import (
     set_config_context,
 )
 
-from langchain_selfroute.light import recorded_inputs
 from langchain_selfroute.parts import Parts
+from langchain_selfroute.recording import recorded_inputs
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute import checking
 from selfroute.checking import Checking, Findings

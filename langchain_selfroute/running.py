@@ -18,7 +18,7 @@ from langchain_core.runnables.config import (
 )
 from langchain_core.runnables.utils import AddableDict
 
-from langchain_selfroute.light import recorded, recorded_inputs, whole_chunk
+from langchain_selfroute.recording import recorded, recorded_inputs, whole_chunk
 from langchain_selfroute.steps import AsyncSteps, Steps
 from langchain_selfroute.streaming import achunks_of, chunks_of
 from selfroute.drivers import arun, run

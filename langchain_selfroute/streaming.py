@@ -7,7 +7,7 @@ from contextlib import aclosing, closing
 
 from langchain_core.runnables.utils import AddableDict
 
-from langchain_selfroute.light import RecordedChunk
+from langchain_selfroute.recording import RecordedChunk
 from langchain_selfroute.steps import AsyncSteps, Steps
 from selfroute.drivers import astream, stream
 from selfroute.effects import Decided

@@ -66,8 +66,8 @@ def test_the_part_that_cannot_be_copied_is_named_in_one_line(name: str, inside: 
     with pytest.raises(CopyError) as refused:
         COPIES[name](whole)
     assert str(refused.value) == (
-        "this Whole cannot be copied or pickled, because its client (list) cannot: cannot pickle '_thread.lock' object; "
-        "make a new Whole, such as one in each process"
+        "this Whole cannot be copied or pickled, because its client (list) cannot: cannot pickle '_thread.lock' "
+        "object; make a new Whole, such as one in each process"
     )
     assert isinstance(refused.value, SelfRouteError)
     assert isinstance(refused.value, TypeError)
