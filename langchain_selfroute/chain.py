@@ -17,7 +17,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import misplaced, prompting, running, structured
+from langchain_selfroute import arguments, prompting, running, structured
 from langchain_selfroute.documents import Source
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
@@ -194,6 +194,9 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
                     own = detail.get("ctx", {}).get("error")
                     if isinstance(own, ConfigurationError):
                         raise own from None
+                    arguments.refuse_missing(
+                        "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
+                    )
                 raise
 
     @model_validator(mode="before")
@@ -209,35 +212,43 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         if value == []:
             msg = "documents is empty: the second step would have nothing to read"
             raise ConfigurationError(msg)
-        return misplaced.checked_documents(value)
+        arguments.check_documents(value)
+        return value
 
     @field_validator("retriever", mode="before")
     @classmethod
     def _check_retriever(cls, value: Any) -> Any:
-        return misplaced.checked_retriever("retriever", value)
+        arguments.check_retriever(value)
+        return value
 
     @field_validator("llm", "long_context_llm", mode="before")
     @classmethod
     def _check_model(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
-        return value if value is None and name != "llm" else misplaced.checked_model(name, value)
+        if value is not None or name == "llm":
+            arguments.check_model(name, value, chain=cls)
+        return value
 
     @field_validator("rag_prompt", "long_context_prompt", mode="before")
     @classmethod
     def _check_prompt(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
-        prompting.check(name, misplaced.checked_prompt(name, value))
+        arguments.check_prompt(name, value)
+        prompting.check(name, value)
         return value
 
     @field_validator("document_prompt", mode="before")
     @classmethod
-    def _check_format(cls, value: Any, info: ValidationInfo) -> Any:
-        return value if value is None else misplaced.checked_format(str(info.field_name), value)
+    def _check_document_prompt(cls, value: Any) -> Any:
+        if value is not None:
+            arguments.check_document_prompt(value)
+        return value
 
     @field_validator("start")
     @classmethod
     def _check_start(cls, value: Any) -> Any:
-        return misplaced.checked_start(value)
+        arguments.check_start(value)
+        return value
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -303,7 +314,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         Raises:
             ConfigurationError: The parts cannot work together.
         """
-        misplaced.checked_store(vectorstore, searched=True)
+        arguments.check_store(vectorstore, searched=True)
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
         found = reach_of(k, reach, sections=fields.get("sections"))
         retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
