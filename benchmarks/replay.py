@@ -288,9 +288,7 @@ def chains_of(
 ) -> dict[str, SelfRouteChain]:
     """Make one chain per filing, which sees only this filing."""
     return {
-        name: SelfRouteChain.from_vectorstore(
-            store, llm, k=PASSAGES, filter={"source": name}, priced_as=priced_as, measure_savings="background"
-        )
+        name: SelfRouteChain.from_vectorstore(store, llm, k=PASSAGES, filter={"source": name}, priced_as=priced_as)
         for name in recorded.documents
     }
 

@@ -155,7 +155,6 @@ def engines_of(  # noqa: PLR0913 - each is a separate setting
             llm=llm,
             max_context_tokens=budget,
             priced_as=priced_as,
-            measure_savings="background",
             streaming=streaming,
         )
 

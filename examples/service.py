@@ -6,9 +6,6 @@
         http://127.0.0.1:8000/ask
     curl http://127.0.0.1:8000/ledger
 
-http://127.0.0.1:8000/live shows the figures in a browser while the service runs: routes per hour, the share that is
-declined, dollars saved, and how long answers take.
-
 An answer is one event `route`, one `sources`, any number of `text`, one `citations`, and one `end` with the usage. The
 citations are the sentences in which the answer stands, with the names of their sources, best first. At any point an
 event `error` may end it instead. When the client leaves, the model stops. Without `--model` the built-in extractive
@@ -24,7 +21,6 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Body, FastAPI
-from fastapi.responses import HTMLResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from langchain.chat_models import init_chat_model
 from langchain_chroma import Chroma
@@ -36,7 +32,6 @@ from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.demo.corpus import load_documents
 from selfroute.demo.with_langchain import ExtractiveReader, load_embeddings
 from selfroute.error_text import one_line
-from selfroute.usage.live import live_figures, live_page
 
 
 def make_app(chain: SelfRouteChain) -> FastAPI:
@@ -64,16 +59,6 @@ def make_app(chain: SelfRouteChain) -> FastAPI:
     def close() -> dict[str, Any]:
         """End the day: return its figures and start again at zero. Let cron call this at midnight."""
         return ledger.reset()
-
-    @app.get("/live", response_class=HTMLResponse)
-    def live() -> str:
-        """Return a page that shows the ledger's figures, and asks for them again every few seconds."""
-        return live_page("live.json")
-
-    @app.get("/live.json")
-    def live_now() -> dict[str, Any]:
-        """Return what that page shows."""
-        return live_figures(ledger)
 
     return app
 

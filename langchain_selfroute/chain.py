@@ -17,12 +17,11 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import misplaced, prompting, running, structured
+from langchain_selfroute import arguments, prompting, running, structured
 from langchain_selfroute.adapter import LangChainHost, Manager
 from langchain_selfroute.documents import Source
 from langchain_selfroute.host import span_of
 from langchain_selfroute.ledger import entry_recorder
-from langchain_selfroute.light import QuietPick, light_events, tool_fields
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.running import Make
@@ -30,6 +29,7 @@ from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, 
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.streaming import ChainCall, whole
+from langchain_selfroute.tool import tool_fields
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -40,7 +40,6 @@ from selfroute.calls.settings import (
     MAX_DOCUMENTS,
     SETTINGS,
     Doubt,
-    MeasureSavings,
     Sections,
     Settings,
     checked,
@@ -70,7 +69,7 @@ def _prompt(template: str) -> ChatPromptTemplate:
 _RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
-class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput]):
+class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutput], CopiedAsParts):
     """Answer from the retrieved passages; read whole documents only when the model declines.
 
     A drop-in replacement for `create_retrieval_chain` that follows section 4.2 of Li et al. (2024). In the first step
@@ -150,8 +149,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
             prompts to Anthropic's models, where the first reading costs 1.25 or 2 times the price. `"off"` does
             neither.
         measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-            their length is known, because they are a list or were read before. `"background"` also counts stored
-            documents in a background thread, each once. `False` measures nothing.
+            their length is known, because they are a list or were read before. `False` measures nothing.
         priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
             list.
         long_context_priced_as: The same for `long_context_llm`.
@@ -184,7 +182,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
     token_counter: Callable[[str], int] | None = Field(default=None, repr=False, exclude=True)
     citations: bool = False
     prompt_cache: PromptCache = "auto"
-    measure_savings: MeasureSavings = True
+    measure_savings: bool = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
@@ -200,6 +198,9 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
                     own = detail.get("ctx", {}).get("error")
                     if isinstance(own, ConfigurationError):
                         raise own from None
+                    arguments.refuse_missing(
+                        "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
+                    )
                 raise
 
     @model_validator(mode="before")
@@ -215,35 +216,43 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         if value == []:
             msg = "documents is empty: the second step would have nothing to read"
             raise ConfigurationError(msg)
-        return misplaced.checked_documents(value)
+        arguments.check_documents(value)
+        return value
 
     @field_validator("retriever", mode="before")
     @classmethod
     def _check_retriever(cls, value: Any) -> Any:
-        return misplaced.checked_retriever("retriever", value)
+        arguments.check_retriever(value)
+        return value
 
     @field_validator("llm", "long_context_llm", mode="before")
     @classmethod
     def _check_model(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
-        return value if value is None and name != "llm" else misplaced.checked_model(name, value)
+        if value is not None or name == "llm":
+            arguments.check_model(name, value, chain=cls)
+        return value
 
     @field_validator("rag_prompt", "long_context_prompt", mode="before")
     @classmethod
     def _check_prompt(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
-        prompting.check(name, misplaced.checked_prompt(name, value))
+        arguments.check_prompt(name, value)
+        prompting.check(name, value)
         return value
 
     @field_validator("document_prompt", mode="before")
     @classmethod
-    def _check_format(cls, value: Any, info: ValidationInfo) -> Any:
-        return value if value is None else misplaced.checked_format(str(info.field_name), value)
+    def _check_document_prompt(cls, value: Any) -> Any:
+        if value is not None:
+            arguments.check_document_prompt(value)
+        return value
 
     @field_validator("start")
     @classmethod
     def _check_start(cls, value: Any) -> Any:
-        return misplaced.checked_start(value)
+        arguments.check_start(value)
+        return value
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
@@ -309,7 +318,7 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
         Raises:
             ConfigurationError: The parts cannot work together.
         """
-        misplaced.checked_store(vectorstore, searched=True)
+        arguments.check_store(vectorstore, searched=True)
         stored = StoredDocuments(vectorstore, source_key=source_key, filter=filter, docstore=docstore, fetch=fetch)
         found = reach_of(k, reach, sections=fields.get("sections"))
         retriever = vectorstore.as_retriever(search_kwargs=stored.search_kwargs(found))
@@ -369,18 +378,6 @@ class SelfRouteChain(CopiedAsParts, RunnableSerializable[str | Mapping[str, Any]
 
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, self.source_key))
-
-    @override
-    def pick(self, keys: str | list[str]) -> RunnableSerializable[Any, Any]:
-        """Return a runnable that returns only these keys of the result."""
-        picking: RunnableSerializable[Any, Any] = self.pipe(QuietPick(keys=keys))
-        return picking
-
-    @override
-    def astream_events(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Yield events as any runnable does, but the text of whole documents only once: when the model's run starts."""
-        events: Any = super().astream_events(input, config, **kwargs)
-        return light_events(events) if hasattr(events, "__aiter__") else events
 
     @property
     def source_key(self) -> str:

@@ -14,7 +14,7 @@ from langchain_core.runnables.config import (
     set_config_context,
 )
 
-from langchain_selfroute.light import recorded_inputs
+from langchain_selfroute.recording import recorded_inputs
 from langchain_selfroute.running import Make
 from selfroute import checking
 from selfroute.checking import Findings

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from langchain_core.callbacks import BaseCallbackHandler
-from typing_extensions import override
 
 from selfroute.usage.entry import Entry
 from selfroute.usage.ledger import Ledger
@@ -38,40 +37,8 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
 
     run_inline = True  # it never blocks, so it needs no thread of its own
 
-    @property
-    @override
-    def ignore_llm(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_chat_model(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_chain(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_agent(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_retriever(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_retry(self) -> bool:
-        return True
-
-    @property
-    @override
-    def ignore_custom_event(self) -> bool:
-        return True
+    ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = True
+    ignore_retriever = ignore_retry = ignore_custom_event = True
 
 
 def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:

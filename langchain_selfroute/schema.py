@@ -14,7 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 from selfroute.answerability.structured import Answerability
 from selfroute.answerability.verdict import Signal
 from selfroute.caching.providers import PromptCache
-from selfroute.calls.settings import Doubt, MeasureSavings, Sections
+from selfroute.calls.settings import Doubt, Sections
 from selfroute.effects import Route
 
 
@@ -147,7 +147,7 @@ class Fields(TypedDict, total=False):
     token_counter: Callable[[str], int] | None
     citations: bool
     prompt_cache: PromptCache
-    measure_savings: MeasureSavings
+    measure_savings: bool
     priced_as: str | None
     long_context_priced_as: str | None
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.runnables.utils import AddableDict
 
-from langchain_selfroute.light import RecordedChunk
+from langchain_selfroute.recording import RecordedChunk
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import astream, stream
 from selfroute.effects import Answer, Decided

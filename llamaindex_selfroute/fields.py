@@ -10,9 +10,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 
+from llamaindex_selfroute.arguments import check_callbacks, check_documents, check_model
 from llamaindex_selfroute.convert import checked_prompt
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.misplaced import check_model, checked_callbacks, checked_documents
 from selfroute.calls.settings import SETTINGS, checked
 
 PROMPTS = ("rag_prompt", "long_context_prompt")
@@ -77,9 +77,14 @@ class CheckedFields:
                 model.callback_manager = callback_manager
 
 
-def _model(name: str, value: Any) -> Any:
-    check_model(name, value)
-    return value
+def _passing(check: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """Return a function that checks a value and returns it."""
+
+    def passed(value: Any) -> Any:
+        check(value)
+        return value
+
+    return passed
 
 
 def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -87,10 +92,10 @@ def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "documents": checked_documents,
-    "callback_manager": checked_callbacks,
-    "llm": partial(_model, "llm"),
-    "long_context_llm": _optional(partial(_model, "long_context_llm")),
+    "documents": _passing(check_documents),
+    "callback_manager": _passing(check_callbacks),
+    "llm": _passing(partial(check_model, "llm")),
+    "long_context_llm": _optional(_passing(partial(check_model, "long_context_llm"))),
     "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
     **{name: partial(checked_prompt, name) for name in PROMPTS},
     **{name: partial(checked, name) for name in SETTINGS},

@@ -21,20 +21,21 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import host
-from llamaindex_selfroute.convert import bundle_of
-from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.misplaced import (
+from llamaindex_selfroute.arguments import (
+    check_callbacks,
     check_index,
     check_postprocessors,
     check_retriever,
-    checked_callbacks,
-    refuse_synthesizer,
+    check_synthesizer,
 )
+from llamaindex_selfroute.convert import bundle_of
+from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.stored.dropping import watched
 from llamaindex_selfroute.stored.filters import takes_filters
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from llamaindex_selfroute.two_steps import EngineSteps
+from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
@@ -113,9 +114,11 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         """
         check_retriever(retriever)
         if callback_manager is not None:
-            checked_callbacks(callback_manager)
+            check_callbacks(callback_manager)
         if node_postprocessors is not None:
             check_postprocessors(node_postprocessors)
+        if unknown := fields.keys() - SynthesizerFields.__annotations__.keys():
+            refuse_unknown(min(unknown), known=SynthesizerFields.__annotations__)
         if response_synthesizer is None:
             documents = documents_behind(retriever) if documents is None else documents
             synthesizer = SelfRouteSynthesizer(
@@ -310,14 +313,9 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:
     """Check the type of a synthesizer, and that its fields are not also passed separately."""
-    if not isinstance(synthesizer, SelfRouteSynthesizer):
-        refuse_synthesizer(synthesizer)
+    check_synthesizer(synthesizer, SelfRouteSynthesizer)
     if fields["llm"] is synthesizer.llm:
         del fields["llm"]  # LlamaIndex passes it to its own engines beside a synthesizer, too
-    unknown = fields.keys() - {"documents", "llm", *SynthesizerFields.__annotations__}
-    if unknown:
-        msg = f"SelfRouteQueryEngine got unexpected keyword arguments: {', '.join(sorted(unknown))}"
-        raise TypeError(msg)
     twice = [name for name, value in fields.items() if value != _DEFAULTS.get(name)]
     if twice:
         msg = f"pass {', '.join(twice)} to the response_synthesizer, which holds these fields"

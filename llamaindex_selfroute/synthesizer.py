@@ -34,7 +34,7 @@ from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.caching.providers import PromptCache
 from selfroute.calls.memory import Memory
-from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, MeasureSavings, Sections, Settings
+from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
 from selfroute.copying import CopiedAsParts
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
@@ -68,7 +68,7 @@ class SynthesizerFields(TypedDict, total=False):
     token_counter: Callable[[str], int] | None
     citations: bool
     prompt_cache: PromptCache
-    measure_savings: MeasureSavings
+    measure_savings: bool
     priced_as: str | None
     long_context_priced_as: str | None
     streaming: bool
@@ -148,7 +148,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         token_counter: Callable[[str], int] | None = None,
         citations: bool = False,
         prompt_cache: PromptCache = "auto",
-        measure_savings: MeasureSavings = True,
+        measure_savings: bool = True,
         priced_as: str | None = None,
         long_context_priced_as: str | None = None,
         streaming: bool = False,
@@ -209,8 +209,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
                 begins. `"5m"` and `"1h"` also mark where the documents end in prompts to Anthropic's models, where the
                 first reading costs 1.25 or 2 times the price. `"off"` does neither.
             measure_savings: Whether `usage` compares with always reading the documents. `True`, the default, does so if
-                their length is known, because they are a list or were read before. `"background"` also counts stored
-                documents in a background thread, each once. `False` measures nothing.
+                their length is known, because they are a list or were read before. `False` measures nothing.
             priced_as: The model whose price counts, as `provider:name`, if the name or address of `llm` is in no price
                 list.
             long_context_priced_as: The same for `long_context_llm`.
@@ -235,7 +234,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self.token_counter = token_counter
         self.citations = citations
         self.prompt_cache: PromptCache = prompt_cache
-        self.measure_savings: MeasureSavings = measure_savings
+        self.measure_savings = measure_savings
         self.priced_as, self.long_context_priced_as = priced_as, long_context_priced_as
         self.memory = Memory(models.name_of)
         prices.load_price_lists()

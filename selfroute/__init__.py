@@ -12,6 +12,7 @@ from selfroute.errors import (
     NoReplyError,
     ReplyError,
     SelfRouteError,
+    UnknownOptionError,
 )
 from selfroute.usage.ledger import Ledger
 from selfroute.version import __version__
@@ -26,6 +27,7 @@ __all__ = [
     "NoReplyError",
     "ReplyError",
     "SelfRouteError",
+    "UnknownOptionError",
     "Verdict",
     "__version__",
     "declines",

@@ -48,5 +48,9 @@ class NoReplyError(ReplyError):
         return how, self.args
 
 
+class UnknownOptionError(ConfigurationError, TypeError):
+    """There is no option of that name; the message has the nearest one."""
+
+
 class CopyError(SelfRouteError, TypeError):
     """A part cannot be copied or pickled, so its chain or engine cannot either; the message names the part."""

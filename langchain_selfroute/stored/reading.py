@@ -14,8 +14,8 @@ from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import override
 
+from langchain_selfroute.arguments import check_store
 from langchain_selfroute.documents import Given, documents_of
-from langchain_selfroute.misplaced import checked_store
 from langchain_selfroute.stored.filters import Limits, Wall, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch, store_of
 from selfroute.documents.access import Access, StoredChunk
@@ -108,7 +108,7 @@ class StoredDocuments(StoredReader[Document, Document]):
             ConfigurationError: The store is of another kind and there is no `fetch`, or another argument is of the
                 wrong type.
         """
-        checked_store(vectorstore)
+        check_store(vectorstore)
         if docstore is not None and not hasattr(docstore, "mget"):
             msg = f"docstore must be a BaseStore of Documents, such as InMemoryStore, not a {type(docstore).__name__}"
             raise ConfigurationError(msg)
@@ -257,11 +257,6 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _ordered(self) -> bool:
         return self._store.ordered
-
-    @property
-    @override
-    def _in_threads(self) -> bool:
-        return self._store.in_threads
 
 
 def _shown(value: Any) -> str:

@@ -22,10 +22,10 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import override
 
+from llamaindex_selfroute.arguments import check_index
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
 from llamaindex_selfroute.host import fixed, index_of, leaves_of
-from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
@@ -288,11 +288,6 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
     @override
     def _ordered(self) -> bool:
         return self._store.ordered
-
-    @property
-    @override
-    def _in_threads(self) -> bool:
-        return self._store.in_threads
 
     def _is_source(self, original: BaseNode, nodes: Sequence[BaseNode]) -> bool:
         """Return whether any of the nodes was cut from this version of this document."""

@@ -159,7 +159,7 @@ class Reading(Generic[Document]):
         try:
             source = self._host.source
             if isinstance(source, ScopedDocuments):
-                return source.lengths(self._of_the_best(), count=self._settings.measure_savings == "background")
+                return source.lengths(self._of_the_best())
         except Exception:  # noqa: BLE001 - an answer from passages needs no documents
             return None
         if not isinstance(source, list | tuple):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from inspect import iscoroutine
 from operator import index
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
@@ -19,7 +19,6 @@ from selfroute.prompts import refusal_of
 from selfroute.usage.prices import PricedModel, declared_models
 from selfroute.usage.tokens import count_tokens
 
-MeasureSavings = bool | Literal["background"]
 Doubt = int | tuple[int, ...] | None
 Sections = int | tuple[int, ...] | None
 DOUBT_BELOW, STOP_BELOW = 50, 20
@@ -72,8 +71,7 @@ class Settings:
         citations: Whether to say where the answer stands in what the model answered from.
         prompt_cache: What to do so that a document which is read again comes from the provider's prompt cache.
         measure_savings: Whether `usage` compares with always reading the documents. `True` does so if their length is
-            known: because they were given as a list, or were read before. `"background"` also counts stored documents
-            in a background thread, each once. `False` measures nothing.
+            known: because they were given as a list, or were read before. `False` measures nothing.
         priced_as: The model as which the first step is priced, as `provider:name`; None to use the name that the model
             reports.
         long_context_priced_as: Likewise for the second step.
@@ -95,7 +93,7 @@ class Settings:
     token_counter: Callable[[str], int] | None = None
     citations: bool = False
     prompt_cache: PromptCache = "auto"
-    measure_savings: MeasureSavings = True
+    measure_savings: bool = True
     priced_as: str | None = None
     long_context_priced_as: str | None = None
 
@@ -399,13 +397,6 @@ def _prompt_cache(name: str, value: Any) -> PromptCache:
     raise ConfigurationError(msg)
 
 
-def _measure(name: str, value: Any) -> MeasureSavings:
-    if isinstance(value, bool) or (isinstance(value, str) and value == "background"):
-        return value  # type: ignore[return-value]
-    msg = f"{name} must be True, False or 'background', not {value!r}"
-    raise ConfigurationError(msg)
-
-
 def reach_of(k: int, reach: int | None, *, sections: Sections) -> int:
     """Return how many passages are retrieved, so that they point to more documents than the draft reads of.
 
@@ -444,7 +435,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "token_counter": _counter,
     "citations": _switch,
     "prompt_cache": _prompt_cache,
-    "measure_savings": _measure,
+    "measure_savings": _switch,
     "priced_as": _priced_as,
     "long_context_priced_as": _priced_as,
 }

@@ -133,7 +133,7 @@ def show_reasons(
             f"{usage['token_ratio']:.0%} of the {alone} input tokens of reading the whole documents at once",
         )
     elif usage["long_context_only"] is None:
-        show_field(console, "Read", "not compared yet: the length of the documents is still being counted")
+        show_field(console, "Read", "not compared: nobody has read these documents yet")
     if usage["cost"] is None:
         if models.has_list_price:
             show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")

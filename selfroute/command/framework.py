@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 
 from chromadb.api import ClientAPI
 
-from selfroute.calls.settings import MeasureSavings
 from selfroute.checking import Findings
 from selfroute.command.citing import FileCitation
 from selfroute.command.history import Turn
@@ -19,9 +18,6 @@ from selfroute.usage.ledger import Ledger
 
 Name = Literal["langchain", "llamaindex"]
 Show = Callable[[str, str], object]
-
-MEASURE_SAVINGS: MeasureSavings = "background"
-"""How the command's chains and engines measure savings: it shows those of every question."""
 
 
 @dataclass(frozen=True, slots=True)

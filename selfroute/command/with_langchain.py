@@ -22,7 +22,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.calls.settings import reach_of
 from selfroute.command.citing import in_files
-from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
+from selfroute.command.framework import Output, Show, documents_read
 from selfroute.command.history import REWORD, Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -120,7 +120,6 @@ class LangChainIndex:
         options: dict[str, Any] = {
             "long_context_llm": long_context_llm,
             "citations": True,
-            "measure_savings": MEASURE_SAVINGS,
             "priced_as": priced_as,
             "draft_passages": k,
             **steering.options(),

@@ -21,7 +21,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteLedger, SelfRouteQueryEngine
 from selfroute.command.citing import in_files
-from selfroute.command.framework import MEASURE_SAVINGS, Output, Show, documents_read
+from selfroute.command.framework import Output, Show, documents_read
 from selfroute.command.history import Turn
 from selfroute.command.models import no_provider, unusable
 from selfroute.command.steering import Steering
@@ -134,7 +134,6 @@ class LlamaIndexIndex:
                 long_context_llm=long_context_llm,
                 streaming=streaming,
                 citations=True,
-                measure_savings=MEASURE_SAVINGS,
                 priced_as=priced_as,
                 **steering.options(),
             )

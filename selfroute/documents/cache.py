@@ -10,7 +10,6 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
-from selfroute.copying import Remade
 from selfroute.documents.rebuild import RebuiltDocument
 
 _MAX_CHARACTERS = 20_000_000  # of all documents together: about five million tokens
@@ -32,7 +31,7 @@ class CachedDocument:
     ids_digest: bytes
 
 
-class Cache(Remade):
+class Cache:
     """The most recently used documents, by their source and the filter they were read with; safe to use from threads.
 
     A document stays for five minutes at most. The caller checks that it is still made of the same chunks, by comparing
@@ -46,6 +45,9 @@ class Cache(Remade):
         self._capacity, self._clock, self._size, self.generation = characters, clock, 0, 0
         self._documents: OrderedDict[tuple[Hashable, Hashable], tuple[float, CachedDocument]] = OrderedDict()
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
+        return Cache, ()  # a copy is empty
 
     def get(self, source: Hashable, filter_key: Hashable) -> CachedDocument | None:
         """Return a document; None if it is not in the cache, or has been for too long."""

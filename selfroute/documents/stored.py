@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
@@ -21,7 +20,7 @@ from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.scope import call_within, scope_of
-from selfroute.documents.sizes import Lengths, Size, Sizes
+from selfroute.documents.sizes import MOST, Lengths, Recent, Size
 from selfroute.documents.visibility import RetrievedChunk, VisibilityCheck
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
@@ -52,7 +51,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     match_ids: bool = False
 
     def __init__(self) -> None:
-        self._cache, self._sizes = Cache(), Sizes()
+        self._cache, self._lengths_known = Cache(), Recent[int](MOST)
 
     def __call__(self, *given: Any) -> list[Document]:
         """Read the documents; called as the framework calls any source of documents.
@@ -128,11 +127,6 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         return f"the store holds no chunk of {source!r}{visible}"
 
     @property
-    def _in_threads(self) -> bool:
-        """Whether the store may be asked in several threads at once; if so, documents are counted in the background."""
-        return False
-
-    @property
     def _ordered(self) -> bool:
         """Whether the store lists the chunks of a document in the order in which they were added."""
         return True
@@ -140,7 +134,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     def forget(self, source: Any = None) -> None:
         """Drop a document from the cache, or all documents if `source` is None, so that it is read again."""
         self._cache.forget(source)
-        self._sizes.forget()
+        self._lengths_known.clear()
 
     def _read(self, passages: Sequence[Passage]) -> list[Document]:
         access = self._access(scope_of(self))
@@ -150,26 +144,23 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
             document = self._read_one(source, found, access)
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
-                self._sizes.put((source, access.key), len(self._text_of(document)))
+                self._lengths_known.put((source, access.key), len(self._text_of(document)))
         return documents
 
-    def _lengths(self, passages: Sequence[Passage], scope: Any, *, count: bool) -> Lengths | None:
+    def _lengths(self, passages: Sequence[Passage], scope: Any) -> Lengths | None:
         access = self._access(scope)
         groups = self._grouped(passages, access)
         if access.key is None or access.verified or self._is_overridden:
             return None
-        known, keys = [], []
-        for source, found in groups:
-            if source is None:
-                known.append(Size(None, len(self._text_of(self._alone(found[0])))))
-                continue
-            keys.append((source, access.key))
-            if count and self._in_threads:
-                self._sizes.count(keys[-1], partial(self._count, source, found, access))
-        return self._sizes.lengths(known, keys)
+        alone = [Size(None, len(self._text_of(self._alone(found[0])))) for source, found in groups if source is None]
+        keys = [(source, access.key) for source, _ in groups if source is not None]
 
-    def _count(self, source: Any, passages: Sequence[Passage], access: Access) -> int:
-        return len(self._text_of(self._read_one(source, passages, access, keep=False)))
+        def lengths() -> list[Size] | None:
+            known = {key: self._lengths_known.get(key) for key in keys}
+            sizes = [Size(key, characters) for key, characters in known.items() if characters is not None]
+            return [*alone, *sizes] if len(sizes) == len(keys) else None
+
+        return lengths
 
     def _grouped(self, passages: Sequence[Passage], access: Access) -> list[tuple[Any, list[Passage]]]:
         """Group the passages by document, best first; a passage that names no document forms a group of its own."""
@@ -182,17 +173,17 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
             self._refuse_unnamed(passages)
         return list(groups.values())
 
-    def _read_one(self, source: Any, passages: Sequence[Passage], access: Access, *, keep: bool = True) -> Document:
+    def _read_one(self, source: Any, passages: Sequence[Passage], access: Access) -> Document:
         if source is None:
             return self._alone(passages[0])
         if access.verified:  # before anything is used, even the original
-            rebuilt = self._rebuild(source, access, self._check(source, passages, access), keep=False)
+            rebuilt = self._rebuild(source, access, self._check(source, passages, access))
             self._refuse_dropped(source, access)
             original = self._visible_original(source, passages, access)
         else:
             original = self._visible_original(source, passages, access)
             if original is None:
-                rebuilt = self._cached(source, passages, access) or self._rebuild(source, access, None, keep=keep)
+                rebuilt = self._cached(source, passages, access) or self._rebuild(source, access, None)
         return self._document(source, rebuilt.document, rebuilt.fields) if original is None else original
 
     def _refuse_dropped(self, source: Any, access: Access) -> None:
@@ -229,14 +220,13 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
             return cached if ids_digest(self._ids(source, access.limits)) == cached.ids_digest else None
         return None
 
-    def _rebuild(self, source: Any, access: Access, check: VisibilityCheck | None, *, keep: bool) -> CachedDocument:
+    def _rebuild(self, source: Any, access: Access, check: VisibilityCheck | None) -> CachedDocument:
         """Read all chunks of a document and join them.
 
         Args:
             source: The document.
             access: What may be read of it.
             check: Checks each chunk, if more may be hidden than is known.
-            keep: Whether to cache the document, if the access allows it.
         """
         generation, ids, parents = self._cache.generation, list[str](), set[str]()
         shared: dict[str, Any] = {}
@@ -266,7 +256,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
         if check:
             check.check_document(parents.union(ids), document.text)
         rebuilt = CachedDocument(document, {**fields, "metadata": shared}, ids_digest(ids))
-        if keep and access.cached:
+        if access.cached and not check:
             self._cache.put(source, access.key, rebuilt, generation=generation)
         return rebuilt
 
@@ -282,16 +272,12 @@ class ScopedDocuments(Generic[Passage, Document]):
         """Call the stored documents within the scope; the result is awaitable if a subclass's `__call__` is async."""
         return call_within(self._scope, self._stored, *given)
 
-    def lengths(self, passages: Sequence[Passage], *, count: bool = False) -> Lengths | None:
+    def lengths(self, passages: Sequence[Passage]) -> Lengths | None:
         """Return a function that returns the lengths of the documents; None if they cannot become known.
 
         It does not read the documents itself.
-
-        Args:
-            passages: The passages.
-            count: Whether to have unread documents counted in a background thread, each once.
         """
-        return self._stored._lengths(passages, self._scope, count=count)  # noqa: SLF001
+        return self._stored._lengths(passages, self._scope)  # noqa: SLF001
 
     @property
     def advice(self) -> str:

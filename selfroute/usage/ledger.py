@@ -7,12 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import partial
-from time import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.usage.counts import STEPS
 from selfroute.usage.entry import Entry
-from selfroute.usage.hours import Hours
 from selfroute.usage.ledger_text import table
 
 if TYPE_CHECKING:
@@ -50,15 +48,15 @@ def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
     for row in rows:
         entry = entry_of(row)
         if entry:
-            ledger._enqueue(entry, None)  # noqa: SLF001 - rows do not say when their questions were over
+            ledger.add(entry)
     return ledger
 
 
 class Ledger:
     """A running total of the tokens, costs and times of questions; safe to use from threads and tasks.
 
-    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, the number of queries in each
-    minute of a day, and the last 1,000 answered queries for which the length of the documents is not known yet.
+    Its size is bounded. It keeps totals, the last 100,000 times of each kind and route, and the last 1,000 answered
+    queries for which the length of the documents is not known yet.
 
     A copy, also in another process, starts with the figures so far, and then counts independently. Savings that are not
     known yet stay unknown in the copy. `read(rows)` adds up results from elsewhere; on the class, `Ledger.read(rows)`
@@ -70,10 +68,9 @@ class Ledger:
     def __init__(self) -> None:
         # `add` must never wait for the lock: the garbage collector may close a dropped stream, and so call `add`, at
         # any moment, even while this thread holds the lock. So entries are queued first.
-        self._new: deque[tuple[Entry, float | None]] = deque()
+        self._new: deque[Entry] = deque()
         self._lock = threading.Lock()
         self._totals = _empty()
-        self._hours = Hours()
         self._waiting: deque[Entry] = deque()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -82,7 +79,6 @@ class Ledger:
             return {
                 **vars(self),
                 "_totals": deepcopy(self._totals),
-                "_hours": deepcopy(self._hours),
                 "_lock": None,
                 "_new": deque(),
                 "_waiting": deque(),
@@ -91,18 +87,9 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=threading.Lock())
 
-    def add(self, entry: Entry, *, at: float | None = None) -> None:
-        """Add a finished question.
-
-        Args:
-            entry: Its record.
-            at: When it was over, in seconds since 1970; now by default.
-        """
-        self._enqueue(entry, time() if at is None else at)
-
-    def _enqueue(self, entry: Entry, at: float | None) -> None:
-        """Add a finished question, and count it in the hour of `at`, or in none."""
-        self._new.append((entry, at))
+    def add(self, entry: Entry) -> None:
+        """Add the record of a finished question."""
+        self._new.append(entry)
         if self._lock.acquire(blocking=False):  # otherwise the holder of the lock, or the next caller, adds the entry
             try:
                 self._add_new()
@@ -118,7 +105,6 @@ class Ledger:
         with self._lock:
             self._catch_up()
             totals, self._totals = self._totals, _empty()
-            self._hours = Hours()
             self._waiting.clear()
         return _figures({name: total.as_dict() for name, total in totals.items()})
 
@@ -156,24 +142,6 @@ class Ledger:
                 `median` and `p95`, the 95th percentile, interpolated as in numpy (None without any).
         """
         return _figures(self._snapshot())
-
-    def by_hour(self, hours: int = 24, *, until: float | None = None) -> list[dict[str, int]]:
-        """Return how many queries were over in each of the last hours, the earliest first.
-
-        Hours are counted back from the end of the minute, so that the last one is as long as the others. Queries that
-        were read from rows are in none, since rows do not say when they were.
-
-        Args:
-            hours: How many hours, at most 24.
-            until: The time until which to count, in seconds since 1970; now by default.
-
-        Returns:
-            For each hour the number of `queries` that did not fail, of those that took each route (`rag`, `sections`,
-            `long_context`), of those that the first step `declined`, and of `failed` attempts.
-        """
-        with self._lock:
-            self._catch_up()
-            return self._hours.last(hours, until=time() if until is None else until)
 
     def to_dataframe(self) -> Any:
         """Return the figures as a pandas DataFrame.
@@ -215,9 +183,7 @@ class Ledger:
     def _add_new(self) -> None:
         """Add the queued entries; the caller holds the lock."""
         while self._new:
-            entry, at = self._new.popleft()
-            if at is not None:
-                self._hours.add(entry, at)
+            entry = self._new.popleft()
             for totals in self._totals_of(entry):
                 totals.add(entry)
             if entry.outcome == "answered" and entry.usage.long_context_only is None and entry.complete_later:

@@ -42,7 +42,7 @@ def test_the_refusal_is_used_without_the_white_space_around_it() -> None:
         ("max_context_tokens", True),
         ("max_context_tokens", "many"),
         ("token_counter", "words"),
-        ("measure_savings", "later"),
+        ("measure_savings", "background"),
         ("measure_savings", 1.0),
         ("priced_as", "gpt-4o"),
         ("long_context_priced_as", ":"),

@@ -205,18 +205,6 @@ def test_the_service_tells_the_figures_of_the_day_and_closes_it(server: Loopback
     assert service.post("/ask", json={"question": ""}).status_code == 422
 
 
-def test_the_service_has_a_live_page_with_the_figures_of_its_ledger(
-    server: LoopbackServer, service: httpx.Client
-) -> None:
-    service.post("/ask", json={"question": "Who brought the bell up?"})
-    page = service.get("/live")
-    assert page.headers["content-type"].startswith("text/html")
-    assert 'data-figures="live.json"' in page.text
-    figures = service.get("/live.json").json()
-    assert (figures["queries"], figures["declined_share"], figures["hours"][-1]["long_context"]) == (1, 1.0, 1)
-    assert figures["p95"]["all"]["end"] > 0
-
-
 async def test_the_service_answers_two_at_once_from_documents_without_a_name_and_takes_braces_for_text(
     server: LoopbackServer,
 ) -> None:

@@ -11,7 +11,9 @@ import cloudpickle
 import pytest
 
 from selfroute import CopyError, SelfRouteError
-from selfroute.copying import CopiedAsParts, Remade
+from selfroute.copying import CopiedAsParts
+from selfroute.documents.cache import Cache
+from selfroute.documents.sizes import Recent
 
 COPIES = {
     "deepcopy": copy.deepcopy,
@@ -21,31 +23,24 @@ COPIES = {
 }
 
 
-class Shelf(Remade):
-    """A cache."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Any] = {}
-        self.lock = threading.Lock()
-
-
 class Whole(CopiedAsParts):
     """A whole of parts."""
 
     def __init__(self, **parts: Any) -> None:
-        vars(self).update(parts, shelf=Shelf())
+        vars(self).update(parts, cache=Cache(), recent=Recent(5))
 
 
 @pytest.mark.parametrize("name", COPIES)
 def test_parts_are_copied_together_and_caches_start_empty(name: str) -> None:
     shared = ["a"]
     whole = Whole(first=shared, inner=Whole(second=shared))
-    whole.shelf.held["key"] = 1
+    whole.recent.put("key", 1)
     made = COPIES[name](whole)
     assert (made.first, made.inner.second) == (["a"], ["a"])
     assert made.first is made.inner.second
     assert made.first is not shared
-    assert (made.shelf.held, whole.shelf.held) == ({}, {"key": 1})
+    assert (made.recent.get("key"), whole.recent.get("key")) == (None, 1)
+    made.recent.put("other", 2)
 
 
 @pytest.mark.parametrize("name", COPIES)
@@ -70,10 +65,9 @@ def test_the_part_that_cannot_be_copied_is_named_in_one_line(name: str, inside: 
     whole = Whole(a=1, inner=part) if inside else part
     with pytest.raises(CopyError) as refused:
         COPIES[name](whole)
-    how = "deep-copied" if name == "deepcopy" else "pickled"
     assert str(refused.value) == (
-        f"this Whole cannot be {how}, because its client (list) cannot: cannot pickle '_thread.lock' object; "
-        "make a new Whole, such as one in each process"
+        "this Whole cannot be copied or pickled, because its client (list) cannot: cannot pickle '_thread.lock' "
+        "object; make a new Whole, such as one in each process"
     )
     assert isinstance(refused.value, SelfRouteError)
     assert isinstance(refused.value, TypeError)

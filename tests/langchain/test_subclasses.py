@@ -88,12 +88,12 @@ async def test_what_a_subclass_raises_reaches_the_caller(mode: str) -> None:
         await ask(chain, {"input": QUESTION, "tenant": "north"}, mode)
 
 
-def test_nothing_is_counted_behind_the_back_of_a_subclass() -> None:
+def test_the_lengths_of_what_a_subclass_reads_are_not_known() -> None:
     vectorstore = store_with("memory", chunks_of(text_of("north"), source="a"))
     stored = Refusing(vectorstore)
     passages = vectorstore.similarity_search("crane")
     scoped = stored.behind(vectorstore.as_retriever(), {})
-    assert scoped.lengths(passages, count=True) is None
+    assert scoped.lengths(passages) is None
     assert StoredDocuments(vectorstore).behind(vectorstore.as_retriever(), {}).lengths(passages) is not None
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable, RunnablePick
+from langchain_core.runnables import Runnable
 from langchain_core.tracers.schemas import Run
 
-from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask, chunks
-from langchain_selfroute import light
+from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask
+from langchain_selfroute.recording import recorded
 from scenarios import DOCUMENT_TEXTS, FOUND
 
 MARK = "The lamp was lit at nine."
@@ -42,18 +42,16 @@ def a_heavy_chain(**fields: Any) -> Any:
     return a_chain(**{"documents": HEAVY, **fields})
 
 
-LIGHT = {
+TRACED = {
     "chain": a_heavy_chain,
     "with config": lambda: a_heavy_chain().with_config(tags=["mine"]),
-    "one key": lambda: a_heavy_chain().pick("answer"),
-    "some keys": lambda: a_heavy_chain().pick(["answer", "route"]),
 }
 
 
 @every_mode
-@pytest.mark.parametrize("form", LIGHT)
+@pytest.mark.parametrize("form", TRACED)
 async def test_the_runs_of_a_question_hold_a_document_once(form: str, mode: str) -> None:
-    runs, _ = await _traced(LIGHT[form](), QUESTION, mode)
+    runs, _ = await _traced(TRACED[form](), QUESTION, mode)
     assert [run.name for run in runs if copies([run.inputs, run.outputs])] == ["long_context"]
     assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
 
@@ -70,7 +68,7 @@ async def test_the_result_is_whole_whatever_is_recorded(mode: str) -> None:
 
 @pytest.mark.parametrize(("route", "kept"), [("rag", 1), ("sections", 1), ("long_context", 0)])
 def test_what_a_step_read_is_recorded_unless_it_is_whole_documents(route: str, kept: int) -> None:
-    assert copies(light.recorded({"route": route, "context": HEAVY})) == kept
+    assert copies(recorded({"route": route, "context": HEAVY})) == kept
 
 
 @every_mode
@@ -85,27 +83,6 @@ async def test_a_result_that_is_passed_in_again_is_not_recorded_as_input(mode: s
     runs, _ = await _traced(a_heavy_chain(), last, mode)
     assert runs[0].inputs == {"input": QUESTION, "year": 1907}
     assert sum(copies([run.inputs, run.outputs]) for run in runs) == 1
-
-
-@pytest.mark.parametrize("form", ["chain", "with config"])
-async def test_events_hold_a_document_once(form: str) -> None:
-    events = [event async for event in LIGHT[form]().astream_events(QUESTION, version="v2")]
-    holding = [(event["event"], event["name"]) for event in events if copies(event["data"])]
-    assert holding == [("on_chat_model_start", "long_context")]
-    assert sum(copies(event["data"]) for event in events) == 1
-    assert events[-1]["data"]["output"]["answer"] == FOUND
-    assert [one.metadata for one in events[-1]["data"]["output"]["context"]] == [one.metadata for one in HEAVY]
-
-
-@every_mode
-@pytest.mark.parametrize("keys", ["answer", ["answer", "route"], ["nothing"]], ids=str)
-async def test_picked_keys_are_those_that_the_host_picks(keys: Any, mode: str) -> None:
-    if keys == ["nothing"] and mode in {"stream", "astream"}:
-        assert await chunks(a_heavy_chain().pick(keys), QUESTION, mode) == []
-    else:
-        assert await ask(a_heavy_chain().pick(keys), QUESTION, mode) == RunnablePick(keys).invoke(
-            a_heavy_chain().invoke(QUESTION)
-        )
 
 
 def _tool(chain: Any) -> Any:

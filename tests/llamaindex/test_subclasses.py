@@ -71,9 +71,9 @@ async def test_what_a_subclass_makes_of_the_documents_is_read_within_the_filters
     assert not any(text in read for text in [HIDDEN, "sings", *hidden])
 
 
-def test_nothing_is_counted_behind_the_back_of_a_subclass() -> None:
+def test_the_lengths_of_what_a_subclass_reads_are_not_known() -> None:
     index = STORES["simple"](split(Document(text=TEXT, id_="a")))
     retriever = index.as_retriever()
     nodes = retriever.retrieve("crane")
-    assert Redacting(index).behind(retriever).lengths(nodes, count=True) is None
+    assert Redacting(index).behind(retriever).lengths(nodes) is None
     assert StoredDocuments(index, filters=MetadataFilters(filters=[])).behind(retriever).lengths(nodes) is not None

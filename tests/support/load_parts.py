@@ -254,7 +254,6 @@ class Chains(_Crowd):
                 k=2,
                 long_context_llm=self._models[retries] if two else None,
                 token_counter=count,
-                measure_savings="background",
                 answerability="structured" if structured else "text",
             )
             for retries in (0, 1)
@@ -326,7 +325,6 @@ class Engines(_Crowd):
                 llm=self._models[retries],
                 long_context_llm=self._models[retries] if two else None,
                 token_counter=count,
-                measure_savings="background",
                 answerability="structured" if structured else "text",
                 streaming=True,
             )

@@ -1,14 +1,7 @@
-"""What always reading the documents would have taken: known from when they were read, counted in the background."""
+"""What always reading the documents would have taken: known for lists, and for what was read."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
-from collections import Counter
-from contextvars import ContextVar
-from functools import partial
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -26,7 +19,7 @@ from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute import StoredDocuments as StoredNodes
 from scenarios import FINAL
-from selfroute.documents.sizes import Size, Sizes
+from selfroute.documents.sizes import MOST, Recent, Size
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel, cost_of
@@ -40,13 +33,6 @@ FIRST = PromptSize(400, 300)  # 100 of 400 characters are around the passages
 SECOND = PromptSize(20_100, 20_000)
 WIDE = Window(None)
 ONE = PricedModel("one")
-
-
-def finish_counting() -> None:
-    """Wait until nothing is being counted."""
-    for thread in threading.enumerate():
-        if thread.name == "selfroute-sizes":
-            thread.join()
 
 
 def sizes_of(lengths: list[int]) -> list[Size]:
@@ -194,128 +180,6 @@ def test_nothing_to_read_costs_nothing() -> None:
     assert usage.as_dict()["cost_long_context_only"] == "0"
 
 
-def test_a_document_is_counted_in_the_background_and_once() -> None:
-    sizes, counted = Sizes(), list[threading.Thread]()
-
-    def count() -> int:
-        counted.append(threading.current_thread())
-        return 7
-
-    assert sizes.get("a") is None
-    for _ in range(3):
-        sizes.count("a", count)
-    finish_counting()
-    sizes.count("a", count)
-    assert sizes.get("a") == Size("a", 7)
-    assert len(counted) == 1
-    assert counted[0] is not threading.current_thread()
-
-
-def test_many_threads_that_ask_find_the_same() -> None:
-    sizes, counted = Sizes(), list[int]()
-
-    def count(key: int) -> int:
-        counted.append(key)
-        return key * 10
-
-    def ask_for_all() -> None:
-        for key in range(200):
-            sizes.count(key, partial(count, key))
-
-    threads = [threading.Thread(target=ask_for_all) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    finish_counting()
-    assert [sizes.get(key) for key in range(200)] == [Size(key, key * 10) for key in range(200)]
-    assert len(counted) < 400
-
-
-def test_what_can_not_be_counted_stays_unknown_and_is_not_tried_at_every_question() -> None:
-    sizes, tries = Sizes(), list[int]()
-
-    def count() -> int:
-        tries.append(1)
-        raise LookupError
-
-    for _ in range(3):
-        sizes.count("a", count)
-        finish_counting()
-        assert sizes.get("a") is None
-    assert tries == [1]
-
-
-def test_a_document_is_counted_anew_after_an_hour_and_when_it_is_forgotten() -> None:
-    now, lengths = [0.0], iter(range(10, 100))
-    sizes = Sizes(clock=lambda: now[0])
-    count = partial(next, lengths)
-
-    def known_after(seconds: float) -> list[Any]:
-        now[0] = seconds
-        sizes.count("a", count)
-        before = sizes.get("a")
-        finish_counting()
-        return [before and before.characters, sizes.get("a").characters]
-
-    assert known_after(0)[1] == 10
-    assert known_after(3_599) == [10, 10]
-    assert known_after(3_601)[1] == 11
-    sizes.forget()
-    assert known_after(3_602)[1] == 12
-
-
-def test_what_waits_to_be_counted_is_bounded() -> None:
-    sizes, go = Sizes(), threading.Event()
-    for key in range(5_000):
-        sizes.count(key, lambda: go.wait(10) and 1)
-    assert len(sizes._waiting) <= 1_000
-    go.set()
-    finish_counting()
-
-
-def test_what_no_longer_waits_to_be_counted_is_counted_when_it_is_asked_for_again() -> None:
-    sizes, counted = Sizes(), Counter[int]()
-
-    def count(key: int) -> int:
-        counted[key] += 1
-        return 1 + key
-
-    go = threading.Event()
-    sizes.count(-1, lambda: go.wait(10) and 1)  # all others wait for it
-    for key in range(2_500):
-        sizes.count(key, partial(count, key))
-    go.set()
-    finish_counting()
-    assert sum(sizes.get(key) is None for key in range(2_500)) > 0
-    for start in range(0, 2_500, 500):
-        for key in range(start, start + 500):
-            sizes.count(key, partial(count, key))
-        finish_counting()
-    assert all(sizes.get(key) for key in range(2_500))
-    assert set(counted.values()) == {1}
-
-
-def test_who_counts_has_the_context_of_who_asked() -> None:
-    tenant = ContextVar("tenant", default="nobody")
-    sizes, seen = Sizes(), list[str]()
-    tenant.set("north")
-    sizes.count("a", lambda: len(seen) or seen.append(tenant.get()) or 1)
-    finish_counting()
-    assert seen == ["north"]
-
-
-def test_a_program_ends_without_waiting_for_what_is_still_to_be_counted() -> None:
-    program = dedent("""
-        import time
-        from selfroute.documents.sizes import Sizes
-        sizes = Sizes()
-        for key in range(1000):
-            sizes.count(key, lambda: time.sleep(0.5) or 1)
-    """)
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)  # noqa: S603
-
-
 # In the frameworks: a document of about 700 characters in chunks, of which two are retrieved.
 
 TEXT = text_of("North", 12)
@@ -323,12 +187,7 @@ TEXT = text_of("North", 12)
 
 def chain_over(store: Any, stored: Any, draft: Any = ("The crane lifts 4 crates.",), **fields: Any) -> SelfRouteChain:
     retriever = store.as_retriever(search_kwargs={"k": 2})
-    return SelfRouteChain(
-        retriever=retriever,
-        llm=a_model(draft=draft, usage=True),
-        documents=stored,
-        **{"measure_savings": "background", **fields},
-    )
+    return SelfRouteChain(retriever=retriever, llm=a_model(draft=draft, usage=True), documents=stored, **fields)
 
 
 def decline_or_answer(prompt: str) -> tuple[str, ...]:
@@ -337,30 +196,19 @@ def decline_or_answer(prompt: str) -> tuple[str, ...]:
 
 @every_mode
 @pytest.mark.parametrize("kind", ["memory", "chroma"])
-async def test_a_stored_document_is_known_once_it_was_counted(kind: str, mode: str) -> None:
-    store = store_with(kind, chunks_of(TEXT, overlap=20, source="north"))
+async def test_a_document_that_was_read_is_known_nearly_to_the_token(kind: str, mode: str) -> None:
+    store = store_with(kind, chunks_of(TEXT, source="north"))
     stored = StoredDocuments(store)
-    chain = chain_over(store, stored)
-    first = (await ask(chain, QUESTION, mode))["usage"]
-    finish_counting()
-    usage = (await ask(chain, QUESTION, mode))["usage"]
-    assert first["long_context_only"] in {None, usage["long_context_only"]}
-    # The scripted model counts words; the second prompt is the document's words and the instruction's.
-    read = (await ask(chain_over(store, stored, ("unanswerable",)), QUESTION, mode))["usage"]["long_context"]
-    assert usage["long_context_only"] == pytest.approx(read["input_tokens"], rel=0.1)
-    assert usage["token_ratio"] == usage["rag"]["input_tokens"] / usage["long_context_only"]
-
-
-@every_mode
-async def test_a_document_that_was_read_is_known_nearly_to_the_token(mode: str) -> None:
-    store = store_with("memory", chunks_of(TEXT, source="north"))
-    chain = chain_over(store, StoredDocuments(store), decline_or_answer)
+    chain = chain_over(store, stored, decline_or_answer)
+    assert (await ask(chain, "Known?", mode))["usage"]["long_context_only"] is None
     read = (await ask(chain, "Unknown?", mode))["usage"]
     usage = (await ask(chain, "Known?", mode))["usage"]
     assert read["long_context_only"] == read["long_context"]["input_tokens"]
     assert read["token_ratio"] == 1 + read["rag"]["input_tokens"] / read["long_context_only"]
     assert usage["long_context"] is None
     assert usage["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
+    stored.forget()
+    assert (await ask(chain, "Known?", mode))["usage"]["long_context_only"] is None
 
 
 @every_mode
@@ -379,12 +227,8 @@ async def test_a_callable_is_not_called_for_it(mode: str) -> None:
 
 @every_mode
 async def test_it_can_be_switched_off(mode: str) -> None:
-    shelf = Shelf(chunks_of(TEXT, source="north"))
-    stored = StoredDocuments(shelf, fetch=lambda *_: pytest.fail("it was read"))
-    usage = (await ask(chain_over(shelf, stored, measure_savings=False), QUESTION, mode))["usage"]
-    finish_counting()
+    usage = (await ask(a_chain(("Mr Lin.",), None, measure_savings=False), QUESTION, mode))["usage"]
     assert (usage["long_context_only"], usage["token_ratio"], usage["cost_long_context_only"]) == (None, None, None)
-    assert not stored._sizes._known._values
     declined = (await ask(a_chain(measure_savings=False), QUESTION, mode))["usage"]
     assert (declined["long_context_only"], declined["cost_long_context_only"]) == (None, None)
 
@@ -397,10 +241,9 @@ def test_what_a_filter_hides_is_not_counted(kind: str) -> None:
     ]
     store = store_with(kind, chunks)
     stored = StoredDocuments(store, filter=holding(kind, tenant="north"))
-    chain = chain_over(store, stored)
-    for _ in range(2):
-        only = chain.invoke(QUESTION)["usage"]["long_context_only"]
-        finish_counting()
+    chain = chain_over(store, stored, decline_or_answer)
+    chain.invoke("Unknown?")
+    only = chain.invoke("Known?")["usage"]["long_context_only"]
     # A callable may hide other things for each caller: what one saw is not told to the next.
     assert only is None if kind == "memory" else only < 300
 
@@ -428,29 +271,13 @@ def test_what_one_tenant_read_is_not_told_to_another_behind_a_filter_that_says_n
 
     for tenant in ("north", "south"):
         stored = StoredDocuments(shelf, filter=Opaque(tenant), fetch=fetch)
-        stored._sizes = SHARED  # as if one store knew both
+        stored._lengths_known = SHARED  # as if one store knew both
         chain = chain_over(shelf, stored, decline_or_answer)
         chain.invoke("Unknown?")
         assert chain.invoke("Known?")["usage"]["long_context_only"] is None
 
 
-SHARED = Sizes()
-
-
-def test_a_fetch_of_the_users_is_never_called_in_a_thread_of_ours() -> None:
-    shelf, threads = Shelf(chunks_of(TEXT, source="north")), set[threading.Thread]()
-
-    def fetch(*given: Any) -> list[Document]:
-        threads.add(threading.current_thread())
-        return shelf.fetch(*given)
-
-    stored = StoredDocuments(shelf, fetch=fetch)
-    chain = chain_over(shelf, stored, decline_or_answer)
-    assert chain.invoke("Known?")["usage"]["long_context_only"] is None
-    chain.invoke("Unknown?")
-    finish_counting()
-    assert threads == {threading.current_thread()}
-    assert chain.invoke("Known?")["usage"]["long_context_only"] > 0  # it was read
+SHARED: Recent[int] = Recent(MOST)
 
 
 def test_documents_beyond_the_window_count_as_far_as_they_fit() -> None:
@@ -474,15 +301,11 @@ async def test_an_engine_tells_the_same(mode: str) -> None:
         documents=stored,
         llm=llm,
         streaming=mode in llamaindex_parts.STREAMS,
-        measure_savings="background",
     )
     first = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
-    finish_counting()
-    counted = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
     read = (await llamaindex_parts.ask(engine, "Unknown?", mode)).usage
     known = (await llamaindex_parts.ask(engine, "Known?", mode)).usage
-    assert first["long_context_only"] in {None, counted["long_context_only"]}
-    assert counted["long_context_only"] == pytest.approx(read["long_context"]["input_tokens"], rel=0.15)
+    assert first["long_context_only"] is None
     assert read["long_context_only"] == read["long_context"]["input_tokens"]
     assert known["long_context_only"] == pytest.approx(read["long_context_only"], rel=0.05)
     switched_off = SelfRouteQueryEngine(index.as_retriever(), documents=stored, llm=llm, measure_savings=False)
@@ -497,9 +320,7 @@ def test_a_chain_and_an_engine_find_the_same_for_the_same_documents() -> None:
 
 def test_passages_without_a_source_are_no_trouble() -> None:
     store = InMemoryVectorStore.from_documents([*DOCUMENTS, *PASSAGES], EMBEDDING)
-    chain = chain_over(store, StoredDocuments(store))
+    chain = chain_over(store, StoredDocuments(store), decline_or_answer)
     chain.retriever.search_kwargs["k"] = 4
-    for _ in range(2):
-        usage = chain.invoke(QUESTION)["usage"]
-        finish_counting()
-    assert usage["long_context_only"] > 0
+    chain.invoke("Unknown?")
+    assert chain.invoke("Known?")["usage"]["long_context_only"] > 0

@@ -28,7 +28,6 @@ class Store(ABC):
         harmless: The other arguments of its search that hide nothing.
         ordered: Whether it lists chunks in the order in which they were added.
         lists_ids: Whether `ids` costs much less than `chunks`.
-        in_threads: Whether it may be used from several threads at once.
         added: The keys that it adds to the metadata of what it returns.
     """
 
@@ -36,7 +35,6 @@ class Store(ABC):
     harmless: AbstractSet[str] = frozenset()
     ordered: bool = True
     lists_ids: bool = False
-    in_threads: bool = True
     added: AbstractSet[str] = frozenset()
 
     def __init__(self, vectorstore: Any, kind: type) -> None:

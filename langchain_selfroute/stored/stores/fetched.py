@@ -18,8 +18,6 @@ from selfroute.errors import ConfigurationError, ReplyError
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    in_threads = False
-
     def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
         """Take a vector store, and what is known of its kind apart from how its chunks are listed."""
         super().__init__(vectorstore, type(vectorstore))

@@ -27,13 +27,11 @@ class Store(ABC):
     Attributes:
         ordered: Whether it lists nodes in the order in which they were added.
         lists_ids: Whether `ids` costs much less than `nodes`.
-        in_threads: Whether it may be used from several threads at once.
         tests_filters: Whether filters are applied to what it lists. Without it, `rows` has applied them.
     """
 
     ordered: bool = True
     lists_ids: bool = False
-    in_threads: bool = True
     tests_filters: bool = True
 
     @abstractmethod

@@ -18,8 +18,6 @@ from selfroute.errors import ReplyError
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    in_threads = False
-
     def __init__(self, index: Any, fetch: Fetch) -> None:
         self._index, self._fetch = index, fetch
 

@@ -7,13 +7,14 @@ is not in the page itself.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from selfroute import __version__
 from selfroute.evaluation.table import Cell, Table, as_text, is_figures
 from selfroute.usage.ledger_text import dollars
-from selfroute.usage.live.parts import base_style, hash_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,7 +38,7 @@ def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, .
     """
     from markupsafe import Markup  # noqa: PLC0415
 
-    style, script = base_style() + "".join(map(part, styles)), "".join(map(part, scripts))
+    style, script = "".join(map(part, ("base.css", *styles))), "".join(map(part, scripts))
     return (
         _environment()
         .get_template(template)
@@ -47,8 +48,8 @@ def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, .
             # these two are the package's own; nothing is filled into them
             style=Markup(style),  # noqa: S704
             script=Markup(script),  # noqa: S704
-            style_hash=hash_of(style),
-            script_hash=hash_of(script),
+            style_hash=_hash_of(style),
+            script_hash=_hash_of(script),
         )
     )
 
@@ -56,6 +57,11 @@ def render(template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, .
 def part(name: str) -> str:
     """Return a file of this package: a template, a style or a script."""
     return (files("selfroute") / "evaluation" / "reporting" / name).read_text(encoding="utf-8")
+
+
+def _hash_of(text: str) -> str:
+    """Return the source expression that allows an inline script or style in a Content-Security-Policy."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def visible(value: Any) -> Any:

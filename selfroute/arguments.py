@@ -1,0 +1,59 @@
+"""Refuse an argument of the wrong kind in one line: what it is, what is wanted, and how to get that."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from selfroute.errors import ConfigurationError, UnknownOptionError
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an argument takes.
+
+    Attributes:
+        what: What it takes, with its article.
+        how: What to pass.
+    """
+
+    what: str
+    how: str
+
+    def check(self, argument: str, value: Any, *, fits: bool) -> None:
+        """Check an argument.
+
+        Args:
+            argument: Its name.
+            value: Its value, of which only the type is shown: it may be secret.
+            fits: Whether it is of the right kind. A class never is.
+
+        Raises:
+            ConfigurationError: It is something else.
+        """
+        if isinstance(value, type):
+            msg = (
+                f"{argument} must be {self.what}, not the class {value.__name__}: pass an object, {value.__name__}(...)"
+            )
+        elif not fits:
+            msg = f"{argument} must be {self.what}, not {_described(value)}: {self.how}"
+        else:
+            return
+        raise ConfigurationError(msg)
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "None"
+    name = "text" if isinstance(value, str) else "function" if inspect.isroutine(value) else type(value).__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def refuse_unknown(name: str, *, known: Iterable[str]) -> NoReturn:
+    """Raise an `UnknownOptionError` with the nearest option that exists."""
+    nearest = get_close_matches(name, known, n=1)
+    msg = f"there is no option {name!r}" + (f": did you mean {nearest[0]!r}?" if nearest else "")
+    raise UnknownOptionError(msg)
