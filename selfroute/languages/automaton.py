@@ -44,6 +44,7 @@ from selfroute.languages.words import is_spaced
 _MOST_STATES = (
     4_000  # of an automaton that are kept; the rules of six languages have some 400 after thousands of replies
 )
+_MOST_SYMBOLS = 20_000  # words whose symbol is remembered
 MARKS = frozenset(",:.?$")
 CHARACTER = "*"  # stands for any character of a script without spaces
 
@@ -182,10 +183,19 @@ class Automaton:
         self._stems = frozenset(word[:-1] for word in self._words if word.endswith("*") and word != CHARACTER)
         self._places: dict[tuple[Pattern, _Place | None], _Place] = {}
         self._states: dict[frozenset[_Place | None], State] = {}
+        self._symbols: dict[str, str] = {}  # of the words met so far
         self.start = self.state(frozenset([self.place(pattern, None)]))
 
     def known(self, word: str) -> str:
         """Return the symbol for a word: the word if it is named, else its longest stem, else that of any word."""
+        symbol = self._symbols.get(word)
+        if symbol is None:
+            if len(self._symbols) >= _MOST_SYMBOLS:
+                self._symbols.clear()
+            symbol = self._symbols[word] = self._symbol(word)
+        return symbol
+
+    def _symbol(self, word: str) -> str:
         if word in self._words:
             return word
         for end in range(len(word), 0, -1):

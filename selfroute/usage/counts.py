@@ -88,7 +88,16 @@ class StepUsage:
 
     def with_cost(self, cost: Cost) -> StepUsage:
         """Return the same counts with a cost."""
-        return replace(self, cost=cost)
+        return StepUsage(  # `dataclasses.replace` takes ten times as long, and each call of a model comes here
+            self.input_tokens,
+            self.output_tokens,
+            self.cached_tokens,
+            self.estimated,
+            self.cache_write_tokens,
+            cost,
+            self.cache_write_1h_tokens,
+            self.repeated,
+        )
 
     def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
         """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest.
@@ -171,17 +180,21 @@ class Usage:
         )
 
     def __bool__(self) -> bool:
-        known = self.steps or self.long_context_only is not None
-        return bool(known) or self.cost_long_context_only != UNPRICED
+        if self.rag is not None or self.sections is not None or self.long_context is not None:
+            return True
+        return self.long_context_only is not None or self.cost_long_context_only != UNPRICED
 
     @property
     def steps(self) -> dict[Route, StepUsage]:
         """The usage of each step that ran, in their order."""
-        return {step: counts for step in STEPS if (counts := getattr(self, step)) is not None}
+        steps: tuple[tuple[Route, StepUsage | None], ...]
+        steps = (("rag", self.rag), ("sections", self.sections), ("long_context", self.long_context))
+        return {step: counts for step, counts in steps if counts is not None}
 
     @property
     def _total(self) -> StepUsage:
-        return reduce(add, self.steps.values()) if self.steps else NOTHING
+        steps = list(self.steps.values())
+        return steps[0] if len(steps) == 1 else reduce(add, steps) if steps else NOTHING
 
     @property
     def input_tokens(self) -> int:

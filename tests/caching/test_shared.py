@@ -25,7 +25,7 @@ from examples_parts import LangChainWords, LlamaIndexWords
 from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Reply, Request
-from selfroute.caching import prompts
+from selfroute.calls import asking
 from selfroute.calls.flights import Flights
 
 ANSWER = "It says so."
@@ -56,7 +56,7 @@ def modes_of(framework: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def no_earlier_flights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompts, "FLIGHTS", Flights())
+    monkeypatch.setattr(asking, "FLIGHTS", Flights())
 
 
 def text_of(name: str, paragraphs: int = 3) -> str:
