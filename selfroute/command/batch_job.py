@@ -1,4 +1,4 @@
-"""The folder of a batch job.
+"""Keeps a batch job in its folder.
 
 `job.json`: the documents, the models and the other options. `state.jsonl`: a row for each question: its latest request,
 its draft, its answer or its error. `results.jsonl`: the results that were imported. `answers.jsonl`: the answers.
@@ -8,20 +8,20 @@ its draft, its answer or its error. `results.jsonl`: the results that were impor
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
-from selfroute.command.batch_results import Json, Result
+from selfroute.command.batch_files import replacing
+from selfroute.command.batch_results import Json, Result, id_of
 from selfroute.command.texts import Text
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.kept import make, parse, rows
-from selfroute.private import make_folder, open_file
 from selfroute.usage.rows import entry_of
 
-_ATTEMPT = "-"
+T = TypeVar("T")
+
 _IMPORT_AGAIN = "delete it, and import all results of the provider again"
 
 
@@ -32,7 +32,7 @@ class Item:
     Attributes:
         question: What the user's file says of it: the key `question`, and others.
         request: The id of its latest request; None before the first, and while the next one is to be written.
-        retrieved: The ids of the passages that were retrieved for it, by their number, until it is answered.
+        retrieved: The ids of the passages that were retrieved for it, until it is answered.
         row: What the first step returned; None before its draft is here.
         answer: The answer; None before it is here.
         error: What went wrong with the latest request; None if nothing did.
@@ -40,7 +40,7 @@ class Item:
 
     question: Json
     request: str | None = None
-    retrieved: dict[str, list[str]] = field(default_factory=dict)
+    retrieved: list[str] = field(default_factory=list)
     row: Json | None = None
     answer: Json | None = None
     error: str | None = None
@@ -96,9 +96,6 @@ class Setup:
     graded: bool = False
     sections: int | Sequence[int] | None = None
 
-    def check(self) -> None:
-        """Check what its types do not say: nothing."""
-
     def check_texts(self, texts: Iterable[Text]) -> None:
         """Check that the documents are those that the job was begun with.
 
@@ -109,16 +106,6 @@ class Setup:
             if self.files[text.source] != text.key:
                 msg = f"{text.source} has changed since the job began: put it back, or begin another job with --job"
                 raise ConfigurationError(msg)
-
-
-class _Kept(Protocol):
-    """What a line of a job's files holds."""
-
-    def check(self) -> None:
-        """Check what its types do not say; raises ValueError."""
-
-
-T = TypeVar("T", bound=_Kept)
 
 
 class Job:
@@ -137,7 +124,7 @@ class Job:
         self.answers = folder / "answers.jsonl"
         self._ids: dict[str, Result] = {}
         self.results: dict[str, Result] = {}
-        for result in _kept(folder / "results.jsonl", Result, todo=_IMPORT_AGAIN):
+        for result in _kept(folder / "results.jsonl", Result, lambda one: one.attempt, todo=_IMPORT_AGAIN):
             self._hold(result)
 
     @classmethod
@@ -168,20 +155,20 @@ class Job:
             raise ConfigurationError(msg)
         try:
             todo = f"put a copy of it back, or delete {folder} and begin the job again"
-            setup, *_ = [*_kept(folder / "job.json", Setup, todo=todo), None]
+            setup, *_ = [*_kept(folder / "job.json", Setup, lambda _: None, todo=todo), None]
             if setup is None:
                 msg = f"{folder / 'job.json'} is empty; {todo}"
                 raise InputError(msg)
-            return cls(folder, setup, list(_kept(folder / "state.jsonl", Item, todo=todo)))
+            return cls(folder, setup, list(_kept(folder / "state.jsonl", Item, Item.check, todo=todo)))
         except TypeError as error:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
 
     def save(self) -> None:
         """Write the state and the answers; a question that failed has an `error` instead."""
-        write_lines(self.folder / "state.jsonl", map(asdict, self.items))
-        write_lines(self.answers, ({**item.question, **item.outcome} for item in self.items if item.outcome))
-        write_lines(self.folder / "job.json", [asdict(self.setup)])
+        _write(self.folder / "state.jsonl", map(asdict, self.items))
+        _write(self.answers, ({**item.question, **item.outcome} for item in self.items if item.outcome))
+        _write(self.folder / "job.json", [asdict(self.setup)])
 
     def add(self, results: Iterable[Result]) -> tuple[set[str], dict[str, int]]:
         """Keep results.
@@ -202,7 +189,7 @@ class Job:
                 self._hold(result)
                 new.add(result.id)
                 counts["replies" if result.replied else "errors"] += 1
-        write_lines(self.folder / "results.jsonl", map(asdict, self._ids.values()))
+        _write(self.folder / "results.jsonl", map(asdict, self._ids.values()))
         return new, counts
 
     def can_judge(self, item: Item) -> bool:
@@ -212,23 +199,13 @@ class Job:
     def next_id(self, digest: str) -> str:
         """Return the id of a request: the digest, and how often it will have been asked."""
         earlier = self.results.get(digest)
-        return f"{digest}{_ATTEMPT}{_attempt(earlier.id) + 1 if earlier else 1}"
+        return id_of(digest, earlier.attempt + 1 if earlier else 1)
 
     def _hold(self, result: Result) -> None:
         self._ids[result.id] = result
-        digest = digest_in(result.id)
-        latest = self.results.get(digest)
-        if latest is None or _attempt(result.id) >= _attempt(latest.id):
-            self.results[digest] = result
-
-
-def digest_in(name: str) -> str:
-    """Return the digest in the id of a request."""
-    return name.partition(_ATTEMPT)[0]
-
-
-def _attempt(name: str) -> int:
-    return int(name.partition(_ATTEMPT)[2])
+        latest = self.results.get(result.digest)
+        if latest is None or result.attempt >= latest.attempt:
+            self.results[result.digest] = result
 
 
 def read_questions(path: Path) -> list[Json]:
@@ -265,39 +242,32 @@ def _question(line: str, where: str) -> Json:
     return row
 
 
-def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write a JSONL so that nobody ever reads half of it.
-
-    Raises:
-        ConfigurationError: The folder cannot be used.
-    """
-    temporary = path.with_suffix(".part")
-    try:
-        make_folder(path.parent)
-        with open_file(temporary, "w") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
-        raise ConfigurationError(msg) from error
+def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    with replacing(path) as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _kept(path: Path, kind: type[T], *, todo: str) -> Iterator[T]:
+def _kept(path: Path, kind: type[T], check: Callable[[T], object], *, todo: str) -> Iterator[T]:
     """Read objects of a file that we wrote; none if there is no such file.
+
+    Args:
+        path: The file.
+        kind: The class of the objects.
+        check: Checks what the types of the fields do not say; raises ValueError.
+        todo: What to do if a line is damaged.
 
     Raises:
         InputError: A line is damaged.
         TypeError: Another version wrote it.
     """
-    if path.exists():
-        with path.open("rb") as file:
-            for where, row in rows(file, str(path), todo=todo):
-                made = make(kind, row, where, todo=todo)
-                try:
-                    made.check()
-                except ValueError as error:
-                    msg = f"{where} is damaged ({error}); {todo}"
-                    raise InputError(msg) from error
-                yield made
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for where, row in rows(file, str(path), todo=todo):
+            made = make(kind, row, where, todo=todo)
+            try:
+                check(made)
+            except ValueError as error:
+                msg = f"{where} is damaged ({error}); {todo}"
+                raise InputError(msg) from error
+            yield made

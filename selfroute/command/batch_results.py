@@ -1,4 +1,4 @@
-"""Read results in the file formats of the providers' batch interfaces.
+"""Reads results in the file formats of the providers' batch interfaces.
 
 Nothing of a reply is understood here: a result holds the body that the provider's own client is answered with.
 """
@@ -15,6 +15,7 @@ from selfroute.errors import InputError
 from selfroute.kept import parse
 
 Json = dict[str, Any]
+_ATTEMPT = "-"
 _ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
 _STATUSES = range(100, 600)
 _INVALID_ARGUMENT = 3  # among the codes of google.rpc
@@ -27,25 +28,41 @@ class Result:
     Attributes:
         id: The id that the request was written with.
         status: The HTTP status that the client would have received.
-        body: The body, likewise.
+        body: The body that it would have received.
     """
 
     id: str
     status: int
     body: Json
 
-    def check(self) -> None:
-        """Check that its id has a number.
+    @property
+    def digest(self) -> str:
+        """The digest of its request."""
+        return digest_of(self.id)
+
+    @property
+    def attempt(self) -> int:
+        """How often the request had been asked, with this time.
 
         Raises:
-            ValueError: It has none.
+            ValueError: Its id has no number.
         """
-        int(self.id.partition("-")[2])
+        return int(self.id.partition(_ATTEMPT)[2])
 
     @property
     def replied(self) -> bool:
         """Whether there is a reply of the model."""
         return self.status == HTTPStatus.OK
+
+
+def id_of(digest: str, attempt: int) -> str:
+    """Return the id of a request that is asked for the given time, from 1."""
+    return f"{digest}{_ATTEMPT}{attempt}"
+
+
+def digest_of(name: str) -> str:
+    """Return the digest in the id of a request."""
+    return name.partition(_ATTEMPT)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The body of `selfroute evaluate`; heavy, so imported only when it runs."""
+"""Performs `selfroute evaluate`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rich.console import Console
 
-from selfroute.command import estimates, evaluate_recorded, judging, loading, run
-from selfroute.command.evaluate_options import Options
+from selfroute.command import estimates, evaluate_recorded, judging, models
+from selfroute.command.evaluate_choices import (
+    chosen_ks,
+    chosen_retrievers,
+    chosen_strategies,
+    needs_more,
+    uses_recording,
+)
+from selfroute.command.evaluation_options import Evaluate
 from selfroute.command.terminal import open_console, stage
 from selfroute.demo import corpus
 from selfroute.errors import ConfigurationError, InputError
@@ -51,51 +58,55 @@ _ONLY_IN_FILES = frozenset(
 """Tables that are too long for a terminal."""
 
 
-def evaluate(options: Options) -> bool:
+def evaluate(options: Evaluate) -> bool:
     """Run an evaluation and save the results.
 
     Returns:
         Whether all questions were asked and none failed.
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
-    strategies, names, _ = options.chosen, options.retrievers, options.ks  # errors before anything is loaded
+    strategies, names, _ = (
+        chosen_strategies(options),
+        chosen_retrievers(options),
+        chosen_ks(options),
+    )  # errors before anything is loaded
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
     for note in notes:
         err.print(str(note.message))
-    if options.is_recorded:
+    if uses_recording(options):
         return _evaluate_recorded(options, questions, out=out, err=err)
-    models = _models(options, err)
-    judge = _judge(options, models)
+    answering = _models(options, err)
+    judge = _judge(options, answering)
     others = load_grades(options.grades, model=options.model) if options.grades else []
     if options.dry_run:
-        show_tables(out, [_estimate(options, models, questions, judge)])
+        show_tables(out, [_estimate(options, answering, questions, judge)])
         return True
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     with Replies(options.out, max_cost=cap) as replies:
         reading = names if set(strategies) - {"long_context"} else []
         # all of them first: one that cannot be loaded is an error before anything is paid
-        retrievers: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in reading]
+        retrievers: list[Retriever | None] = [_retriever(name, options, answering, replies, err) for name in reading]
         made = judge.asked_through(replies) if judge else None
         pipelines = [
-            _pipeline(options, models, replies=replies, retriever=retriever) for retriever in retrievers or [None]
+            _pipeline(options, answering, replies=replies, retriever=retriever) for retriever in retrievers or [None]
         ]
-        evaluation = _ask(options, pipelines, made, models=models, questions=questions, err=err)
+        evaluation = _ask(options, pipelines, made, answering=answering, questions=questions, err=err)
     evaluation = replace(evaluation, other_grades=tuple(others))
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
 
 
-def _evaluate_recorded(options: Options, questions: list[Question], *, out: Console, err: Console) -> bool:
-    evaluate_recorded.check_recorded(options.changing_prompts, options.chosen)
+def _evaluate_recorded(options: Evaluate, questions: list[Question], *, out: Console, err: Console) -> bool:
+    evaluate_recorded.check_recorded(needs_more(options), chosen_strategies(options))
     if options.dry_run:
         err.print("The recorded replies cost nothing.")
         return True
     with Replies(options.out) as replies:
         evaluation = evaluate_recorded.evaluate(
-            questions, strategies=options.chosen, replies=replies, err=err, limit=options.limit
+            questions, strategies=chosen_strategies(options), replies=replies, err=err, limit=options.limit
         )
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
@@ -103,27 +114,27 @@ def _evaluate_recorded(options: Options, questions: list[Question], *, out: Cons
 
 
 def _ask(  # noqa: PLR0913 - each is another part of the run
-    options: Options,
+    options: Evaluate,
     pipelines: Sequence[DocumentsPipeline],
     judge: ModelJudge | None,
     *,
-    models: run.Models,
+    answering: models.Models,
     questions: Sequence[Question],
     err: Console,
 ) -> Evaluation:
     pipeline, *others = pipelines
     chosen = partial(
         tasks_of,
-        strategies=options.chosen,
-        ks=options.ks,
+        strategies=chosen_strategies(options),
+        ks=chosen_ks(options),
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
     )
     ask = partial(
         measure,
         questions=questions,
-        concurrency=options.concurrency if models.is_language_model else models.at_once,
-        settings=_settings(options, models),
+        concurrency=options.concurrency if answering.is_language_model else answering.at_once,
+        settings=_settings(options, answering),
     )
     try:
         total = sum(len(chosen(question)) + bool(judge) for question in questions)
@@ -135,9 +146,9 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
                 on_progress=advance,
                 **chosen.keywords,
             )
-        for name, other in zip(options.retrievers[1:], others, strict=True):
+        for name, other in zip(chosen_retrievers(options)[1:], others, strict=True):
             with stage(err, f"Asking with {name}", len(questions)) as advance:
-                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
+                found = ask(other, strategies=["rag"], ks=chosen_ks(options)[:1], on_progress=advance)
             record = beside(record, found, retriever=name)
     except KeyboardInterrupt:
         kept = pipeline.replies.kept + pipeline.replies.asked
@@ -146,11 +157,11 @@ def _ask(  # noqa: PLR0913 - each is another part of the run
     return Evaluation.of(record)
 
 
-def _retriever(name: str, options: Options, models: run.Models, replies: Replies, err: Console) -> Retriever:
+def _retriever(name: str, options: Evaluate, answering: models.Models, replies: Replies, err: Console) -> Retriever:
     summarize: Callable[[str], str] = first_sentences
-    if models.is_language_model:
+    if answering.is_language_model:
         priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
-        asker = asker_with(models.llm, replies, priced_as=priced_as)
+        asker = asker_with(answering.llm, replies, priced_as=priced_as)
 
         def summarize(prompt: str) -> str:
             reply, _ = asker.ask(prompt, "index")
@@ -167,13 +178,13 @@ def _retriever(name: str, options: Options, models: run.Models, replies: Replies
 
 
 def _pipeline(
-    options: Options, models: run.Models, *, replies: Replies, retriever: Retriever | None
+    options: Evaluate, answering: models.Models, *, replies: Replies, retriever: Retriever | None
 ) -> DocumentsPipeline:
     return DocumentsPipeline(
-        models.llm,
+        answering.llm,
         replies=replies,
         retriever=retriever,
-        long_context_llm=models.long_context_llm,
+        long_context_llm=answering.long_context_llm,
         order=options.order,
         window=options.window,
         priced_as=options.priced_as,
@@ -181,7 +192,7 @@ def _pipeline(
     )
 
 
-def _questions(name: str, options: Options) -> list[Question]:
+def _questions(name: str, options: Evaluate) -> list[Question]:
     questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
     bare = next((question for question in questions if question.document is None), None)
     if bare:
@@ -190,21 +201,21 @@ def _questions(name: str, options: Options) -> list[Question]:
     return questions
 
 
-def _models(options: Options, err: Console) -> run.Models:
-    framework = loading.load("langchain")
-    models = run.load_models(
-        framework, options.model, long_context=options.long_context_model, base_url=options.base_url
+def _models(options: Evaluate, err: Console) -> models.Models:
+    answering = models.load_models(
+        options.model, long_context_model=options.long_context_model, base_url=options.base_url
     )
-    if models is None:
+    if answering is None:
         with stage(err, "Loading the extractive reader"):
-            models = run.extractive_reader(framework, framework.load_embeddings())
-    if options.temperature is None or not models.is_language_model:
-        return models
-    llm, second = (one and one.bind(temperature=options.temperature) for one in (models.llm, models.long_context_llm))
-    return replace(models, llm=llm, long_context_llm=second)
+            answering = models.Models.extractive(models.load_embeddings())
+    if options.temperature is None or not answering.is_language_model:
+        return answering
+    chosen = (answering.llm, answering.long_context_llm)
+    llm, second = (one and one.bind(temperature=options.temperature) for one in chosen)
+    return replace(answering, llm=llm, long_context_llm=second)
 
 
-def _judge(options: Options, models: run.Models) -> judging.JudgeModel | None:
+def _judge(options: Evaluate, answering: models.Models) -> judging.JudgeModel | None:
     needing = {
         "--judge-base-url": None if options.judge else options.judge_base_url,
         "--judge-priced-as": options.judge_priced_as if options.judge is None else None,
@@ -221,24 +232,26 @@ def _judge(options: Options, models: run.Models) -> judging.JudgeModel | None:
         base_url = options.judge_base_url or (options.base_url if same_provider else None)
         return judging.load_judge(options.judge, base_url=base_url, priced_as=options.judge_priced_as)
     return judging.judge_of(
-        models,
+        answering,
         name=options.long_context_model or options.model,
         priced_as=options.judge_priced_as,
-        usually=_pipeline(options, models, replies=Replies(), retriever=None).priced_models["long_context"],
+        usually=_pipeline(options, answering, replies=Replies(), retriever=None).priced_models["long_context"],
     )
 
 
 def _estimate(
-    options: Options, models: run.Models, questions: Sequence[Question], judge: judging.JudgeModel | None
+    options: Evaluate, answering: models.Models, questions: Sequence[Question], judge: judging.JudgeModel | None
 ) -> Table:
-    pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
-    lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
+    pipeline = _pipeline(options, answering, replies=Replies(), retriever=None)
+    lengths = estimates.prompt_lengths(
+        questions, ks=chosen_ks(options), whole=lambda question: pipeline.whole(question)[0]
+    )
     priced = pipeline.priced_models
-    names = options.retrievers if set(options.chosen) - {"long_context"} else []
+    names = chosen_retrievers(options) if set(chosen_strategies(options)) - {"long_context"} else []
     table = estimates.estimate(
         questions,
         lengths,
-        strategies=options.chosen,
+        strategies=chosen_strategies(options),
         closed_book=options.drop_closed_book,
         based_only_on=options.compare_based_only_on,
         explain_declines=options.explain_declines,
@@ -247,24 +260,24 @@ def _estimate(
         retrievers=len(names),
         kept=count_kept(options.out),
     )
-    notes = estimates.about_retrievers(names, embeddings=options.embeddings, with_model=models.is_language_model)
+    notes = estimates.about_retrievers(names, embeddings=options.embeddings, with_model=answering.is_language_model)
     return replace(table, notes=(*table.notes, *notes))
 
 
-def _settings(options: Options, models: run.Models) -> dict[str, Any]:
+def _settings(options: Evaluate, answering: models.Models) -> dict[str, Any]:
     return {
         "data": list(options.data),
-        "model": models.name,
-        "language_model": models.is_language_model,
+        "model": answering.name,
+        "language_model": answering.is_language_model,
         "base_url": options.base_url and _without_credentials(options.base_url),
         "temperature": options.temperature,
-        "retriever": options.retrievers[0],
-        "retrievers": options.retrievers,
-        "embeddings": options.embeddings if set(INDEXED) & set(options.retrievers) else None,
+        "retriever": chosen_retrievers(options)[0],
+        "retrievers": chosen_retrievers(options),
+        "embeddings": options.embeddings if set(INDEXED) & set(chosen_retrievers(options)) else None,
         "order": options.order,
         "window": options.window,
         "limit": options.limit,
-        **settings_of(options.chosen, Settings()),
+        **settings_of(chosen_strategies(options), Settings()),
     }
 
 
@@ -273,7 +286,7 @@ def _without_credentials(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
+def _show(evaluation: Evaluation, options: Evaluate, *, out: Console, err: Console, replies: Replies) -> None:
     tables = evaluation.tables()
     if options.as_json:
         record = {

@@ -1,15 +1,20 @@
-"""Evaluates the demo's questions by the replies that were recorded for them; heavy, so imported only when it runs."""
+"""Evaluates the demo's questions by the replies that were recorded for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
 
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
 from rich.console import Console
 
-from selfroute.command import with_langchain
+from langchain_selfroute import SelfRouteChain
+from selfroute.command import models
 from selfroute.command.terminal import stage
+from selfroute.command.texts import Text, split
 from selfroute.demo import corpus, recorded
+from selfroute.demo.with_langchain import RecordedModel
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.runner import measure
@@ -54,9 +59,9 @@ def evaluate(
         limit: The limit that the questions were taken with, for the report.
     """
     with stage(err, "Loading the embedding model"):
-        embeddings = with_langchain.load_embeddings()
+        embeddings = models.load_embeddings()
     with stage(err, "Indexing the passages"):
-        pipeline = ChainPipeline(with_langchain.recorded_chain(embeddings), replies)
+        pipeline = ChainPipeline(_chain(embeddings), replies)
     chosen = list(strategies)
     ask = partial(measure, pipeline, questions, strategies=chosen, ks=[None], judge=pipeline.judge())
     settings = {
@@ -69,3 +74,10 @@ def evaluate(
     }
     with stage(err, "Asking", len(questions) * (len(chosen) + 1)) as advance:
         return Evaluation.of(ask(settings=settings, on_progress=advance))
+
+
+def _chain(embeddings: Embeddings) -> SelfRouteChain:
+    """Return a chain over the documents of the demo, in memory, that the recording answers."""
+    passages = [passage for name, text in corpus.load_documents().items() for passage in split(Text(name, text))]
+    store = InMemoryVectorStore.from_documents(passages, embeddings)
+    return SelfRouteChain.from_vectorstore(store, RecordedModel(), k=recorded.K, priced_as=recorded.PRICED_AS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from selfroute.command import loading, run
-from selfroute.command.models import load_model
+from selfroute.command.models import Models, load_model
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import Replies
@@ -54,11 +53,11 @@ def load_judge(name: str, *, base_url: str | None, priced_as: str | None) -> Jud
         ConfigurationError: It cannot be made.
         MissingPackageError: The provider's package is not installed.
     """
-    llm = load_model(loading.load("langchain"), name, base_url=base_url)
+    llm = load_model(name, base_url=base_url)
     return JudgeModel(llm, name, _priced_as(priced_as))
 
 
-def judge_of(models: run.Models, *, name: str | None, priced_as: str | None, usually: PricedModel) -> JudgeModel:
+def judge_of(models: Models, *, name: str | None, priced_as: str | None, usually: PricedModel) -> JudgeModel:
     """Return the model for whole documents as a judge.
 
     Args:

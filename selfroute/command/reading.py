@@ -28,12 +28,10 @@ class Sources:
 
     Attributes:
         files: Files, folders, wildcards, or `-` for the standard input.
-        store: The folder for the index; None for the user's cache folder.
         everything: Whether to read and index as much as there is, without a question.
     """
 
     files: Sequence[Path]
-    store: Path | None = None
     everything: bool = False
 
     def read(self, *, again: bool = False) -> list[Text]:

@@ -17,8 +17,9 @@ from typing_extensions import override
 from examples_parts import LangChainWords
 from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
 from selfroute import cli
-from selfroute.command import batch_requests, with_langchain
-from selfroute.command.batch_requests import FORMATS, RequestFiles
+from selfroute.command import models
+from selfroute.command.batch_files import FORMATS, RequestFiles
+from selfroute.command.batch_files import Request as BatchRequest
 from selfroute.command.batch_results import read_results
 from selfroute.usage import prices
 
@@ -51,7 +52,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command without any key, in a folder with two documents and two questions."""
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords())
+    monkeypatch.setattr(models, "load_embeddings", lambda _name: LangChainWords())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in (*KEYS, "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -433,7 +434,7 @@ def test_the_same_question_twice_is_asked_once(run: Run, server: LoopbackServer)
 
 
 def test_files_are_no_longer_than_the_provider_takes(tmp_path: Path) -> None:
-    asked = [batch_requests.Request("openai:m", "https://x/v1/y", {"n": number}) for number in range(5)]
+    asked = [BatchRequest("openai:m", "https://x/v1/y", {"n": number}) for number in range(5)]
     line = len(json.dumps(FORMATS["openai"].line("0", asked[0]))) + 1
     for limits in ({"max_requests": 2}, {"max_bytes": 2 * line}):
         folder = tmp_path / next(iter(limits))
@@ -441,7 +442,7 @@ def test_files_are_no_longer_than_the_provider_takes(tmp_path: Path) -> None:
             for number, request in enumerate(asked):
                 files.add(str(number), request)
         sizes = [len(rows_in(folder / f"requests-{number}.jsonl")) for number in (1, 2, 3)]
-        assert (sizes, [one["requests"] for one in files.told()]) == ([2, 2, 1], [2, 2, 1])
+        assert (sizes, [one["requests"] for one in files.written()]) == ([2, 2, 1], [2, 2, 1])
 
 
 @pytest.mark.parametrize(
@@ -504,7 +505,7 @@ def test_drafts_are_judged_with_the_passages_that_they_were_asked_with(
     run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafts = OPENAI.process(server, begin(run, OPENAI, *SECTIONS))
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: OtherWords())
+    monkeypatch.setattr(models, "load_embeddings", lambda _name: OtherWords())
     assert import_(run, drafts)["changed"] == 0
     assert [row["answer"] for row in finish(run, server)] == ["At seven in the morning.", "Orla Finn."]
     begin(run, OPENAI, "--job", "other")

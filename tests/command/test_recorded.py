@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from selfroute import cli
-from selfroute.command import with_langchain as for_langchain
+from selfroute.command import models
 from selfroute.demo import with_langchain, with_llamaindex
 from selfroute.demo.corpus import load_questions
 from selfroute.demo.recorded import hash_of, load_recording
@@ -39,12 +39,11 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.fixture
 def fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings that take no time: the recording answers whatever passages they find."""
-    monkeypatch.setattr(for_langchain, "load_embeddings", lambda _name=None: DeterministicFakeEmbedding(size=8))
+    monkeypatch.setattr(models, "load_embeddings", lambda _name=None: DeterministicFakeEmbedding(size=8))
 
 
-@pytest.mark.parametrize("framework", ["langchain", pytest.param("llamaindex", marks=pytest.mark.matrix)])
-def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, framework: str) -> None:
-    shown = run("demo", "--framework", framework)
+def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run) -> None:
+    shown = run("demo")
     assert "other passages" not in shown, "record the replies anew: prompts, splitting or documents have changed"
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
-import pytest
 from langchain_core.embeddings import Embeddings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from typing_extensions import override
 
 from loopback import LoopbackServer
@@ -18,8 +15,6 @@ from loopback import LoopbackServer
 FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 QUESTION = "When does the ferry leave Haldon pier?"
 ANSWER = "The ferry leaves Haldon pier at seven in the morning."
-
-both = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
 
 
 class Words:
@@ -50,22 +45,6 @@ class LangChainWords(Embeddings):
     @override
     def embed_query(self, text: str) -> list[float]:
         return self.words.embed(text)
-
-
-class LlamaIndexWords(BaseEmbedding):
-    words: Any
-
-    @override
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return list(self.words.count(text))
-
-    @override
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return list(self.words.embed(query))
-
-    @override
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Answer the providers' own clients from a book of recorded replies, and note what the book does not hold."""
+"""Makes the providers' own clients, which are answered from the results that are here and reach no server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from http import HTTPStatus
 from typing import Any
 
 import httpx
-from chromadb.api import ClientAPI
+from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
-from selfroute.command import with_langchain
-from selfroute.command.batch_requests import FORMATS, Request
+from selfroute.command.batch_files import FORMATS, Request
 from selfroute.command.batch_results import Result
+from selfroute.command.models import Models, load_model
 from selfroute.errors import ConfigurationError
 
 _UNKNOWN = {"error": {"message": "this request has no reply yet", "type": "unknown", "status": "ABORTED"}}
@@ -63,49 +63,34 @@ class _Transport(httpx.BaseTransport):
         return httpx.Response(status, json=body, request=request)
 
 
-class FromBook:
-    """LangChain as the command uses it, but with models that are answered from a book.
+def models_from(book: Book, model: str, long_context_model: str | None) -> Models:
+    """Make models that are answered from a book.
 
-    Attributes:
-        index: The index, once it is open.
+    Raises:
+        ConfigurationError: We do not know a provider's batch files.
+        MissingPackageError: The provider's package is not installed.
     """
+    second = _client(book, long_context_model) if long_context_model else None
+    return Models(_client(book, model), second, model)
 
-    index: with_langchain.LangChainIndex
 
-    NAME = with_langchain.NAME
-
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self.load_embeddings = with_langchain.load_embeddings
-        self.extractive_reader = with_langchain.extractive_reader
-        self.recorded_model = with_langchain.recorded_model
-
-    def open_index(self, client: ClientAPI, collection: str, embeddings: Any) -> with_langchain.LangChainIndex:
-        """Open the index in an existing collection."""
-        self.index = with_langchain.open_index(client, collection, embeddings)
-        return self.index
-
-    def load_model(self, provider: str, model: str, *, base_url: str | None) -> Any:
-        """Make the provider's own client, which needs no key as it reaches no server.
-
-        Raises:
-            ConfigurationError: We do not know the provider's batch files.
-            ImportError: The provider's package is not installed.
-        """
-        if provider not in FORMATS:
-            msg = f"there are batch files for the providers {', '.join(FORMATS)}, not for {provider!r}"
-            raise ConfigurationError(msg)
-        transport = _Transport(self._book, f"{provider}:{model}")
-        fields: dict[str, Any] = {"max_retries": 0}
-        if provider == "openai":
-            fields["http_client"] = httpx.Client(transport=transport)
-        elif provider == "google_genai":
-            # To Google, 0 is its default. Vertex has other files.
-            fields = {"max_retries": 1, "vertexai": False, "client_args": {"transport": transport}}
-        made = with_langchain.load_model(provider, model, base_url=base_url, api_key="unused", **fields)
-        if provider == "anthropic":
-            _replace_client(made, httpx.Client(transport=transport))
-        return made
+def _client(book: Book, name: str) -> BaseChatModel:
+    """Make the provider's own client, which needs no key."""
+    provider = name.partition(":")[0]
+    if provider not in FORMATS:
+        msg = f"there are batch files for the providers {', '.join(FORMATS)}, not for {provider!r}"
+        raise ConfigurationError(msg)
+    transport = _Transport(book, name)
+    fields: dict[str, Any] = {"max_retries": 0}
+    if provider == "openai":
+        fields["http_client"] = httpx.Client(transport=transport)
+    elif provider == "google_genai":
+        # To Google, 0 is its default. Vertex has other files.
+        fields = {"max_retries": 1, "vertexai": False, "client_args": {"transport": transport}}
+    made = load_model(name, api_key="unused", **fields)
+    if provider == "anthropic":
+        _replace_client(made, httpx.Client(transport=transport))
+    return made
 
 
 def _replace_client(model: Any, client: httpx.Client) -> None:

@@ -9,12 +9,14 @@ from rich.table import Table as Grid
 from rich.text import Text as Styled
 
 from selfroute.command.answers import COLOURS, show_reader, totals_grid
-from selfroute.command.asking import Options
-from selfroute.command.figures import STEP_NAMES, ledger_rows
-from selfroute.command.run import Compared, DemoAnswer, Models
+from selfroute.command.demo_answers import Compared, DemoAnswer
+from selfroute.command.ledger_rows import ledger_rows
+from selfroute.command.models import Models
+from selfroute.command.options import Demo
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
 from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import STEP_NAMES
 
 _GRADED = (
     "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
@@ -27,19 +29,19 @@ _ANSWER = 0.45  # of the rest of the line, at most
 
 
 def show_opening(
-    console: Console, options: Options, *, texts: Sequence[Text], questions: int, models: Models | None
+    console: Console, options: Demo, *, texts: Sequence[Text], questions: int, models: Models | None
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)
     console.print(Styled("Self-Route: passages first, the whole document only if they do not answer", style="bold"))
     console.print(
-        f"{questions} questions about {len(texts)} documents ({words:,} words), with {options.framework.NAME}. The "
+        f"{questions} questions about {len(texts)} documents ({words:,} words), with LangChain. The "
         f"model is given the {options.k} nearest passages, and declines if they do not hold the answer. Only then is "
         "it given the whole document."
     )
-    if options.steering.sections:
+    if options.sections:
         console.print("Before a whole document it is given the sections of it that matter most to the question.")
-    if options.steering.graded:
+    if options.graded:
         console.print(_GRADED)
     console.print()
     show_reader(console, models)
@@ -84,7 +86,7 @@ def _row(console: Console, *cells: str | Styled) -> Grid:
     return grid
 
 
-def show_comparison(console: Console, compared: Mapping[str, Compared], options: Options, *, questions: int) -> None:
+def show_comparison(console: Console, compared: Mapping[str, Compared], *, questions: int) -> None:
     """Print what each strategy made of the same questions: right answers, tokens and dollars."""
     whole = compared["long context alone"]
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -100,12 +102,12 @@ def show_comparison(console: Console, compared: Mapping[str, Compared], options:
             style="bold" if name.startswith("Self-Route") else "",
         )
     console.rule(style="dim")
-    console.print(f"The same {questions} questions by each strategy, through the same {options.framework.NAME} code:\n")
+    console.print(f"The same {questions} questions by each strategy, through the same LangChain code:\n")
     console.print(grid)
 
 
 def show_recording(
-    console: Console, models: Models, options: Options, answers: Sequence[DemoAnswer], *, seconds: float
+    console: Console, models: Models, answers: Sequence[DemoAnswer], *, priced_as: str | None, seconds: float
 ) -> None:
     """Say what the figures of the recording rest on, and what to do next."""
     gained = sum(answer.route != "rag" and answer.answerable and _is_right(answer) for answer in answers)
@@ -113,7 +115,7 @@ def show_recording(
     console.print(
         f"\nAnswered only by reading on: {gained}. Not answered by the text at all: {absent}. "
         "Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
-        f"{options.priced_as}. These texts are short and the questions easy for this model; on your own, "
+        f"{priced_as}. These texts are short and the questions easy for this model; on your own, "
         "`selfroute evaluate` measures."
     )
     if models.llm.differing:

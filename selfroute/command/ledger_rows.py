@@ -1,15 +1,13 @@
-"""Puts tokens and costs into words."""
+"""Puts the tokens and the money of a ledger into rows of words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from selfroute.command.run import Models
+from selfroute.command.models import Models
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import STEP_NAMES, dollars, percent
-
-__all__ = ["STEP_NAMES", "by_step", "dollars", "ledger_rows"]
 
 
 def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Write requests in the file formats of the providers' batch interfaces.
+"""Writes requests in the file formats of the providers' batch interfaces.
 
 Nothing of a prompt is made here: a request holds the body that the provider's own client sends.
 """
@@ -9,14 +9,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
-
-from typing_extensions import Self
 
 from selfroute.errors import ConfigurationError
 from selfroute.private import make_folder, open_file
@@ -27,7 +26,7 @@ _MB = 1_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a client wants to ask.
+    """What a client asks.
 
     Attributes:
         model: The model, as `provider:name`.
@@ -86,39 +85,49 @@ FORMATS: Mapping[str, Format] = {
 """By the name of the provider, as in `--model provider:name`."""
 
 
-class RequestFiles:
+@dataclass(slots=True)
+class RequestFile:
+    """One file of requests, while it is written."""
+
+    path: Path
+    model: str
+    endpoint: str
+    lines: IO[str]
+    requests: int = 0
+    size: int = 0
+
+
+class RequestFiles(ExitStack):
     """Writes files of requests: each to one model, and no longer than its provider takes.
 
     Use it as a context manager: the files have their names once it is left without an error.
     """
 
     def __init__(self, folder: Path, *, formats: Mapping[str, Format] = FORMATS) -> None:
+        super().__init__()
         self._folder, self._formats = folder, formats
-        self._written = set[str]()
-        self._files = list[_File]()
-        self._current = dict[str, _File]()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for file in self._files:
-            file.close(keep=kind is None)
+        self._names = set[str]()
+        self._files = list[RequestFile]()
+        self._current = dict[str, RequestFile]()
 
     def add(self, name: str, request: Request) -> None:
         """Write a request under an id, once."""
-        if name in self._written:
+        if name in self._names:
             return
-        self._written.add(name)
+        self._names.add(name)
         limits = self._formats[request.model.partition(":")[0]]
         line = json.dumps(limits.line(name, request)) + "\n"
         file = self._current.get(request.model)
         if file is None or file.requests >= limits.max_requests or file.size + len(line) > limits.max_bytes:
-            file = self._current[request.model] = _File(self._next(), request.model, request.path)
+            path = self._next()
+            file = RequestFile(path, request.model, request.path, self.enter_context(replacing(path)))
+            self._current[request.model] = file
             self._files.append(file)
-        file.write(line)
+        file.lines.write(line)
+        file.requests += 1
+        file.size += len(line)
 
-    def told(self) -> list[Json]:
+    def written(self) -> list[Json]:
         """Return the name of each file, its model, its endpoint and the number of its requests."""
         return [
             {"file": str(one.path), "model": one.model, "endpoint": one.endpoint, "requests": one.requests}
@@ -131,30 +140,33 @@ class RequestFiles:
         return self._folder / f"requests-{max((int(found[1]) for found in numbers if found), default=0) + 1}.jsonl"
 
 
-class _File:
-    """One file of requests, which is called `.part` until it is complete."""
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """Open a file that takes the place of another when it is left without an error: nobody ever reads half of it.
 
-    def __init__(self, path: Path, model: str, endpoint: str) -> None:
-        self.path, self.model, self.endpoint = path, model, endpoint
-        self.requests = self.size = 0
-        try:
-            make_folder(path.parent)
-            self._file = open_file(path.with_suffix(".part"), "w")
-        except OSError as error:
-            msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
-            raise ConfigurationError(msg) from error
+    Raises:
+        ConfigurationError: The folder cannot be used.
+    """
+    part = path.with_suffix(".part")
+    with _in_folder(path):
+        make_folder(path.parent)
+        file: IO[str] = open_file(part, "w")
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        part.unlink()
+        raise
+    with _in_folder(path):
+        part.replace(path)
 
-    def write(self, line: str) -> None:
-        self._file.write(line)
-        self.requests += 1
-        self.size += len(line)
 
-    def close(self, *, keep: bool) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        part = self.path.with_suffix(".part")
-        if keep:
-            part.replace(self.path)
-        else:
-            part.unlink()
+@contextmanager
+def _in_folder(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
+        raise ConfigurationError(msg) from error
