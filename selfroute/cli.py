@@ -7,6 +7,7 @@ call (a file, an option, a model's name or key); 130 interrupted. Errors are one
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import sys
 from collections.abc import Sequence
@@ -97,7 +98,7 @@ def _perform(command: options.Command) -> int:
         from rich.console import Console
 
         with Console(stderr=True).status("Starting"):  # the imports take a few seconds
-            perform = command.load()
+            perform = pkgutil.resolve_name(command.performed_by)
         return 1 if perform(command) is False else 0
     except KeyboardInterrupt:
         return _say("interrupted", 130)

@@ -15,13 +15,12 @@ from rich.text import Text as Styled
 
 from selfroute.checking import Findings
 from selfroute.command.citing import FileRead, FileSection
-from selfroute.command.ledger_rows import by_step, ledger_rows
 from selfroute.command.models import Models
 from selfroute.command.sessions import Output, Show
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
+from selfroute.command.totals import by_step
 from selfroute.evaluation.table import printable
-from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import STEP_NAMES, dollars
 
 Stream = Callable[[Show], Output]
@@ -55,29 +54,8 @@ def show_findings(console: Console, findings: Findings) -> None:
     for finding in findings:
         style = {True: "", False: "bold red", None: "yellow"}[finding.ok]
         console.print(Styled(printable(str(finding)), style=style), soft_wrap=True)
-    wrong = [finding.subject for finding in findings if finding.ok is False]
-    console.print(
-        f"\nTo be changed: {', '.join(wrong)}" if wrong else "\nNothing has to be changed; no model was asked."
-    )
-
-
-def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
-    """Print the totals of all questions."""
-    grid = totals_grid()
-    for name, figure in ledger_rows(ledger, models):
-        grid.add_row(name, figure)
-    console.rule(style="dim")
-    console.print(grid)
-
-
-def totals_grid() -> Grid:
-    """Make a grid for rows of a name and a figure."""
-    return Grid(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-
-
-def show_question(console: Console, question: str) -> None:
-    """Print a question."""
-    show_field(console, "Question", question)
+    wrong = ", ".join(finding.subject for finding in findings if finding.ok is False)
+    console.print(f"\nTo be changed: {wrong}" if wrong else "\nNothing has to be changed; no model was asked.")
 
 
 def show_answer(console: Console, ask: Stream) -> Output:
@@ -87,9 +65,7 @@ def show_answer(console: Console, ask: Stream) -> Output:
     def show(route: str, text: str) -> None:
         nonlocal column
         if not column:
-            console.print(
-                Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(STEP_NAMES[route], style=COLOURS[route])
-            )
+            show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
             column = _INDENT
         column = _print_piece(console, printable(text), column)
@@ -114,12 +90,7 @@ def _print_piece(console: Console, text: str, column: int) -> int:
 
 
 def show_reasons(
-    console: Console,
-    output: Output,
-    *,
-    models: Models,
-    texts: Mapping[str, Text],
-    with_passages: bool,
+    console: Console, output: Output, *, models: Models, texts: Mapping[str, Text], with_passages: bool
 ) -> None:
     """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
     _show_citations(console, output, texts)
@@ -130,12 +101,8 @@ def show_reasons(
     show_tokens(console, output)
     usage = output.usage
     if usage["token_ratio"] is not None:
-        alone = f"{usage['long_context_only']:,}"
-        show_field(
-            console,
-            "Read",
-            f"{usage['token_ratio']:.0%} of the {alone} input tokens of reading the whole documents at once",
-        )
+        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
+        show_field(console, "Read", f"{share} of reading the whole documents at once")
     elif usage["long_context_only"] is None:
         show_field(console, "Read", "not compared yet: the length of the documents is still being counted")
     if usage["cost"] is None:
@@ -173,7 +140,7 @@ def show_sources(console: Console, output: Output, *, texts: Mapping[str, Text])
 def _place(passage: Document, texts: Mapping[str, Text]) -> str:
     text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
     page = text.page_of(start)
-    return f"{text.label} {f'at character {start:,}' if page is None else f'on page {page:,}'}"
+    return f"{text.label} at character {start:,}" if page is None else f"{text.label} on page {page:,}"
 
 
 def _places(sections: Sequence[FileSection]) -> str:

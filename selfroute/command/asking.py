@@ -23,6 +23,7 @@ from selfroute.command.reading import Sources, files_of
 from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
+from selfroute.command.totals import show_ledger
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 from selfroute.performing import check_question
@@ -42,12 +43,12 @@ def ask(options: Ask) -> None:
         if options.as_json:
             print_json(answers.with_passages_as_json(session.ask(question), library.texts))
             continue
-        answers.show_question(out, question)
+        answers.show_field(out, "Question", question)
         output = answers.show_answer(out, partial(session.stream, question))
         answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=options.show_passages)
         out.print()
     if not options.as_json and len(options.question) > 1:
-        answers.show_ledger(out, session.ledger, models=answering)
+        show_ledger(out, session.ledger, models=answering)
 
 
 def check(options: Check) -> bool:

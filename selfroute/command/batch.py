@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from selfroute.command import answers, batch_screen
+from rich.console import Console
+
+from selfroute.command import answers
 from selfroute.command.asking import check_questions, load_embeddings, open_library, print_json
 from selfroute.command.batch_clients import Book, models_from
 from selfroute.command.batch_files import RequestFiles
@@ -24,10 +26,17 @@ from selfroute.command.reading import Sources
 from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text, read_text
+from selfroute.command.totals import show_ledger
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.prices import at_batch_prices
+
+_WHAT_NEXT = {
+    "openai": "upload each file with the purpose batch, and create a batch of it for its endpoint",
+    "anthropic": "create a message batch of the lines of each file",
+    "google_genai": "upload each file, and create a batch job of it with its model",
+}
 
 
 def export(options: Export) -> None:
@@ -44,7 +53,7 @@ def export(options: Export) -> None:
     if options.as_json:
         print_json({"files": files.written(), **_counts(job)})
     else:
-        batch_screen.show_files(open_console(sys.stdout), files.written(), _counts(job), folder=job.folder)
+        _show_files(open_console(sys.stdout), files.written(), _counts(job), folder=job.folder)
 
 
 def _begin_or_open(options: Export) -> Job:
@@ -88,9 +97,9 @@ def import_results(options: Import) -> bool:
         print_json({**record, "answers": str(job.answers), "ledger": ledger.to_dict()})
     else:
         out = open_console(sys.stdout)
-        batch_screen.show_results(out, record, folder=job.folder)
+        _show_results(out, record, folder=job.folder)
         if record["answered"] or record["failed"]:
-            answers.show_ledger(out, ledger, models=Models(None, None, job.setup.model))
+            show_ledger(out, ledger, models=Models(None, None, job.setup.model))
     return not (unreadable or cut_off)
 
 
@@ -146,3 +155,58 @@ def _counts(job: Job) -> dict[str, int]:
     """Return how many questions are answered, failed, wait for a result, or are to be asked next."""
     found = Counter(item.status for item in job.items)
     return {status: found[status] for status in ("answered", "failed", "waiting", "next")}
+
+
+def _show_files(
+    console: Console, files: Sequence[Mapping[str, Any]], counts: Mapping[str, int], *, folder: Path
+) -> None:
+    """Say which files were written."""
+    for one in files:
+        console.print(f"{one['file']}: {_number(one['requests'], 'request')} to {one['model']} ({one['endpoint']})")
+    _show_counts(console, counts, folder)
+    if files:
+        for provider in dict.fromkeys(one["model"].partition(":")[0] for one in files):
+            console.print(f"Next, with {provider}: {_WHAT_NEXT[provider]}.")
+        console.print(f"When the results are there: selfroute batch import RESULTS.jsonl --job {folder}")
+    elif counts["waiting"]:
+        console.print(
+            "Nothing is written: the results of the earlier files are still to be imported; if they will never come, "
+            f"ask again: selfroute batch export --again --job {folder}"
+        )
+    elif not counts["failed"]:
+        console.print("Nothing is written: all questions are answered.")
+
+
+def _show_results(console: Console, record: Mapping[str, Any], *, folder: Path) -> None:
+    """Say what was read."""
+    found = record["results"]
+    console.print(
+        f"Results: {_number(found['replies'], 'reply', 'replies')}, {_number(found['errors'], 'error')}, "
+        f"{found['known']} imported before"
+    )
+    if found["other_jobs"]:
+        console.print(f"Left out: {_number(found['other_jobs'], 'result')} of other requests than this job's")
+    for path, lines in record["unreadable_lines"].items():
+        console.print(f"Left out: {_number(len(lines), 'line')} of {path} that cannot be read, first line {lines[0]}")
+    for path in record["cut_off"]:
+        console.print(f"{path} is cut off in its last line: download it again, and import it again")
+    if record["changed"]:
+        console.print(
+            f"{_number(record['changed'], 'question')} would be asked in other words than were exported, as "
+            "selfroute or another package has changed since; the next export asks again"
+        )
+    _show_counts(console, record, folder)
+    if record["next"] or record["failed"]:
+        console.print(f"Next: selfroute batch export --job {folder}")
+
+
+def _show_counts(console: Console, counts: Mapping[str, int], folder: Path) -> None:
+    names = {"answered": "answered", "failed": "failed", "waiting": "waiting for results", "next": "to be asked next"}
+    some = (f"{counts[name]} {words}" for name, words in names.items() if counts[name])
+    console.print(f"Questions: {', '.join(some)}")
+    if counts["answered"] or counts["failed"]:
+        console.print(f"Answers{' and errors' if counts['failed'] else ''}: {folder / 'answers.jsonl'}")
+
+
+def _number(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from langchain_core.language_models import BaseChatModel
-from typing_extensions import override
 
 from selfroute.command.batch_files import FORMATS, Request
 from selfroute.command.batch_results import Result
@@ -42,25 +41,22 @@ class Book:
         """Whether the latest request has no reply yet."""
         return self.asked is not None and self.asked.digest not in self.replies
 
-    def answer(self, asked: Request) -> tuple[int, Any]:
-        """Return the status and the body that a request is answered with."""
-        self.asked = asked
-        self.seen.add(asked.digest)
-        known = self.replies.get(asked.digest)
-        return (HTTPStatus.CONFLICT, _UNKNOWN) if known is None else (known.status, known.body)
+    def client(self, model: str) -> httpx.Client:
+        """Return what the client of a model sends its requests with; none leaves this process."""
+        return httpx.Client(transport=self.transport(model))
 
+    def transport(self, model: str) -> httpx.MockTransport:
+        """Return what answers the requests of a client of a model."""
 
-class _Transport(httpx.BaseTransport):
-    """What the client of a model sends its requests with; none leaves this process."""
+        def answer(request: httpx.Request) -> httpx.Response:
+            self.asked = Request(model, str(request.url), json.loads(request.read()))
+            self.seen.add(self.asked.digest)
+            known = self.replies.get(self.asked.digest)
+            if known is None:
+                return httpx.Response(HTTPStatus.CONFLICT, json=_UNKNOWN)
+            return httpx.Response(known.status, json=known.body)
 
-    def __init__(self, book: Book, model: str) -> None:
-        self._book, self._model = book, model
-
-    @override
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        asked = Request(self._model, str(request.url), json.loads(request.read()))
-        status, body = self._book.answer(asked)
-        return httpx.Response(status, json=body, request=request)
+        return httpx.MockTransport(answer)
 
 
 def models_from(book: Book, model: str, long_context_model: str | None) -> Models:
@@ -80,19 +76,14 @@ def _client(book: Book, name: str) -> BaseChatModel:
     if provider not in FORMATS:
         msg = f"there are batch files for the providers {', '.join(FORMATS)}, not for {provider!r}"
         raise ConfigurationError(msg)
-    transport = _Transport(book, name)
     fields: dict[str, Any] = {"max_retries": 0}
     if provider == "openai":
-        fields["http_client"] = httpx.Client(transport=transport)
+        fields["http_client"] = book.client(name)
     elif provider == "google_genai":
         # To Google, 0 is its default. Vertex has other files.
-        fields = {"max_retries": 1, "vertexai": False, "client_args": {"transport": transport}}
+        fields = {"max_retries": 1, "vertexai": False, "client_args": {"transport": book.transport(name)}}
     made = load_model(name, api_key="unused", **fields)
     if provider == "anthropic":
-        _replace_client(made, httpx.Client(transport=transport))
+        # ChatAnthropic takes no client, and keeps its own in a cached property.
+        vars(made)["_client"] = cast("Any", made)._client.with_options(http_client=book.client(name))  # noqa: SLF001
     return made
-
-
-def _replace_client(model: Any, client: httpx.Client) -> None:
-    """Replace the HTTP client of a ChatAnthropic, which takes none; it keeps its own in a cached property."""
-    vars(model)["_client"] = model._client.with_options(http_client=client)  # noqa: SLF001

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from selfroute.errors import ConfigurationError
@@ -26,13 +26,7 @@ _MB = 1_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks.
-
-    Attributes:
-        model: The model, as `provider:name`.
-        url: The address.
-        body: The body.
-    """
+    """What a client asks of a model, which is `provider:name`."""
 
     model: str
     url: str
@@ -50,37 +44,22 @@ class Request:
         return hashlib.sha256(asked.encode()).hexdigest()[:40]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """The batch files of a provider.
-
-    Attributes:
-        max_requests: How many requests a file may hold.
-        max_bytes: How long a file may be.
-        line: Returns the line of a request, given its id.
-    """
+class Format(NamedTuple):
+    """The batch files of a provider: how much one may hold, and the line of a request, given its id."""
 
     max_requests: int
     max_bytes: int
     line: Callable[[str, Request], Json]
 
 
+def _of_openai(name: str, asked: Request) -> Json:
+    return {"custom_id": name, "method": "POST", "url": asked.path, "body": asked.body}
+
+
 FORMATS: Mapping[str, Format] = {
-    "openai": Format(
-        50_000,
-        200 * _MB,
-        lambda name, asked: {"custom_id": name, "method": "POST", "url": asked.path, "body": asked.body},
-    ),
-    "anthropic": Format(
-        100_000,
-        256 * _MB,
-        lambda name, asked: {"custom_id": name, "params": asked.body},
-    ),
-    "google_genai": Format(
-        100_000,
-        2_000 * _MB,
-        lambda name, asked: {"key": name, "request": asked.body},
-    ),
+    "openai": Format(50_000, 200 * _MB, _of_openai),
+    "anthropic": Format(100_000, 256 * _MB, lambda name, asked: {"custom_id": name, "params": asked.body}),
+    "google_genai": Format(100_000, 2_000 * _MB, lambda name, asked: {"key": name, "request": asked.body}),
 }
 """By the name of the provider, as in `--model provider:name`."""
 

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from selfroute.command.batch_files import replacing
-from selfroute.command.batch_results import Json, Result, id_of
+from selfroute.command.batch_files import Json, replacing
+from selfroute.command.batch_results import Result, id_of
 from selfroute.command.texts import Text
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.kept import make, parse, rows
+from selfroute.kept import make, rows
 from selfroute.usage.rows import entry_of
 
 T = TypeVar("T")
@@ -74,18 +74,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a job was begun with.
-
-    Attributes:
-        files: The user's documents, and the digest of each.
-        model: The model.
-        long_context_model: The model of the second step; None for the same.
-        k: How many passages the draft reads.
-        store: The folder of the index; None for the one in the cache folder.
-        embeddings: The embedding model; None for all-MiniLM-L6-v2.
-        graded: Whether the draft begins with two numbers.
-        sections: The tokens of the documents' sections, which are read before whole documents; None for no sections.
-    """
+    """What a job was begun with: the digest of each of its documents, and the options of `selfroute batch export`."""
 
     files: Mapping[str, str]
     model: str
@@ -122,10 +111,10 @@ class Job:
     def __init__(self, folder: Path, setup: Setup, items: Sequence[Item]) -> None:
         self.folder, self.setup, self.items = folder, setup, items
         self.answers = folder / "answers.jsonl"
-        self._ids: dict[str, Result] = {}
+        self._by_id: dict[str, Result] = {}
         self.results: dict[str, Result] = {}
-        for result in _kept(folder / "results.jsonl", Result, lambda one: one.attempt, todo=_IMPORT_AGAIN):
-            self._hold(result)
+        for result in _read(folder / "results.jsonl", Result, lambda one: one.attempt, todo=_IMPORT_AGAIN):
+            self._keep(result)
 
     @classmethod
     def begin(cls, folder: Path, setup: Setup, questions: Iterable[Json]) -> Job:
@@ -153,13 +142,13 @@ class Job:
                 "selfroute batch export FILE... --questions questions.jsonl --model openai:gpt-4o-mini"
             )
             raise ConfigurationError(msg)
+        todo = f"put a copy of it back, or delete {folder} and begin the job again"
         try:
-            todo = f"put a copy of it back, or delete {folder} and begin the job again"
-            setup, *_ = [*_kept(folder / "job.json", Setup, lambda _: None, todo=todo), None]
+            setup = next(_read(folder / "job.json", Setup, lambda _: None, todo=todo), None)
             if setup is None:
                 msg = f"{folder / 'job.json'} is empty; {todo}"
                 raise InputError(msg)
-            return cls(folder, setup, list(_kept(folder / "state.jsonl", Item, Item.check, todo=todo)))
+            return cls(folder, setup, list(_read(folder / "state.jsonl", Item, Item.check, todo=todo)))
         except TypeError as error:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
@@ -177,32 +166,32 @@ class Job:
             The ids of those that are new; and the numbers of `replies` and `errors` among them, of those `known` before
             and of those of `other_jobs`.
         """
-        asked = {item.request for item in self.items} | self._ids.keys()
+        asked = {item.request for item in self.items} | self._by_id.keys()
         new, counts = set[str](), dict.fromkeys(("replies", "errors", "known", "other_jobs"), 0)
         for result in results:
-            earlier = self._ids.get(result.id)
+            earlier = self._by_id.get(result.id)
             if result.id not in asked:
                 counts["other_jobs"] += 1
             elif earlier and (earlier.replied or not result.replied):
                 counts["known"] += 1
             else:
-                self._hold(result)
+                self._keep(result)
                 new.add(result.id)
                 counts["replies" if result.replied else "errors"] += 1
-        _write(self.folder / "results.jsonl", map(asdict, self._ids.values()))
+        _write(self.folder / "results.jsonl", map(asdict, self._by_id.values()))
         return new, counts
 
     def can_judge(self, item: Item) -> bool:
         """Return whether the result is here that a question waits for."""
-        return item.status == "waiting" and item.request in self._ids
+        return item.status == "waiting" and item.request in self._by_id
 
     def next_id(self, digest: str) -> str:
         """Return the id of a request: the digest, and how often it will have been asked."""
         earlier = self.results.get(digest)
         return id_of(digest, earlier.attempt + 1 if earlier else 1)
 
-    def _hold(self, result: Result) -> None:
-        self._ids[result.id] = result
+    def _keep(self, result: Result) -> None:
+        self._by_id[result.id] = result
         latest = self.results.get(result.digest)
         if latest is None or result.attempt >= latest.attempt:
             self.results[result.digest] = result
@@ -215,28 +204,26 @@ def read_questions(path: Path) -> list[Json]:
         InputError: It cannot be read, or a line holds no question.
     """
     try:
-        lines = [line.strip() for line in path.read_text("utf-8-sig").split("\n")]
+        lines = path.read_bytes().splitlines()
+        if path.suffix == ".jsonl":
+            found = [_question(row, where) for where, row in rows(lines, str(path))]
+        else:
+            found = [{"question": text} for line in lines if (text := line.decode("utf-8-sig").strip())]
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
         raise InputError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"{path} is not UTF-8; save the file in that encoding"
         raise InputError(msg) from error
-    questions = dict[str, Json]()
-    for number, line in enumerate(lines, 1):
-        if line:
-            row = _question(line, f"{path}:{number}") if path.suffix == ".jsonl" else {"question": line}
-            questions[json.dumps([row.get("id"), row["question"]])] = row
-    if not questions:
+    if not found:
         msg = f"{path} holds no question"
         raise InputError(msg)
-    return [*questions.values()]
+    return [*{json.dumps([row.get("id"), row["question"]]): row for row in found}.values()]
 
 
-def _question(line: str, where: str) -> Json:
-    row = parse(line, where, todo='write one object a line, such as {"question": "..."}')
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
-        msg = f"{where}: there is no question in {line[:80]}"
+def _question(row: Json, where: str) -> Json:
+    if not isinstance(row.get("question"), str) or not row["question"].strip():
+        msg = f"{where}: there is no question in {json.dumps(row)[:80]}"
         raise InputError(msg)
     row.pop("error", None)  # of an earlier run
     return row
@@ -247,17 +234,11 @@ def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _kept(path: Path, kind: type[T], check: Callable[[T], object], *, todo: str) -> Iterator[T]:
+def _read(path: Path, kind: type[T], check: Callable[[T], object], *, todo: str) -> Iterator[T]:
     """Read objects of a file that we wrote; none if there is no such file.
 
-    Args:
-        path: The file.
-        kind: The class of the objects.
-        check: Checks what the types of the fields do not say; raises ValueError.
-        todo: What to do if a line is damaged.
-
     Raises:
-        InputError: A line is damaged.
+        InputError: A line is damaged, or `check` raises a ValueError: it looks at what the types do not say.
         TypeError: Another version wrote it.
     """
     if not path.exists():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -31,6 +30,8 @@ class Export(Command):
     FILE..., --questions and --model begin a job. Without them, the job goes on.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.batch:export"
+
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILE...", help=f"{FILES}; they begin a job")] = None
     questions: Annotated[
         Path | None,
@@ -52,12 +53,6 @@ class Export(Command):
     ] = False
     as_json: Json = False
 
-    def load(self) -> Callable[[Export], bool | None]:
-        """Import what does it."""
-        from selfroute.command.batch import export  # noqa: PLC0415
-
-        return export
-
 
 @dataclass(frozen=True, kw_only=True)
 class Import(Command):
@@ -66,14 +61,10 @@ class Import(Command):
     Exits with 1 if a file was cut off or has lines that cannot be read; the other lines are taken.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.batch:import_results"
+
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULTS...", help="The files that the provider made of a batch")
     ]
     job: JobFolder = Path("batch")
     as_json: Json = False
-
-    def load(self) -> Callable[[Import], bool | None]:
-        """Import what does it."""
-        from selfroute.command.batch import import_results  # noqa: PLC0415
-
-        return import_results

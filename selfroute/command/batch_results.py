@@ -11,10 +11,10 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from selfroute.command.batch_files import Json
 from selfroute.errors import InputError
 from selfroute.kept import parse
 
-Json = dict[str, Any]
 _ATTEMPT = "-"
 _ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
 _STATUSES = range(100, 600)
@@ -67,13 +67,7 @@ def digest_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a file of results holds.
-
-    Attributes:
-        results: The results.
-        unreadable: The numbers of the lines, from 1, that cannot be read.
-        cut_off: Whether the last line is cut off.
-    """
+    """What a file holds: results, the numbers of lines that cannot be read, and whether the last one is cut off."""
 
     results: Sequence[Result]
     unreadable: Sequence[int]

@@ -15,6 +15,7 @@ from selfroute.command.models import Models
 from selfroute.command.options import Chat
 from selfroute.command.sessions import Output, Session, Turn
 from selfroute.command.terminal import open_console
+from selfroute.command.totals import show_ledger
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.table import printable
@@ -112,7 +113,7 @@ class Talk:
     def end(self) -> None:
         """Show the totals."""
         if self._answered > 1 and not self._as_json:
-            answers.show_ledger(self._out, self._session.ledger, models=self._models)
+            show_ledger(self._out, self._session.ledger, models=self._models)
             if self._reworded:
                 self._out.print(f"Rewording follow-up questions took about {self._reworded:,} tokens more.")
 
@@ -130,7 +131,7 @@ class Talk:
     def _answer(self, question: str) -> None:
         turns = self._history.turns if self._models.is_language_model else ()
         if not (self._in_terminal or self._as_json):
-            answers.show_question(self._out, question)
+            answers.show_field(self._out, "Question", question)
         alone, tokens = self._session.reword(question, turns) if turns else (question, 0)
         self._reworded += tokens
         if self._as_json:

@@ -74,8 +74,6 @@ def demo(options: Demo) -> None:
     else:
         totals = demo_answers.totals(answers, session.ledger.to_dict())
         demo_screen.show_totals(out, totals, session.ledger, models=answering, seconds=seconds)
-        if not answering.is_language_model:
-            demo_screen.show_warning(out)
 
 
 def _choose_models(options: Demo) -> models.Models | None:

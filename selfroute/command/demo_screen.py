@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from selfroute.command.answers import COLOURS, show_reader, totals_grid
+from selfroute.command.answers import COLOURS, show_reader
 from selfroute.command.demo_answers import Compared, DemoAnswer
-from selfroute.command.ledger_rows import ledger_rows
 from selfroute.command.models import Models
 from selfroute.command.options import Demo
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
+from selfroute.command.totals import ledger_rows, show_rows
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import STEP_NAMES
 
@@ -133,26 +133,20 @@ def show_totals(
 ) -> None:
     """Print the totals of the demo."""
     answered = totals["escalated"] - totals["unanswerable"]
-    grid = totals_grid()
-    grid.add_row("questions", str(totals["questions"]))
-    grid.add_row("answered by RAG", f"{totals['answered_by_rag']}   from the passages alone")
-    if totals["answered_by_sections"]:
-        grid.add_row("by sections", f"{totals['answered_by_sections']}   from the sections that matter")
-    grid.add_row("escalated", f"{totals['escalated']}   whole documents were read; {answered} answered from them")
-    grid.add_row("declined again", f"{totals['unanswerable']}   unanswerable from the whole documents, too")
-    if totals["stopped"]:
-        grid.add_row("stopped", f"{totals['stopped']}   not worth reading more for, by the policy or the bounds")
-    grid.add_row(
-        "match (✓)", f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, no grade)"
-    )
-    for name, figure in ledger_rows(ledger, models):
-        grid.add_row(name, figure)
+    matches = f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, no grade)"
     parts = ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items())
-    grid.add_row("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
-    console.rule(style="dim")
-    console.print(grid)
-
-
-def show_warning(console: Console) -> None:
-    """Say what the extractive reader's answers are worth."""
-    console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+    told = {
+        "questions": f"{totals['questions']}",
+        "answered by RAG": f"{totals['answered_by_rag']}   from the passages alone",
+        "by sections": f"{totals['answered_by_sections']}   from the sections that matter",
+        "escalated": f"{totals['escalated']}   whole documents were read; {answered} answered from them",
+        "declined again": f"{totals['unanswerable']}   unanswerable from the whole documents, too",
+        "stopped": f"{totals['stopped']}   not worth reading more for, by the policy or the bounds",
+        "match (✓)": matches,
+    }
+    sometimes = {"by sections": "answered_by_sections", "stopped": "stopped"}
+    rows = [row for row in told.items() if row[0] not in sometimes or totals[sometimes[row[0]]]]
+    wall_time = ("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
+    show_rows(console, [*rows, *ledger_rows(ledger, models), wall_time])
+    if not models.is_language_model:
+        console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")

@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from selfroute.command import evaluate_recorded
+from dataclasses import dataclass
+
+from selfroute.command.evaluate_recorded import STRATEGIES as RECORDED
+from selfroute.command.evaluate_recorded import uses_recording
 from selfroute.command.evaluation_options import Evaluate
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation import datasets
-from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, Strategy
+from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, WITH_SECTIONS, Strategy
 
 _PAPERS = 5
 
 
-def chosen_strategies(options: Evaluate) -> list[Strategy]:
-    """Return the strategies to compare.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The options, and what several of them name.
 
-    Raises:
-        ConfigurationError: One is unknown.
+    Attributes:
+        options: The options.
+        strategies: The strategies to compare.
+        retrievers: The retrievers to compare; the first one is for everything.
+        ks: The numbers of passages, the paper's first: tables for one k are for the first.
     """
+
+    options: Evaluate
+    strategies: list[Strategy]
+    retrievers: list[str]
+    ks: list[int]
+
+    @classmethod
+    def of(cls, options: Evaluate) -> Choices:
+        """Read the options.
+
+        Raises:
+            ConfigurationError: One cannot be meant.
+        """
+        strategies = _strategies(options)
+        return cls(options, strategies, _retrievers(options, strategies), _ks(options))
+
+    @property
+    def searching(self) -> list[str]:
+        """The retrievers that the strategies need."""
+        return self.retrievers if set(self.strategies) - {"long_context"} else []
+
+    @property
+    def with_sections(self) -> int:
+        """How many strategies read sections."""
+        return len({*WITH_SECTIONS} & {*self.strategies})
+
+    @property
+    def perhaps_whole(self) -> bool:
+        """Whether documents are read only for some questions."""
+        return "long_context" not in self.strategies and bool({*self.strategies} - {"rag"})
+
+
+def _strategies(options: Evaluate) -> list[Strategy]:
     if options.strategies is None:
-        return [*(evaluate_recorded.STRATEGIES if uses_recording(options) else STRATEGIES)]
+        return [*(RECORDED if uses_recording(options) else STRATEGIES)]
     asked = [part.strip() for part in options.strategies.split(",")]
     if asked == ["all"]:
         return list(ALL_STRATEGIES)
@@ -30,53 +69,18 @@ def chosen_strategies(options: Evaluate) -> list[Strategy]:
     return [one for one in ALL_STRATEGIES if one in asked]
 
 
-def uses_recording(options: Evaluate) -> bool:
-    """Return whether the replies that were recorded for the demo's questions are evaluated."""
-    return list(options.data) == [datasets.DEMO] and options.model is None and not options.reader
-
-
-def needs_more(options: Evaluate) -> list[str]:
-    """Return the options that were given and need other replies than those of the recording."""
-    needing: dict[str, object] = {
-        "--k": options.k != Evaluate.k,
-        "--sweep": options.sweep,
-        "--retriever": options.retriever != Evaluate.retriever,
-        "--order": options.order != "score",
-        "--window": options.window,
-        "--drop-closed-book": options.drop_closed_book,
-        "--explain-declines": options.explain_declines,
-        "--compare-based-only-on": options.compare_based_only_on,
-        "--judge": options.judge,
-        "--priced-as": options.priced_as,
-        "--temperature": options.temperature,
-        "--base-url": options.base_url,
-        "--long-context-model": options.long_context_model,
-    }
-    return [option for option, given in needing.items() if given is not None and given is not False]
-
-
-def chosen_retrievers(options: Evaluate) -> list[str]:
-    """Return the retrievers to compare; the first one is for everything.
-
-    Raises:
-        ConfigurationError: There is none, or several and nothing to compare them by.
-    """
+def _retrievers(options: Evaluate, strategies: list[Strategy]) -> list[str]:
     names = list(dict.fromkeys(part.strip() for part in options.retriever.split(",") if part.strip()))
     if not names:
         msg = f"--retriever takes names, separated by commas, such as all-MiniLM-L6-v2,bm25; not {options.retriever!r}"
         raise ConfigurationError(msg)
-    if len(names) > 1 and "rag" not in chosen_strategies(options):
+    if len(names) > 1 and "rag" not in strategies:
         msg = "several retrievers are compared by RAG: add rag to --strategies, or name one retriever"
         raise ConfigurationError(msg)
     return names
 
 
-def chosen_ks(options: Evaluate) -> list[int]:
-    """Return the numbers of passages, the paper's first: tables for one k are for the first.
-
-    Raises:
-        ConfigurationError: They are not numbers from 1.
-    """
+def _ks(options: Evaluate) -> list[int]:
     option, given = "--k", options.k
     if options.sweep is not None:
         name, _, given = options.sweep.partition("=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -21,6 +20,7 @@ class Evaluate(Command):
     unless there is a --model or --reader.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.evaluate:evaluate"
     extra: ClassVar[str] = "evaluate"
 
     data: Annotated[
@@ -113,12 +113,6 @@ class Evaluate(Command):
     ] = None
     as_json: Json = False
 
-    def load(self) -> Callable[[Evaluate], bool | None]:
-        """Import what does it."""
-        from selfroute.command.evaluate import evaluate  # noqa: PLC0415
-
-        return evaluate
-
 
 @dataclass(frozen=True, kw_only=True)
 class Questions(Command):
@@ -128,6 +122,7 @@ class Questions(Command):
     after an interruption, run the same command again to go on.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.questions:questions"
     extra: ClassVar[str] = "evaluate"
 
     files: Annotated[
@@ -155,12 +150,6 @@ class Questions(Command):
         bool, typer.Option("--review", help="Make a page to look through the questions and strike some out")
     ] = False
 
-    def load(self) -> Callable[[Questions], bool | None]:
-        """Import what does it."""
-        from selfroute.command.questions import questions  # noqa: PLC0415
-
-        return questions
-
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrate(Command):
@@ -169,6 +158,7 @@ class Calibrate(Command):
     No model is asked. The file is for `Calibrated.load`, which gives a chain or a query engine all of it.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.calibrate:calibrate"
     extra: ClassVar[str] = "evaluate"
 
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `selfroute evaluate --out` wrote")]
@@ -186,12 +176,6 @@ class Calibrate(Command):
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the policy")] = Path("policy.json")
     as_json: Json = False
 
-    def load(self) -> Callable[[Calibrate], bool | None]:
-        """Import what does it."""
-        from selfroute.command.calibrate import calibrate  # noqa: PLC0415
-
-        return calibrate
-
 
 @dataclass(frozen=True, kw_only=True)
 class View(Command):
@@ -200,6 +184,7 @@ class View(Command):
     The page is one file that needs no network.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.view:view"
     extra: ClassVar[str] = "evaluate"
 
     folder: Annotated[
@@ -211,9 +196,3 @@ class View(Command):
     out: Annotated[Path | None, typer.Option(metavar="HTML", help="The page [default: view.html in the folder]")] = None
     most: Annotated[int, typer.Option(min=1, help="The most questions on the page, those worth a look first")] = 1000
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser")] = True
-
-    def load(self) -> Callable[[View], bool | None]:
-        """Import what does it."""
-        from selfroute.command.view import view  # noqa: PLC0415
-
-        return view

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -123,7 +122,7 @@ BudgetTokens = Annotated[
     int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
 ]
 BudgetUsd = Annotated[
-    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost, likewise")
+    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost; the draft is always paid")
 ]
 
 
@@ -132,14 +131,12 @@ class Command:
     """A command with its options.
 
     Attributes:
+        performed_by: The function that takes this object and returns False if it failed, as `module:name`.
         extra: The extra of the package that it needs.
     """
 
+    performed_by: ClassVar[str]
     extra: ClassVar[str] = "cli"
-
-    def load(self) -> Callable[[Any], bool | None]:
-        """Import what does the work, which is heavy: a function of this object that returns False if it failed."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +165,10 @@ class Demo(Answering):
     Without --model, recorded replies of a language model answer, and the strategies are compared.
     """
 
+    performed_by: ClassVar[str] = "selfroute.command.demo:demo"
+
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions, spread evenly")] = None
     reader: Reader = False
-
-    def load(self) -> Callable[[Demo], bool | None]:
-        """Import the demo."""
-        from selfroute.command.demo import demo  # noqa: PLC0415
-
-        return demo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,14 +219,10 @@ class Asking(Answering):
 class Ask(Asking):
     """Answer questions from your own files."""
 
+    performed_by: ClassVar[str] = "selfroute.command.asking:ask"
+
     question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")]
     show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True
-
-    def load(self) -> Callable[[Ask], bool | None]:
-        """Import what asks."""
-        from selfroute.command.asking import ask  # noqa: PLC0415
-
-        return ask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,21 +232,13 @@ class Chat(Asking):
     Without a terminal, each line of the standard input is a question.
     """
 
-    def load(self) -> Callable[[Chat], bool | None]:
-        """Import the chat."""
-        from selfroute.command.chatting import chat  # noqa: PLC0415
-
-        return chat
+    performed_by: ClassVar[str] = "selfroute.command.chatting:chat"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Asking):
     """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed."""
 
+    performed_by: ClassVar[str] = "selfroute.command.asking:check"
+
     question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None
-
-    def load(self) -> Callable[[Check], bool | None]:
-        """Import what checks."""
-        from selfroute.command.asking import check  # noqa: PLC0415
-
-        return check

@@ -24,14 +24,13 @@ def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     monkeypatch.setattr(models, "load_embeddings", lambda _name: LangChainWords(words))
     monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     Path("ferry.md").write_text(FERRY)
 
-    def call(*args: str) -> Result:
-        code = cli.main(args)
+    def call(*args: str | Path) -> Result:
+        code = cli.main([*map(str, args)])
         printed = capsys.readouterr()
         return Result(code, printed.out, printed.err)
 

@@ -29,8 +29,8 @@ def test_the_demo_routes_questions_and_ends_with_totals(run: Run) -> None:
     assert result.code == 0
     assert "not a language model" in result.out.splitlines()[-1]
     assert "extractive reader" in result.out.split("answered by")[0]
-    for name in ("answered by RAG", "escalated", "declined again", "tokens", "input tokens", "wall time"):
-        assert re.search(rf"^{name} +[\d.,]+", result.out, re.MULTILINE), name
+    names = ("answered by RAG", "escalated", "declined again", "tokens", "input tokens", "wall time")
+    assert result.has(*(rf"^{name} +[\d.,]+" for name in names))
     assert "price" not in result.out
     assert "\x1b" not in result.out + result.err
     assert max(map(len, result.out.splitlines())) <= 110
@@ -64,7 +64,7 @@ def test_the_demo_asks_a_local_server_without_a_key(run: Run, server: LoopbackSe
 
 def test_the_demo_shows_what_the_questions_cost_and_what_that_saved(run: Run, server: LoopbackServer) -> None:
     priced = [*model(server), "--priced-as", "openai:gpt-4o-mini"]
-    money = json.loads(run("demo", "--limit", "2", "--json", *priced).out)["ledger"]["money"]
+    money = run("demo", "--limit", "2", "--json", *priced).json["ledger"]["money"]
     paid, alone = (Decimal(money["compared"][key]) for key in ("cost", "cost_long_context_only"))
     assert (Decimal(money["cost"]), money["unpriced"], money["compared"]["queries"]) == (paid, {}, 2)
     assert 0 < alone < paid  # all questions are escalated
@@ -111,14 +111,9 @@ def test_prices_are_asked_for_only_where_a_model_has_some(
 def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
     result = run("ask", "ferry.md", "-q", QUESTION)
     assert result.code == 0
-    for line in (
-        r"Route +rag$",
-        rf"Answer +{ANSWER}$",
-        r"Where +ferry.md, line 3, character 9$",
-        r"Why +the retrieved passages",
-        r" 1  ferry.md at character 0$",
-    ):
-        assert re.search(line, result.out, re.MULTILINE), line
+    place = r"^Where +ferry.md, line 3, character 9$"
+    assert result.has(r"^Route +rag$", rf"^Answer +{ANSWER}$", place, r"^Why +the retrieved passages")
+    assert result.has(r" 1  ferry.md at character 0$")
     assert "not a language model" in result.out
     brief = run("ask", "ferry.md", "-q", QUESTION, "--no-show-passages")
     assert (ANSWER in brief.out, "character 0" in brief.out) == (True, False)
@@ -127,11 +122,11 @@ def test_ask_prints_the_answer_its_route_and_the_passages(run: Run) -> None:
 def test_check_tries_all_but_the_model_and_says_what_it_found(run: Run, server: LoopbackServer) -> None:
     result = run("check", "ferry.md", *model(server))
     assert (result.code, server.calls) == (0, []), result.err
-    for subject in ("source", "wall", "document", "window", "prices", "prompt"):
-        assert re.search(rf"^(ok|\?) +{subject} ", result.out, re.MULTILINE), result.out
+    subjects = ("source", "wall", "document", "window", "prices", "prompt")
+    assert result.has(*(rf"^(ok|\?) +{subject} " for subject in subjects))
     assert "'ferry.md' (" in result.out
     assert "Nothing has to be changed" in result.out
-    report = json.loads(run("check", "ferry.md", "-q", QUESTION, "--json").out)
+    report = run("check", "ferry.md", "-q", QUESTION, "--json").json
     assert report["ok"] is True
     assert [one["subject"] for one in report["findings"]][:2] == ["source", "wall"]
     told = run("ask", "ferry.md", "-q", QUESTION).err
@@ -155,79 +150,41 @@ def test_check_ends_with_one_if_something_has_to_be_changed(run: Run, monkeypatc
 LONG = "The boat has two masts and a stove. " * 300
 SECTIONS = ["--sections", "1200"]
 BOUNDS = ["--graded", "--doubt-below", "60", "--stop-below", "30"]
+NO = "unanswerable"
+# The options, the drafts, then the route, the answer and a part of the reason.
+LED_TO: dict[str, tuple[list[str], list[str], str, str, str]] = {
+    "graded": (["--graded"], ["90 80\nOrla."], "rag", "Orla.", "answered it (prospect 90, confidence 80), so no"),
+    "doubt": (
+        ["--graded"], ["80 42\nOrla."], "long context", "Two masts.",
+        "in doubt of its answer from the passages (prospect 80, confidence 42), so it read the whole of crew.txt",
+    ),
+    "stop": (
+        ["--graded"], ["10 0\nunanswerable"], "rag", NO,
+        "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
+    ),
+    "doubt-bound": (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "confidence 55), so it read the whole"),
+    "stop-bound": (BOUNDS, ["25 0\nunanswerable"], "rag", NO, "no further: the model gives the documents 25"),
+    "sections": (SECTIONS, [NO, "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
+    "in-vain": (SECTIONS, [NO, NO], "long context", "Two masts.", "so it read sections, then the whole of crew.txt"),
+    "no-documents": (
+        [*SECTIONS, "--max-documents", "0"], [NO, NO], "sections", NO,
+        "so it read sections of crew.txt, which did not answer it either",
+    ),
+    "bounds-of-both": (
+        ["--graded", "--doubt-below", "70,60", *SECTIONS], ["80 65\nOrla.", "62\nOrla Venn."], "sections", "Orla Venn.",
+        "(prospect 80, confidence 65), so it read sections of crew.txt",
+    ),
+    "budget": (["--budget-tokens", "1000"], [NO], "rag", NO, "it went no further: "),
+    "budget-and-doubt": (
+        ["--graded", "--budget-tokens", "1000"], ["80 42\nOrla."], "rag", "Orla.",
+        "(prospect 80, confidence 42); it went no further: ",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "drafts", "route", "answer", "why"),
-    [
-        (["--graded"], ["90 80\nOrla."], "rag", "Orla.", "answered it (prospect 90, confidence 80), so no"),
-        (
-            ["--graded"],
-            ["80 42\nOrla."],
-            "long context",
-            "Two masts.",
-            "in doubt of its answer from the passages (prospect 80, confidence 42), so it read the whole of crew.txt",
-        ),
-        (
-            ["--graded"],
-            ["10 0\nunanswerable"],
-            "rag",
-            "unanswerable",
-            "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
-        ),
-        (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "(prospect 80, confidence 55), so it read the whole"),
-        (BOUNDS, ["25 0\nunanswerable"], "rag", "unanswerable", "it went no further: the model gives the documents 25"),
-        (SECTIONS, ["unanswerable", "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
-        (
-            SECTIONS,
-            ["unanswerable", "unanswerable"],
-            "long context",
-            "Two masts.",
-            "so it read sections, then the whole of crew.txt",
-        ),
-        (
-            [*SECTIONS, "--max-documents", "0"],
-            ["unanswerable", "unanswerable"],
-            "sections",
-            "unanswerable",
-            "so it read sections of crew.txt, which did not answer it either",
-        ),
-        (
-            ["--graded", "--doubt-below", "70,60", *SECTIONS],
-            ["80 65\nOrla.", "62\nOrla Venn."],
-            "sections",
-            "Orla Venn.",
-            "(prospect 80, confidence 65), so it read sections of crew.txt",
-        ),
-        (
-            ["--budget-tokens", "1000"],
-            ["unanswerable"],
-            "rag",
-            "unanswerable",
-            "it went no further: ",
-        ),
-        (
-            ["--graded", "--budget-tokens", "1000"],
-            ["80 42\nOrla."],
-            "rag",
-            "Orla.",
-            "(prospect 80, confidence 42); it went no further: ",
-        ),
-    ],
-    ids=[
-        "graded", "doubt", "stop", "doubt-bound", "stop-bound", "sections", "sections-in-vain", "no-documents",
-        "bounds-of-both", "budget", "budget-and-doubt"
-    ],
-)  # fmt: skip
-def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(  # noqa: PLR0913, PLR0917
-    run: Run,
-    server: LoopbackServer,
-    given: list[str],
-    drafts: list[str],
-    route: str,
-    answer: str,
-    why: str,
-) -> None:
+@pytest.mark.parametrize("case", LED_TO)
+def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(run: Run, server: LoopbackServer, case: str) -> None:
+    given, drafts, route, answer, why = LED_TO[case]
     Path("crew.txt").write_text(f"Captain Orla Venn sails it. {LONG}")
 
     def reply(request: Request) -> str:
@@ -238,14 +195,12 @@ def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(  # noqa: PLR091
     left = [*drafts]
     shown = run(*call)
     assert (shown.code, left) == (0, []), shown.err
-    assert re.search(rf"^Route +{route}$", shown.out, re.MULTILINE), shown.out
-    assert re.search(rf"^Answer +{answer}$", shown.out, re.MULTILINE), shown.out
-    told = " ".join(shown.out.split())
-    assert why in re.sub(r"\b[1-9] sections?", "sections", told), shown.out
-    assert ("Sections crew.txt, characters " in told) is (route == "sections")
-    assert "Passages 1 retrieved" in told
+    assert shown.has(rf"^Route +{route}$", rf"^Answer +{answer}$")
+    assert why in re.sub(r"\b[1-9] sections?", "sections", shown.words), shown.out
+    assert ("Sections crew.txt, characters " in shown.words) is (route == "sections")
+    assert "Passages 1 retrieved" in shown.words
     left = [*drafts]
-    report = json.loads(run(*call, "--json").out)
+    report = run(*call, "--json").json
     assert (report["route"], report["answer"]) == (route.replace(" ", "_"), answer)
     assert (report["usage"]["sections"] is not None) is ("--sections" in given)
     ruling = report["decision"]["ruling"]
@@ -316,7 +271,7 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
         "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "At seven, if calm."
     )
     asked = ("ask", "ferry.md", "-q", QUESTION, *model(server))
-    found = json.loads(run(*asked, "--json").out)
+    found = run(*asked, "--json").json
     first = found["citations"][0]
     start = text.index(said)
     assert found["route"] == route
@@ -332,7 +287,7 @@ def test_a_citation_of_ask_stands_in_the_file_where_it_says(
 
 def test_ask_cites_nothing_if_it_declines(run: Run) -> None:
     moon = ("ask", "ferry.md", "-q", "What is the price of a ticket to the moon?")
-    assert json.loads(run(*moon, "--json").out)["citations"] == []
+    assert run(*moon, "--json").json["citations"] == []
     assert "Where " not in run(*moon).out
 
 
@@ -342,8 +297,8 @@ def test_ask_streams_from_a_server_and_reads_the_whole_files_best_first(run: Run
     files = ["ferry.md", "crew.txt"]
     result = run("ask", *files, "-q", "How many masts has the boat?", *model(server))
     assert result.code == 0, result.err
-    assert re.search(r"^Answer +Two masts\.$", result.out, re.MULTILINE)
-    assert "read the whole of crew.txt, the whole of ferry.md" in " ".join(result.out.split())
+    assert result.has(r"^Answer +Two masts\.$")
+    assert "read the whole of crew.txt, the whole of ferry.md" in result.words
     assert [entry.request.stream for entry in server.book] == [True, True]
     prompt = server.book[1].request.prompt
     assert Path("crew.txt").read_text().strip() in prompt
@@ -361,7 +316,7 @@ def test_gemini_is_asked_with_the_key_of_the_environment(
     gemini = ["--model", "google_genai:gemini-2.5-flash", "--base-url", server.gemini_url]
     result = run("ask", "ferry.md", "-q", QUESTION, *gemini)
     assert result.code == 0, result.err
-    assert re.search(r"^Answer +unanswerable$", result.out, re.MULTILINE)
+    assert result.has(r"^Answer +unanswerable$")
     assert [(entry.request.protocol, entry.request.headers["x-goog-api-key"]) for entry in server.book] == [
         ("gemini", KEY)
     ] * 2

@@ -13,7 +13,6 @@ import pytest
 from command_parts import Result, Run
 from judge_parts import grade, is_judging
 from loopback import RATE_LIMITED, LoopbackServer, Reply, Request, too_long_in_words
-from selfroute import cli
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
@@ -49,17 +48,12 @@ def questions(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
+def run(run: Run) -> Run:
     def call(*args: str | Path, url: str | None = None, model: str = "openai:gpt-4o-mini") -> Result:
         asked = ["--model", model, "--base-url", url] if url else []
         if model == "openai:gpt-4o-mini" and url:
             asked += ["--priced-as", model]  # the server's address is no provider's
-        code = cli.main(["evaluate", "--retriever", "bm25", *map(str, args), *asked])
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
+        return run("evaluate", "--retriever", "bm25", *args, *asked)
 
     return call
 

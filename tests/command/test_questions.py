@@ -40,15 +40,11 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def call(*args: str | Path, server: LoopbackServer | None = None) -> Result:
-        asked = [*MODEL, "--base-url", server.openai_url] if server else []
-        code = cli.main(["questions", *map(str, args), *asked])
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
+        return run("questions", *args, *([*MODEL, "--base-url", server.openai_url] if server else []))
 
     return call
 

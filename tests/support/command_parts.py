@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 from langchain_core.embeddings import Embeddings
@@ -35,8 +37,8 @@ class Words:
 
 
 class LangChainWords(Embeddings):
-    def __init__(self, words: Words) -> None:
-        self.words = words
+    def __init__(self, words: Words | None = None) -> None:
+        self.words = words or Words()
 
     @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -54,6 +56,22 @@ class Result:
     code: int
     out: str
     err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON that it printed."""
+        return dict(json.loads(self.out))
+
+    @property
+    def words(self) -> str:
+        """What it printed, on one line."""
+        return " ".join(self.out.split())
+
+    def has(self, *patterns: str) -> bool:
+        """Whether it printed lines with all of these expressions."""
+        missing = [each for each in patterns if not re.search(each, self.out, re.MULTILINE)]
+        assert missing == [], self.out
+        return True
 
 
 Run = Callable[..., Result]
