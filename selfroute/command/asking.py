@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from rich.console import Console
 
@@ -128,10 +129,23 @@ def open_library(
     texts: Sequence[Text], sources: Sources, *, name: str | None, embeddings: Embeddings, store: Path | None
 ) -> Library:
     """Open the index of the user's files in a folder, by default in the cache folder, and index what is not there."""
-    folder = store or _default_store()
+    folder, progress = store or _default_store(), open_console(sys.stderr)
     library = Library(texts, embeddings=embeddings, embeddings_name=name or DEFAULT_EMBEDDINGS, folder=folder)
-    index(library, progress=open_console(sys.stderr), folder=folder, check=sources.check_characters)
+    missing = library.missing()
+    sources.check_characters(library.characters_of(missing))
+    if missing:
+        index(library, missing, progress=progress, where=f", kept in {folder}")
+    else:
+        progress.print(f"The index kept in {folder} is up to date")
     return library
+
+
+def index(library: Library, missing: Sequence[Document], *, progress: Console, where: str = "") -> None:
+    """Index passages of a library that it does not hold yet, and show the progress and where it is kept."""
+    files = files_of(len({passage.metadata["source"] for passage in missing}))
+    title = f"Indexing {files} with {library.characters_of(missing):,} characters{where}"
+    with stage(progress, title, len(missing)) as advance:
+        library.index(missing, on_progress=advance)
 
 
 def _default_store() -> Path:
@@ -141,34 +155,6 @@ def _default_store() -> Path:
     with suppress(OSError):  # where it cannot be made, the index says so
         make_folder(folder, ours=True)
     return folder
-
-
-def index(
-    library: Library,
-    *,
-    progress: Console,
-    folder: Path | None = None,
-    check: Callable[[int], None] = lambda _characters: None,
-) -> None:
-    """Index the texts of a library where that is not done yet.
-
-    Args:
-        library: The library.
-        progress: The console for the progress.
-        folder: The folder that the index is kept in; None for memory.
-        check: Called with the number of characters that are to be indexed; raises if they are too many.
-    """
-    missing = library.missing()
-    if not missing:
-        progress.print(f"The index kept in {folder} is up to date")
-        return
-    files = {passage.metadata["source"] for passage in missing}
-    characters = sum(len(library.texts[name].text) for name in files)
-    check(characters)
-    title = f"Indexing {files_of(len(files))} with {characters:,} characters"
-    title += f", kept in {folder}" if folder else ""
-    with stage(progress, title, len(missing)) as advance:
-        library.index(missing, on_progress=advance)
 
 
 def print_json(record: object) -> None:

@@ -46,11 +46,7 @@ class Item:
     error: str | None = None
 
     def check(self) -> None:
-        """Check what its types do not say.
-
-        Raises:
-            ValueError: It is no question, or its answer is none.
-        """
+        """Check what its types do not say; raises ValueError if it is no question, or its answer is none."""
         if not isinstance(self.question.get("question"), str) or (self.row is not None and "sources" not in self.row):
             msg = "a question or a draft is missing"
             raise ValueError(msg)
@@ -182,7 +178,7 @@ class Job:
         return new, counts
 
     def can_judge(self, item: Item) -> bool:
-        """Return whether the result is here that a question waits for."""
+        """Return whether the result that a question waits for is here."""
         return item.status == "waiting" and item.request in self._by_id
 
     def next_id(self, digest: str) -> str:

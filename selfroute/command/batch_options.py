@@ -16,6 +16,7 @@ from selfroute.command.options import (
     Graded,
     Json,
     LongContextModel,
+    Model,
     SectionTokens,
     Store,
 )
@@ -37,9 +38,7 @@ class Export(Command):
         Path | None,
         typer.Option(metavar="FILE", help="The questions: the lines of a text, or a JSONL with the key `question`"),
     ] = None
-    model: Annotated[
-        str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")
-    ] = None
+    model: Model = None
     long_context_model: LongContextModel = None
     k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to retrieve [default: 5]")] = None
     store: Store = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
@@ -51,11 +51,7 @@ def chat(options: Chat) -> bool:
 
 
 class Talk:
-    """A conversation.
-
-    Attributes:
-        failed: Whether a question ended in an error.
-    """
+    """A conversation; `failed` says whether a question ended in an error."""
 
     def __init__(self, session: Session, library: Library, models: Models, *, as_json: bool) -> None:
         """Begin it, and say what is odd about its model."""
@@ -63,7 +59,7 @@ class Talk:
         self._session, self._library, self._models, self._as_json = session, library, models, as_json
         self._out, self._err = open_console(sys.stdout), open_console(sys.stderr)
         self._in_terminal = sys.stdin.isatty() and not as_json
-        self._history = History()
+        self._turns: list[Turn] = []
         self._last: Output | None = None
         self._answered = self._reworded = 0
         told = self._err if as_json else self._out
@@ -100,7 +96,7 @@ class Talk:
         elif line in {"/quit", "/exit"}:
             return False
         elif line == "/new":
-            self._history.clear()
+            self._turns = []
             self._out.print("The conversation is forgotten.")
         elif line == "/route":
             self._explain()
@@ -129,7 +125,7 @@ class Talk:
             self._err.print(f"selfroute: {printable(one_line(error))}", soft_wrap=True)
 
     def _answer(self, question: str) -> None:
-        turns = self._history.turns if self._models.is_language_model else ()
+        turns = self._turns if self._models.is_language_model else []
         if not (self._in_terminal or self._as_json):
             answers.show_field(self._out, "Question", question)
         alone, tokens = self._session.reword(question, turns) if turns else (question, 0)
@@ -141,7 +137,7 @@ class Talk:
             output = self._show(question, partial(self._session.stream, question, turns=turns, alone=alone), alone)
         self._last, self._answered = output, self._answered + 1
         if output.answerable:
-            self._history.add(question, output.answer)
+            self._turns = remembering(self._turns, question, output.answer)
 
     def _show(self, question: str, stream: answers.Stream, alone: str) -> Output:
         if alone != question:
@@ -165,25 +161,19 @@ def _show_nothing(_route: str, _piece: str) -> None:
     """Take a piece of an answer that is printed as JSON later."""
 
 
-class History:
-    """The latest questions and answers; the earliest are forgotten when they are too long together."""
+def remembering(turns: Sequence[Turn], question: str, answer: str) -> list[Turn]:
+    """Add a turn to a conversation, and forget the earliest ones when they are too long together.
 
-    def __init__(self) -> None:
-        self.turns: tuple[Turn, ...] = ()
-
-    def add(self, question: str, answer: str) -> None:
-        """Add a turn. A refusal is better left out: it would teach the model to write more of them."""
-        half = MOST_TOKENS // 2
-        self.turns = (*self.turns, Turn(_cut(question, half), _cut(answer, half)))
-        while sum(count_tokens(turn.question) + count_tokens(turn.answer) for turn in self.turns) > MOST_TOKENS:
-            self.turns = self.turns[1:]
-
-    def clear(self) -> None:
-        """Forget all."""
-        self.turns = ()
+    A refusal is better left out: it would teach the model to write more of them.
+    """
+    turns = [*turns, Turn(_cut(question), _cut(answer))]
+    while sum(count_tokens(turn.question) + count_tokens(turn.answer) for turn in turns) > MOST_TOKENS:
+        turns = turns[1:]
+    return turns
 
 
-def _cut(text: str, tokens: int) -> str:
-    while (count := count_tokens(text)) > tokens:
-        text = text[: len(text) * tokens // count]
+def _cut(text: str) -> str:
+    most = MOST_TOKENS // 2
+    while (count := count_tokens(text)) > most:
+        text = text[: len(text) * most // count]
     return text

@@ -52,7 +52,7 @@ def demo(options: Demo) -> None:
     with _timed(seconds, "index"):
         name = options.embeddings or DEFAULT_EMBEDDINGS
         library = Library(texts, embeddings=embeddings, embeddings_name=name)
-        index(library, progress=progress)
+        index(library, library.missing(), progress=progress)
     answering = answering or models.Models.extractive(embeddings)
     if not options.as_json:
         demo_screen.show_header(out)
@@ -65,8 +65,7 @@ def demo(options: Demo) -> None:
             advance(1)
     compared = _compare(library, answering, options, questions) if answering.recording else {}
     if options.as_json:
-        record = demo_answers.as_json(answers, session.ledger, models=answering, seconds=seconds)
-        print_json({**record, "strategies": demo_answers.comparison_as_json(compared)})
+        print_json(demo_answers.as_json(answers, session.ledger, compared, models=answering, seconds=seconds))
     elif answering.recording:
         demo_screen.show_comparison(out, compared, questions=len(questions))
         whole = sum(seconds.values())

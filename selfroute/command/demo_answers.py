@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from selfroute.command.models import Models
 from selfroute.command.sessions import Output, Session
@@ -43,13 +43,7 @@ class DemoAnswer:
 
 
 def answer_all(session: Session, questions: Sequence[DemoQuestion], *, models: Models) -> Iterator[DemoAnswer]:
-    """Ask the questions, a few at a time, and yield the answers in order.
-
-    Args:
-        session: Answers the questions.
-        questions: The questions.
-        models: The models of the session, which say how many are asked at a time and who grades the answers.
-    """
+    """Ask the questions, a few at a time, and yield the answers in order."""
     with ThreadPoolExecutor(models.at_once) as threads:
         for start in range(0, len(questions), models.at_once):
             some = questions[start : start + models.at_once]
@@ -86,12 +80,7 @@ def _plain(text: str) -> str:
 
 
 def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[str, int]:
-    """Return the totals of the demo.
-
-    Args:
-        answers: The answers.
-        figures: The ledger's figures, as plain JSON.
-    """
+    """Return the totals of the demo, given the ledger's figures as plain JSON."""
     answered = Counter(answer.route for answer in answers if answer.answerable)
     return {
         "questions": figures["queries"],
@@ -105,15 +94,8 @@ def totals(answers: Sequence[DemoAnswer], figures: Mapping[str, Any]) -> dict[st
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What one strategy made of the questions of the demo.
-
-    Attributes:
-        right: The sum of the grades.
-        tokens: All tokens.
-        cost: The cost in US dollars; None if no price is known.
-    """
+class Compared(NamedTuple):
+    """What one strategy made of the questions: the sum of the grades, all tokens, and dollars; None if unknown."""
 
     right: float
     tokens: int
@@ -129,25 +111,21 @@ class Compared:
 
 
 def as_json(
-    answers: Sequence[DemoAnswer], ledger: Ledger, *, models: Models, seconds: Mapping[str, float]
+    answers: Sequence[DemoAnswer],
+    ledger: Ledger,
+    compared: Mapping[str, Compared],
+    *,
+    models: Models,
+    seconds: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Turn a run of the demo into plain JSON."""
-    figures = ledger.to_dict()
+    """Turn a run of the demo, and what each strategy made of it, into plain JSON."""
+    figures, rows = ledger.to_dict(), [asdict(answer) for answer in answers]
     return {
         "reader": models.name,
         "language_model": models.is_language_model,
-        "questions": [_answer_as_json(answer) for answer in answers],
+        "questions": [{**row.pop("question"), **row} for row in rows],
         "totals": totals(answers, figures),
         "ledger": figures,
         "seconds": {name: round(time, 3) for name, time in seconds.items()},
+        "strategies": {name: {**one._asdict(), "cost": one.cost and str(one.cost)} for name, one in compared.items()},
     }
-
-
-def comparison_as_json(compared: Mapping[str, Compared]) -> dict[str, Any]:
-    """Turn what each strategy made of the same questions into plain JSON."""
-    return {name: {**asdict(one), "cost": one.cost and str(one.cost)} for name, one in compared.items()}
-
-
-def _answer_as_json(answer: DemoAnswer) -> dict[str, Any]:
-    record = asdict(answer)
-    return {**record.pop("question"), **record}

@@ -8,7 +8,18 @@ from typing import Annotated, ClassVar, Literal
 
 import typer
 
-from selfroute.command.options import FILES, BaseUrl, Command, Json, LongContextModel, Model, PricedAs, Reader
+from selfroute.command.options import (
+    FILES,
+    BaseUrl,
+    Command,
+    DryRun,
+    Json,
+    LongContextModel,
+    MaxCost,
+    Model,
+    PricedAs,
+    Reader,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +90,8 @@ class Evaluate(Command):
     ] = None
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for replies and results")] = Path("evaluation")
     concurrency: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time")] = 4
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")] = False
+    max_cost: MaxCost = None
+    dry_run: DryRun = False
     drop_closed_book: Annotated[
         bool,
         typer.Option(
@@ -142,10 +151,8 @@ class Questions(Command):
         typer.Option(min=1, help="The model's window in tokens; longer documents are read in parts [default: its own]"),
     ] = None
     concurrency: Annotated[int, typer.Option(min=1, help="How many calls are made at a time")] = 4
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")
-    ] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")] = False
+    max_cost: MaxCost = None
+    dry_run: DryRun = False
     review: Annotated[
         bool, typer.Option("--review", help="Make a page to look through the questions and strike some out")
     ] = False

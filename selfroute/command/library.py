@@ -63,6 +63,10 @@ class Library:
             known.update(self.store.get(list(page), include=[])["ids"])
         return [passage for name, passage in self._passages.items() if name not in known]
 
+    def characters_of(self, passages: Sequence[Document]) -> int:
+        """Return how long the texts are, together, that passages belong to."""
+        return sum(len(self.texts[source].text) for source in {passage.metadata["source"] for passage in passages})
+
     def index(self, passages: Sequence[Document], *, on_progress: Callable[[int], object]) -> None:
         """Add passages, and delete those of earlier versions of the same sources.
 

@@ -48,13 +48,7 @@ Everything = Annotated[
 Store = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
 ]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROVIDER:NAME",
-        help="The model, such as openai:gpt-4o-mini",
-    ),
-]
+Model = Annotated[str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")]
 LongContextModel = Annotated[
     str | None, typer.Option(metavar="PROVIDER:NAME", help="Another model for the whole documents")
 ]
@@ -103,6 +97,8 @@ Reader = Annotated[
     bool,
     typer.Option("--reader", help="Answer with the sentence nearest to the question, without a language model"),
 ]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 DoubtBelow = Annotated[
     Any,

@@ -17,7 +17,6 @@ from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
 from selfroute.command.citing import FileCitation, FileRead, files_read, in_files
 from selfroute.command.library import Library
 from selfroute.command.models import Models
-from selfroute.command.texts import Text
 from selfroute.settings import reach_of
 from selfroute.usage.tokens import count_tokens
 
@@ -62,21 +61,6 @@ class Output:
     retrieved: Sequence[Document]
     read: Sequence[FileRead]
     citations: Sequence[FileCitation] = ()
-
-    @classmethod
-    def of(cls, output: Mapping[str, Any], texts: Mapping[str, Text], *, k: int) -> Output:
-        """Take the output of a chain over these texts, by source, whose draft reads so many passages."""
-        return cls(
-            question=output["input"],
-            answer=output["answer"],
-            route=output["route"],
-            answerable=output["answerable"],
-            decision=output["decision"],
-            usage=output["usage"],
-            retrieved=output["retrieved"][:k],
-            read=files_read(output["route"], output["context"], texts),
-            citations=in_files(output["citations"], [one.metadata for one in output["context"]], texts),
-        )
 
 
 class Session:
@@ -130,7 +114,18 @@ class Session:
 
     def output(self, output: Mapping[str, Any]) -> Output:
         """Return an output of the chain, with places in the files."""
-        return Output.of(output, self._texts, k=self._k)
+        context: Sequence[Document] = output["context"]
+        return Output(
+            question=output["input"],
+            answer=output["answer"],
+            route=output["route"],
+            answerable=output["answerable"],
+            decision=output["decision"],
+            usage=output["usage"],
+            retrieved=output["retrieved"][: self._k],
+            read=files_read(output["route"], context, self._texts),
+            citations=in_files(output["citations"], [one.metadata for one in context], self._texts),
+        )
 
     def stream(self, question: str, show: Show, *, turns: Sequence[Turn] = (), alone: str | None = None) -> Output:
         """Answer a question piece by piece.
@@ -142,11 +137,8 @@ class Session:
             alone: The question as `reword` words it; None for the question itself.
         """
         output: Any = None
-        if turns:
-            talk = {"input": question, "chat_history": _messages(turns), "alone": alone or question}
-            chunks = self._talk.stream(talk)
-        else:
-            chunks = self._counted.stream(question)
+        talk = {"input": question, "chat_history": _messages(turns), "alone": alone or question}
+        chunks = self._talk.stream(talk) if turns else self._counted.stream(question)
         with closing(cast("Generator[Any, None, None]", chunks)):  # else the model goes on when one leaves
             for chunk in chunks:
                 output = chunk if output is None else output + chunk

@@ -18,7 +18,8 @@ import pytest
 
 from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import LoopbackServer, Reply, Request
-from selfroute.command.chatting import MOST_TOKENS, History
+from selfroute.command.chatting import MOST_TOKENS, remembering
+from selfroute.command.sessions import Turn
 from selfroute.usage.tokens import count_tokens
 
 AT_SEVEN, NOBODY = "The ferry leaves at seven.", "On Sundays nobody sails."
@@ -135,16 +136,15 @@ def test_without_a_model_a_question_is_answered_by_itself(chat: Chat) -> None:
 
 
 def test_a_history_is_bounded_and_keeps_what_is_latest() -> None:
-    history = History()
+    turns: list[Turn] = []
     for number in range(40):
-        history.add(f"Question {number}?", "word " * 300)
-    tokens = sum(count_tokens(turn.question + turn.answer) for turn in history.turns)
-    assert 0.7 * MOST_TOKENS < tokens <= MOST_TOKENS
-    assert history.turns[-1].question == "Question 39?"
+        turns = remembering(turns, f"Question {number}?", "word " * 300)
+    assert 0.7 * MOST_TOKENS < sum(count_tokens(turn.question + turn.answer) for turn in turns) <= MOST_TOKENS
+    assert turns[-1].question == "Question 39?"
     for text in ("word " * 9000, "语" * 9000):
-        history.add("Long?", text)
-        assert [turn.question for turn in history.turns[-1:]] == ["Long?"]
-        assert count_tokens(history.turns[-1].answer) <= MOST_TOKENS
+        turns = remembering(turns, "Long?", text)
+        assert turns[-1].question == "Long?"
+        assert count_tokens(turns[-1].answer) <= MOST_TOKENS
 
 
 PROGRAM = """

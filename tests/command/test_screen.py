@@ -38,47 +38,25 @@ QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
 MODELS = Models(None, None, "gpt-4o-mini")
 TEXTS = {"a.md": Text("a.md", "", "a"), "b.pdf": Text("b.pdf", "", "b")}
 
+WENT_NO_FURTHER = replace(DECLINED, ruling=NO)
 # The verdict on the draft, what was used, whether it was answered, and why.
 REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
     "answered": (ANSWERED, DRAFT, True, "the retrieved passages answered it, so no whole document was read"),
     "declined": (
-        DECLINED,
-        READ,
-        True,
-        "declined to answer from the passages (“unanswerable”), so it read the whole of a",
+        DECLINED, READ, True, "declined to answer from the passages (“unanswerable”), so it read the whole of a"
     ),
     "twice": (DECLINED, READ, False, "so it read the whole of a, which did not answer it either"),
     "empty": (EMPTY, READ, True, "the reply to the passages was empty, so it read the whole of a"),
     "no passages": (NO_PASSAGES, Usage(), False, "no passage was found, and there was no document to read"),
     "sections": (DECLINED, LOOKED, True, "so it read 2 sections of a, 1 section of b"),
     "sections and documents": (DECLINED, ALL, True, "so it read sections, then the whole of a"),
-    "in doubt": (
-        DOUBT,
-        READ,
-        True,
-        "the model was in doubt of its answer from the passages (prospect 80, confidence 42), so it read the",
-    ),
-    "from the start": (
-        STARTED,
-        replace(READ, rag=None),
-        True,
-        "goes to the documents at once, so it read the whole of a",
-    ),
-    "stopped": (
-        replace(DECLINED, ruling=NO),
-        DRAFT,
-        False,
-        "(“unanswerable”); it went no further: nothing is left of $5",
-    ),
-    "stopped after sections": (
-        replace(DECLINED, ruling=NO),
-        LOOKED,
-        False,
-        "read 2 sections of a, 1 section of b; it went no further:",
-    ),
+    "in doubt": (DOUBT, READ, True, "in doubt of its answer from the passages (prospect 80, confidence 42), so it"),
+    "start": (STARTED, replace(READ, rag=None), True, "goes to the documents at once, so it read the whole of a"),
+    "stopped": (WENT_NO_FURTHER, DRAFT, False, "(“unanswerable”); it went no further: nothing is left of $5"),
+    "stopped after sections": (WENT_NO_FURTHER, LOOKED, False, "2 sections of a, 1 section of b; it went no further:"),
     "stopped without a word": (replace(DOUBT, ruling={**NO, "reason": ""}), DRAFT, True, "it went no further: budget"),
     "allowed": (replace(DECLINED, ruling={**NO, "go": True}), READ, True, "so it read the whole of a"),
-}
+}  # fmt: skip
 
 
 def route_of(usage: Usage) -> Any:
@@ -106,24 +84,14 @@ LINE = (
     "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the gale of the "
     "spring the bell was lost."
 )
+CUT = "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…"
+END = "…per of the light, whether or not there was a gale, and in the gale of the spring the bell was lost."
 # The answer, the sentence, and what is shown of it in a terminal of 60 characters.
 SHOWN = {
     "short": ("Seven.", "It leaves at\n seven.", "It leaves at seven."),
-    "at the beginning": (
-        "The gauge",
-        LINE,
-        "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…",
-    ),
-    "at the end": (
-        "the bell",
-        LINE,
-        "…per of the light, whether or not there was a gale, and in the gale of the spring the bell was lost.",
-    ),
-    "no word of it": (
-        "Nobody",
-        LINE,
-        "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…",
-    ),
+    "at the beginning": ("The gauge", LINE, CUT),
+    "at the end": ("the bell", LINE, END),
+    "no word of it": ("Nobody", LINE, CUT),
     "control characters": ("Seven", "At \x1b[31mseven\x07.", "At [31mseven."),
     "of an expression": ("(.*[", "It is (.*[.", "It is (.*[."),
     "Chinese": ("七点", "渡轮七点开。", "渡轮七点开。"),
