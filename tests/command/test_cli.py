@@ -163,7 +163,7 @@ LED_TO: dict[str, tuple[list[str], list[str], str, str, str]] = {
         "(“unanswerable”, prospect 10); it went no further: the model gives the documents 10 of 100 to hold",
     ),
     "doubt-bound": (BOUNDS, ["80 55\nOrla."], "long context", "Two masts.", "confidence 55), so it read the whole"),
-    "stop-bound": (BOUNDS, ["25 0\nunanswerable"], "rag", NO, "no further: the model gives the documents 25"),
+    "stop-bound": (BOUNDS, ["25 0\nunanswerable"], "rag", NO, "it went no further: the model gives the documents 25"),
     "sections": (SECTIONS, [NO, "Orla."], "sections", "Orla.", "so it read sections of crew.txt"),
     "in-vain": (SECTIONS, [NO, NO], "long context", "Two masts.", "so it read sections, then the whole of crew.txt"),
     "no-documents": (
