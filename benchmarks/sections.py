@@ -50,10 +50,10 @@ class Nearest:
     def spans(self, row: dict[str, Any]) -> list[Span]:
         """Return where all passages of a question's document stand, the nearest first."""
         text = Text("", row["context"])
-        passages = list(split(text))
-        chunks = [passage.text for passage in passages]
+        passages = split(text)
+        chunks = [passage.page_content for passage in passages]
         found = self._retriever.search(chunks, row["question"], k=len(chunks), document_id=text.key)
-        return [(at := passages[one.index].start, at + len(one.text)) for one in found]
+        return [(at := passages[one.index].metadata["start_index"], at + len(one.text)) for one in found]
 
 
 def share_held(evidence: Iterable[Sequence[int]], spans: Iterable[Span]) -> float:

@@ -12,6 +12,7 @@ model with `--model openai:gpt-4o-mini`; without it the built-in extractive read
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser
 from contextlib import suppress
@@ -23,16 +24,15 @@ from chromadb.api import ClientAPI
 from chromadb.errors import NotFoundError
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
 from llama_index.core.node_parser import TokenTextSplitter
+from llama_index.llms.openai_like import OpenAILike
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from llamaindex_selfroute import SelfRouteQueryEngine
-from selfroute.command import loading
-from selfroute.command.models import load_model
 from selfroute.demo import with_llamaindex
 from selfroute.demo.corpus import load_documents
 from selfroute.error_text import one_line
-from selfroute.errors import SelfRouteError
 
 COLLECTION, UNFINISHED = "selfroute-example", "selfroute-unfinished"
 
@@ -56,7 +56,18 @@ def index(client: ClientAPI, texts: dict[str, str], *, embeddings: BaseEmbedding
     return collection.count()
 
 
-def open_engine(client: ClientAPI, llm: Any, *, embeddings: BaseEmbedding) -> SelfRouteQueryEngine:
+def load_llm(name: str) -> LLM:
+    """Make a model of OpenAI, or of another server with its protocol at OPENAI_BASE_URL."""
+    return OpenAILike(
+        model=name.removeprefix("openai:"),
+        api_key=os.environ["OPENAI_API_KEY"],
+        api_base=os.environ.get("OPENAI_BASE_URL"),
+        is_chat_model=True,
+        additional_kwargs={"stream_options": {"include_usage": True}},
+    )
+
+
+def open_engine(client: ClientAPI, llm: LLM, *, embeddings: BaseEmbedding) -> SelfRouteQueryEngine:
     """Build an engine on the server's index."""
     store = ChromaVectorStore(chroma_collection=client.get_collection(COLLECTION))
     stored = VectorStoreIndex.from_vector_store(store, embed_model=embeddings)
@@ -78,15 +89,15 @@ def main() -> None:
     parser = ArgumentParser(description="LlamaIndex over a Chroma server.")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help="such as openai:gpt-4o-mini")
+    parser.add_argument("--model", metavar="openai:NAME", help="such as openai:gpt-4o-mini")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("index").add_argument("files", type=Path, nargs="*", help="UTF-8 texts")
     commands.add_parser("ask").add_argument("question")
     options = parser.parse_args()
     try:
-        llm = load_model(loading.load("llamaindex"), options.model) if options.model else None
-    except SelfRouteError as error:
-        parser.error(str(error))
+        llm = load_llm(options.model) if options.model else None
+    except KeyError as error:
+        parser.error(f"set the environment variable {error.args[0]}")
     try:
         client = chromadb.HttpClient(options.host, options.port)
     except ValueError as error:
@@ -97,7 +108,7 @@ def main() -> None:
             texts = {path.name: path.read_text("utf-8") for path in options.files} or load_documents()
             print(f"{index(client, texts, embeddings=embeddings)} passages of {len(texts)} documents are indexed")
         else:
-            llm = llm or with_llamaindex.extractive_reader(embeddings)
+            llm = llm or with_llamaindex.ExtractiveReader(embed_model=embeddings)
             ask(open_engine(client, llm, embeddings=embeddings), options.question)
     except NotFoundError:
         sys.exit("nothing is indexed yet; run: python examples/chroma_server.py index")

@@ -1,24 +1,27 @@
-"""Shows an answer with its reasons, and what a check found."""
+"""Shows an answer with its reasons, in words and as JSON, and what a check found."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from langchain_core.documents import Document
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
 from selfroute.checking import Findings
-from selfroute.command.figures import STEP_NAMES, by_step, dollars, ledger_rows
-from selfroute.command.framework import Output, Read, Section, Show
-from selfroute.command.run import Models
+from selfroute.command.citing import FileRead, FileSection
+from selfroute.command.models import Models
+from selfroute.command.sessions import Output, Show
 from selfroute.command.terminal import shortened
-from selfroute.command.texts import IndexedPassage
+from selfroute.command.texts import Text
+from selfroute.command.totals import by_step
 from selfroute.evaluation.table import printable
-from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import STEP_NAMES, dollars
 
 Stream = Callable[[Show], Output]
 
@@ -51,29 +54,8 @@ def show_findings(console: Console, findings: Findings) -> None:
     for finding in findings:
         style = {True: "", False: "bold red", None: "yellow"}[finding.ok]
         console.print(Styled(printable(str(finding)), style=style), soft_wrap=True)
-    wrong = [finding.subject for finding in findings if finding.ok is False]
-    console.print(
-        f"\nTo be changed: {', '.join(wrong)}" if wrong else "\nNothing has to be changed; no model was asked."
-    )
-
-
-def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
-    """Print the totals of all questions."""
-    grid = totals_grid()
-    for name, figure in ledger_rows(ledger, models):
-        grid.add_row(name, figure)
-    console.rule(style="dim")
-    console.print(grid)
-
-
-def totals_grid() -> Grid:
-    """Make a grid for rows of a name and a figure."""
-    return Grid(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-
-
-def show_question(console: Console, question: str) -> None:
-    """Print a question."""
-    show_field(console, "Question", question)
+    wrong = ", ".join(finding.subject for finding in findings if finding.ok is False)
+    console.print(f"\nTo be changed: {wrong}" if wrong else "\nNothing has to be changed; no model was asked.")
 
 
 def show_answer(console: Console, ask: Stream) -> Output:
@@ -83,9 +65,7 @@ def show_answer(console: Console, ask: Stream) -> Output:
     def show(route: str, text: str) -> None:
         nonlocal column
         if not column:
-            console.print(
-                Styled(f"{'Route':{_INDENT}}", style="bold") + Styled(STEP_NAMES[route], style=COLOURS[route])
-            )
+            show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
             column = _INDENT
         column = _print_piece(console, printable(text), column)
@@ -110,28 +90,19 @@ def _print_piece(console: Console, text: str, column: int) -> int:
 
 
 def show_reasons(
-    console: Console,
-    output: Output,
-    *,
-    models: Models,
-    names: Mapping[str, str],
-    passages: Sequence[IndexedPassage] | None,
+    console: Console, output: Output, *, models: Models, texts: Mapping[str, Text], with_passages: bool
 ) -> None:
-    """Print where the answer stands, why it took that route, its tokens and cost, and the passages if given."""
-    _show_citations(console, output, names)
-    show_field(console, "Why", reason(output, names))
+    """Print where the answer stands, why it took that route, its tokens and cost, and its passages."""
+    _show_citations(console, output, texts)
+    show_field(console, "Why", reason(output, texts))
     for document in output.read:
         if document.sections:
-            show_field(console, "Sections", f"{names[document.source]}, {_places(document.sections)}")
+            show_field(console, "Sections", f"{texts[document.source].label}, {_places(document.sections)}")
     show_tokens(console, output)
     usage = output.usage
     if usage["token_ratio"] is not None:
-        alone = f"{usage['long_context_only']:,}"
-        show_field(
-            console,
-            "Read",
-            f"{usage['token_ratio']:.0%} of the {alone} input tokens of reading the whole documents at once",
-        )
+        share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
+        show_field(console, "Read", f"{share} of reading the whole documents at once")
     elif usage["long_context_only"] is None:
         show_field(console, "Read", "not compared: nobody has read these documents yet")
     if usage["cost"] is None:
@@ -141,12 +112,12 @@ def show_reasons(
         only = usage["cost_long_context_only"]
         alone = f"; reading the whole documents at once {dollars(only)}" if only is not None else ""
         show_field(console, "Cost", f"{dollars(usage['cost'])}{alone}")
-    if passages is not None:
-        show_field(console, "Passages", f"{len(passages)} retrieved, nearest first")
-        for number, passage in enumerate(passages, 1):
-            place = f"{number:>4}  {_place(passage, names)}"
+    if with_passages:
+        show_field(console, "Passages", f"{len(output.retrieved)} retrieved, nearest first")
+        for number, passage in enumerate(output.retrieved, 1):
+            place = f"{number:>4}  {_place(passage, texts)}"
             console.print(Styled(printable(place), style="dim"))
-            console.print(Styled(f"      {shortened(passage.text, console.width - 6)}"))
+            console.print(Styled(f"      {shortened(passage.page_content, console.width - 6)}"))
 
 
 def show_tokens(console: Console, output: Output) -> None:
@@ -156,24 +127,23 @@ def show_tokens(console: Console, output: Output) -> None:
     show_field(console, "Tokens", f"{usage['total_tokens']:,} ({by_step(usage)}{estimated})")
 
 
-def show_sources(
-    console: Console, output: Output, *, names: Mapping[str, str], passages: Mapping[str, IndexedPassage]
-) -> None:
+def show_sources(console: Console, output: Output, *, texts: Mapping[str, Text]) -> None:
     """Print where an answer stands, or else what it was given."""
     if output.citations:
-        _show_citations(console, output, names)
+        _show_citations(console, output, texts)
     elif output.answerable:
-        given = [passages[name] for name in output.retrieved]
-        places = [_how_much(document, names) for document in output.read] or [_place(one, names) for one in given]
+        places = [_how_much(document, texts) for document in output.read]
+        places = places or [_place(passage, texts) for passage in output.retrieved]
         show_field(console, "Sources", "; ".join(dict.fromkeys(places)))
 
 
-def _place(passage: IndexedPassage, names: Mapping[str, str]) -> str:
-    where = f"at character {passage.start:,}" if passage.page is None else f"on page {passage.page:,}"
-    return f"{names[passage.source]} {where}"
+def _place(passage: Document, texts: Mapping[str, Text]) -> str:
+    text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+    page = text.page_of(start)
+    return f"{text.label} at character {start:,}" if page is None else f"{text.label} on page {page:,}"
 
 
-def _places(sections: Sequence[Section]) -> str:
+def _places(sections: Sequence[FileSection]) -> str:
     """Return where sections of a document stand, by pages if it has some."""
     pages = [section.page for section in sections if section.page is not None]
     if pages:
@@ -181,14 +151,14 @@ def _places(sections: Sequence[Section]) -> str:
     return f"characters {', '.join(f'{section.start:,} to {section.end:,}' for section in sections)}"
 
 
-def _show_citations(console: Console, output: Output, names: Mapping[str, str]) -> None:
+def _show_citations(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
     """Print where in the files the answer stands: of each sentence as much as shows the answer."""
     words = {word for word in re.findall(r"\w+", output.answer) if len(word) >= _LONG or any(map(str.isdigit, word))}
     answers = re.compile(rf"\b(?:{'|'.join(sorted(words)) or '(?!)'})\b", re.IGNORECASE)
     size = 2 * (console.width - _INDENT)
     for number, citation in enumerate(output.citations):
         line = f"line {citation.line:,}, character {citation.start:,}"
-        place = f"{names[citation.source]}, {line if citation.page is None else f'page {citation.page:,}'}"
+        place = f"{texts[citation.source].label}, {line if citation.page is None else f'page {citation.page:,}'}"
         show_field(console, "" if number else "Where", place)
         text = " ".join(printable(citation.text).split())
         found = answers.search(text)
@@ -199,7 +169,7 @@ def _show_citations(console: Console, output: Output, names: Mapping[str, str]) 
         show_field(console, "", sentence)
 
 
-def reason(output: Output, names: Mapping[str, str]) -> str:
+def reason(output: Output, texts: Mapping[str, Text]) -> str:
     """Return why a question took its route, as a sentence without its full stop."""
     decision, ruling = output.decision, output.decision["ruling"]
     numbers = _numbers(decision)
@@ -212,7 +182,7 @@ def reason(output: Output, names: Mapping[str, str]) -> str:
         "doubt": f"the model was in doubt of its answer from the passages ({numbers[2:]})",
         "start": "the question goes to the documents at once",
     }.get(decision["signal"], f"the model declined to answer from the passages (“{said}”{numbers})")
-    documents = ", ".join(_how_much(document, names) for document in output.read)
+    documents = ", ".join(_how_much(document, texts) for document in output.read)
     before = "sections" if output.usage["sections"] and output.route != "sections" else ""
     read = ", then ".join(filter(None, [before, documents]))
     told = f"{why}, so it read {read}" if read else why
@@ -229,10 +199,10 @@ def _numbers(decision: Mapping[str, Any]) -> str:
     return "".join(f", {name} {decision[name]}" for name in shown if decision.get(name) is not None)
 
 
-def _how_much(document: Read, names: Mapping[str, str]) -> str:
+def _how_much(document: FileRead, texts: Mapping[str, Text]) -> str:
     if number := len(document.sections):
-        return f"{number} section{'s' if number > 1 else ''} of {names[document.source]}"
-    return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {names[document.source]}"
+        return f"{number} section{'s' if number > 1 else ''} of {texts[document.source].label}"
+    return f"{'as much as fits the model' if document.trimmed else 'the whole'} of {texts[document.source].label}"
 
 
 def show_field(console: Console, name: str, text: str | Styled) -> None:
@@ -242,3 +212,25 @@ def show_field(console: Console, name: str, text: str | Styled) -> None:
     grid.add_column()
     grid.add_row(name, Styled(printable(text)) if isinstance(text, str) else text)
     console.print(grid)
+
+
+def with_passages_as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
+    """Turn an answer into plain JSON, with the passages that its draft read; the texts are by source."""
+    passages = []
+    for passage in output.retrieved:
+        text, start = texts[passage.metadata["source"]], passage.metadata["start_index"]
+        place = {"source": text.label, "page": text.page_of(start), "start": start}
+        passages.append({**place, "text": passage.page_content})
+    return {**as_json(output, texts), "passages": passages}
+
+
+def as_json(output: Output, texts: Mapping[str, Text]) -> dict[str, Any]:
+    """Turn an answer into plain JSON; the texts are by source."""
+    record = {key: getattr(output, key) for key in ("question", "answer", "route", "answerable", "decision", "usage")}
+    sections = [
+        {"source": texts[document.source].label, "page": section.page, "start": section.start, "end": section.end}
+        for document in output.read
+        for section in document.sections
+    ]
+    citations = [{**asdict(citation), "source": texts[citation.source].label} for citation in output.citations]
+    return {**record, "sections": sections, "citations": citations}

@@ -1,162 +1,156 @@
-"""The body of `selfroute ask`, and what other commands share with it; heavy, so imported only when one of them runs."""
+"""Performs `selfroute ask` and `selfroute check`, and opens the user's files for other commands."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from rich.console import Console
 
 from selfroute.calls.checks import check_question
-from selfroute.command import answers, run
-from selfroute.command.framework import Framework, Session
+from selfroute.checking import Finding, Findings
+from selfroute.command import answers, models
 from selfroute.command.library import Library
+from selfroute.command.options import Answering, Ask, Asking, Check
 from selfroute.command.reading import Sources, files_of
-from selfroute.command.steering import Steering
+from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
+from selfroute.command.totals import show_ledger
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 from selfroute.private import make_folder
+from selfroute.prompts import CHECK_QUESTION
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options that the commands share.
-
-    Attributes:
-        framework: The framework that routes the questions.
-        model: The model as `provider:name`; None for the extractive reader.
-        long_context_model: The model of the second step; None for the same.
-        base_url: The server to ask; None for the provider's own.
-        k: How many passages the draft reads.
-        embeddings: The embedding model; None for all-MiniLM-L6-v2.
-        as_json: Whether to print JSON only.
-        priced_as: The model as which it is priced, as `provider:name`; None to use its own name and address.
-        steering: Which questions read more than their passages.
-    """
-
-    framework: Framework
-    model: str | None
-    long_context_model: str | None
-    base_url: str | None
-    k: int
-    embeddings: str | None
-    as_json: bool
-    priced_as: str | None = None
-    steering: Steering = field(default_factory=Steering)
-
-    def load_models(self) -> run.Models | None:
-        """Make the models that the user names; None for the extractive reader."""
-        return run.load_models(self.framework, self.model, long_context=self.long_context_model, base_url=self.base_url)
-
-
-def ask(options: Options, *, sources: Sources, questions: Sequence[str], passages: bool) -> None:
+def ask(options: Ask) -> None:
     """Route questions over the user's own files."""
     out = open_console(sys.stdout)
-    with open_files(options, sources, questions=questions) as (session, library, models):
-        for question in questions:
-            if options.as_json:
-                print_json(run.answer_as_json(session.ask(question), library.passages, library.names))
-                continue
-            answers.show_question(out, question)
-            output = answers.show_answer(out, partial(session.stream, question))
-            retrieved = [library.passages[name] for name in output.retrieved] if passages else None
-            answers.show_reasons(out, output, models=models, names=library.names, passages=retrieved)
-            out.print()
-    if not options.as_json and len(questions) > 1:
-        answers.show_ledger(out, session.ledger, models=models)
+    session, library, answering = open_files(options, questions=options.question)
+    for question in options.question:
+        if options.as_json:
+            print_json(answers.with_passages_as_json(session.ask(question), library.texts))
+            continue
+        answers.show_field(out, "Question", question)
+        output = answers.show_answer(out, partial(session.stream, question))
+        answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=options.show_passages)
+        out.print()
+    if not options.as_json and len(options.question) > 1:
+        show_ledger(out, session.ledger, models=answering)
 
 
-@contextmanager
-def open_files(
-    options: Options, sources: Sources, *, questions: Sequence[str] = ()
-) -> Iterator[tuple[Session, Library, run.Models]]:
+def check(options: Check) -> bool:
+    """Try what `ask` would use on a question, and print what was found.
+
+    Returns:
+        Whether nothing has to be changed.
+    """
+    question = CHECK_QUESTION if options.question is None else options.question
+    session, library, _ = open_files(options, questions=[question])
+    findings = Findings(_in_users_words(finding, library.texts.values()) for finding in session.chain.check(question))
+    if options.as_json:
+        print_json({"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]})
+    else:
+        answers.show_findings(open_console(sys.stdout), findings)
+    return findings.ok
+
+
+def _in_users_words(finding: Finding, texts: Iterable[Text]) -> Finding:
+    """Call the files as the user does, not by what names them in the index."""
+    message = finding.message
+    for text in texts:
+        for name in (text.source, text.key):
+            message = message.replace(name, text.label)
+    return replace(finding, message=message)
+
+
+def open_files(options: Asking, *, questions: Sequence[str] = ()) -> tuple[Session, Library, models.Models]:
     """Index the user's own files where that is not done yet, say which model answers, and open a session over them."""
-    options.steering.check(model=options.model)
+    chain_options = options.chain_options()
+    check_questions(questions)
+    sources = Sources(files=options.files, everything=options.everything)
+    texts = sources.read()
+    named = load_models(options)
+    out, err = open_console(sys.stdout), open_console(sys.stderr)
+    embeddings = load_embeddings(options.embeddings, err)
+    library = open_library(texts, sources, name=options.embeddings, embeddings=embeddings, store=options.store)
+    answering = named or models.Models.extractive(embeddings)
+    answers.show_reader(err if options.as_json else out, answering)
+    return open_session(library, answering, options, chain_options), library, answering
+
+
+def check_questions(questions: Sequence[str]) -> None:
+    """Check that questions can be asked.
+
+    Raises:
+        ConfigurationError: One is empty.
+        InputError: One holds half of a character.
+    """
     if not all(question.strip() for question in questions):
         msg = 'a question is empty: write --question "..."'
         raise ConfigurationError(msg)
     for question in questions:
         check_question(question)
-    texts = sources.read()
-    models = options.load_models()
-    out, err = open_console(sys.stdout), open_console(sys.stderr)
-    embeddings = load_embeddings(options, err)
-    folder = sources.store or default_store()
-    library = index(texts, options, embeddings=embeddings, progress=err, folder=folder, check=sources.check_characters)
-    models = models or run.extractive_reader(options.framework, embeddings)
-    answers.show_reader(err if options.as_json else out, models)
-    with open_session(library, models, options) as session:
-        yield session, library, models
 
 
-def open_session(library: Library, models: run.Models, options: Options) -> AbstractContextManager[Session]:
-    """Open a session over a library with the models and the options."""
-    return library.open_session(
-        models.llm,
-        long_context_llm=models.long_context_llm,
-        k=options.k,
-        priced_as=options.priced_as,
-        steering=options.steering,
-    )
+def load_models(options: Answering) -> models.Models | None:
+    """Make the models that the options name; None for the extractive reader."""
+    return models.load_models(options.model, long_context_model=options.long_context_model, base_url=options.base_url)
 
 
-def default_store() -> Path:
+def load_embeddings(name: str | None, progress: Console) -> Embeddings:
+    """Load the embedding model of this name; all-MiniLM-L6-v2 for None."""
+    with stage(progress, "Loading the embedding model"):
+        return models.load_embeddings(name)
+
+
+def open_session(
+    library: Library, answering: models.Models, options: Answering, chain_options: Mapping[str, Any]
+) -> Session:
+    """Open a session over a library."""
+    more = {"priced_as": options.priced_as, **chain_options}
+    return Session(library, answering, k=options.k, **more)
+
+
+def open_library(
+    texts: Sequence[Text], sources: Sources, *, name: str | None, embeddings: Embeddings, store: Path | None
+) -> Library:
+    """Open the index of the user's files in a folder, by default in the cache folder, and index what is not there."""
+    folder, progress = store or _default_store(), open_console(sys.stderr)
+    library = Library(texts, embeddings=embeddings, embeddings_name=name or DEFAULT_EMBEDDINGS, folder=folder)
+    missing = library.missing()
+    sources.check_characters(library.characters_of(missing))
+    if missing:
+        index(library, missing, progress=progress, where=f", kept in {folder}")
+    else:
+        progress.print(f"The index kept in {folder} is up to date")
+    return library
+
+
+def index(library: Library, missing: Sequence[Document], *, progress: Console, where: str = "") -> None:
+    """Index passages of a library that it does not hold yet, and show the progress and where it is kept."""
+    files = files_of(len({passage.metadata["source"] for passage in missing}))
+    title = f"Indexing {files} with {library.characters_of(missing):,} characters{where}"
+    with stage(progress, title, len(missing)) as advance:
+        library.index(missing, on_progress=advance)
+
+
+def _default_store() -> Path:
     """Return the user's cache folder for indexes, which is for nobody else."""
     given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     folder = (Path(given) if given else Path.home() / ".cache") / "selfroute"
     with suppress(OSError):  # where it cannot be made, the index says so
         make_folder(folder, ours=True)
     return folder
-
-
-def load_embeddings(options: Options, progress: Console) -> Any:
-    """Load the embedding model that the options name."""
-    with stage(progress, "Loading the embedding model"):
-        return options.framework.load_embeddings(options.embeddings)
-
-
-def index(  # noqa: PLR0913 - what an index needs
-    texts: Sequence[Text],
-    options: Options,
-    *,
-    embeddings: Any,
-    progress: Console,
-    folder: Path | None,
-    check: Callable[[int], None] = lambda _characters: None,
-) -> Library:
-    """Index texts where that is not done yet; without a folder, in memory.
-
-    Args:
-        texts: The texts.
-        options: The options.
-        embeddings: The embeddings.
-        progress: The console for the progress.
-        folder: The folder to keep the index in; None for memory.
-        check: Called with the number of characters that are to be indexed; raises if they are too many.
-    """
-    name = options.embeddings or DEFAULT_EMBEDDINGS
-    library = Library(texts, framework=options.framework, embeddings=embeddings, embeddings_name=name, folder=folder)
-    missing = library.missing()
-    if missing:
-        files = {passage.source for passage in missing}
-        characters = sum(len(library.texts[name].text) for name in files)
-        check(characters)
-        title = f"Indexing {files_of(len(files))} with {characters:,} characters"
-        title += f", kept in {folder}" if folder else ""
-        with stage(progress, title, len(missing)) as advance:
-            library.index(missing, on_progress=advance)
-    else:
-        progress.print(f"The index kept in {folder} is up to date")
-    return library
 
 
 def print_json(record: object) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a batch job.
+"""Keeps a batch job in its folder.
 
 `job.json`: the documents, the models and the other options. `state.jsonl`: a row for each question: its latest request,
 its draft, its answer or its error. `results.jsonl`: the results that were imported. `answers.jsonl`: the answers.
@@ -8,20 +8,20 @@ its draft, its answer or its error. `results.jsonl`: the results that were impor
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
-from selfroute.command.batch_results import Json, Result
+from selfroute.command.batch_files import Json, replacing
+from selfroute.command.batch_results import Result, id_of
 from selfroute.command.texts import Text
 from selfroute.errors import ConfigurationError, InputError
-from selfroute.kept import make, parse, rows
-from selfroute.private import make_folder, open_file
+from selfroute.kept import make, rows
 from selfroute.usage.rows import entry_of
 
-_ATTEMPT = "-"
+T = TypeVar("T")
+
 _IMPORT_AGAIN = "delete it, and import all results of the provider again"
 
 
@@ -32,7 +32,7 @@ class Item:
     Attributes:
         question: What the user's file says of it: the key `question`, and others.
         request: The id of its latest request; None before the first, and while the next one is to be written.
-        retrieved: The ids of the passages that were retrieved for it, by their number, until it is answered.
+        retrieved: The ids of the passages that were retrieved for it, until it is answered.
         row: What the first step returned; None before its draft is here.
         answer: The answer; None before it is here.
         error: What went wrong with the latest request; None if nothing did.
@@ -40,17 +40,13 @@ class Item:
 
     question: Json
     request: str | None = None
-    retrieved: dict[str, list[str]] = field(default_factory=dict)
+    retrieved: list[str] = field(default_factory=list)
     row: Json | None = None
     answer: Json | None = None
     error: str | None = None
 
     def check(self) -> None:
-        """Check what its types do not say.
-
-        Raises:
-            ValueError: It is no question, or its answer is none.
-        """
+        """Check what its types do not say; raises ValueError if it is no question, or its answer is none."""
         if not isinstance(self.question.get("question"), str) or (self.row is not None and "sources" not in self.row):
             msg = "a question or a draft is missing"
             raise ValueError(msg)
@@ -74,18 +70,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a job was begun with.
-
-    Attributes:
-        files: The user's documents, and the digest of each.
-        model: The model.
-        long_context_model: The model of the second step; None for the same.
-        k: How many passages the draft reads.
-        store: The folder of the index; None for the one in the cache folder.
-        embeddings: The embedding model; None for all-MiniLM-L6-v2.
-        graded: Whether the draft begins with two numbers.
-        sections: The tokens of the documents' sections, which are read before whole documents; None for no sections.
-    """
+    """What a job was begun with: the digest of each of its documents, and the options of `selfroute batch export`."""
 
     files: Mapping[str, str]
     model: str
@@ -95,9 +80,6 @@ class Setup:
     embeddings: str | None = None
     graded: bool = False
     sections: int | Sequence[int] | None = None
-
-    def check(self) -> None:
-        """Check what its types do not say: nothing."""
 
     def check_texts(self, texts: Iterable[Text]) -> None:
         """Check that the documents are those that the job was begun with.
@@ -109,16 +91,6 @@ class Setup:
             if self.files[text.source] != text.key:
                 msg = f"{text.source} has changed since the job began: put it back, or begin another job with --job"
                 raise ConfigurationError(msg)
-
-
-class _Kept(Protocol):
-    """What a line of a job's files holds."""
-
-    def check(self) -> None:
-        """Check what its types do not say; raises ValueError."""
-
-
-T = TypeVar("T", bound=_Kept)
 
 
 class Job:
@@ -135,10 +107,10 @@ class Job:
     def __init__(self, folder: Path, setup: Setup, items: Sequence[Item]) -> None:
         self.folder, self.setup, self.items = folder, setup, items
         self.answers = folder / "answers.jsonl"
-        self._ids: dict[str, Result] = {}
+        self._by_id: dict[str, Result] = {}
         self.results: dict[str, Result] = {}
-        for result in _kept(folder / "results.jsonl", Result, todo=_IMPORT_AGAIN):
-            self._hold(result)
+        for result in _read(folder / "results.jsonl", Result, lambda one: one.attempt, todo=_IMPORT_AGAIN):
+            self._keep(result)
 
     @classmethod
     def begin(cls, folder: Path, setup: Setup, questions: Iterable[Json]) -> Job:
@@ -166,22 +138,22 @@ class Job:
                 "selfroute batch export FILE... --questions questions.jsonl --model openai:gpt-4o-mini"
             )
             raise ConfigurationError(msg)
+        todo = f"put a copy of it back, or delete {folder} and begin the job again"
         try:
-            todo = f"put a copy of it back, or delete {folder} and begin the job again"
-            setup, *_ = [*_kept(folder / "job.json", Setup, todo=todo), None]
+            setup = next(_read(folder / "job.json", Setup, lambda _: None, todo=todo), None)
             if setup is None:
                 msg = f"{folder / 'job.json'} is empty; {todo}"
                 raise InputError(msg)
-            return cls(folder, setup, list(_kept(folder / "state.jsonl", Item, todo=todo)))
+            return cls(folder, setup, list(_read(folder / "state.jsonl", Item, Item.check, todo=todo)))
         except TypeError as error:
             msg = f"{folder} holds the job of another version of selfroute: finish it with that version"
             raise ConfigurationError(msg) from error
 
     def save(self) -> None:
         """Write the state and the answers; a question that failed has an `error` instead."""
-        write_lines(self.folder / "state.jsonl", map(asdict, self.items))
-        write_lines(self.answers, ({**item.question, **item.outcome} for item in self.items if item.outcome))
-        write_lines(self.folder / "job.json", [asdict(self.setup)])
+        _write(self.folder / "state.jsonl", map(asdict, self.items))
+        _write(self.answers, ({**item.question, **item.outcome} for item in self.items if item.outcome))
+        _write(self.folder / "job.json", [asdict(self.setup)])
 
     def add(self, results: Iterable[Result]) -> tuple[set[str], dict[str, int]]:
         """Keep results.
@@ -190,45 +162,35 @@ class Job:
             The ids of those that are new; and the numbers of `replies` and `errors` among them, of those `known` before
             and of those of `other_jobs`.
         """
-        asked = {item.request for item in self.items} | self._ids.keys()
+        asked = {item.request for item in self.items} | self._by_id.keys()
         new, counts = set[str](), dict.fromkeys(("replies", "errors", "known", "other_jobs"), 0)
         for result in results:
-            earlier = self._ids.get(result.id)
+            earlier = self._by_id.get(result.id)
             if result.id not in asked:
                 counts["other_jobs"] += 1
             elif earlier and (earlier.replied or not result.replied):
                 counts["known"] += 1
             else:
-                self._hold(result)
+                self._keep(result)
                 new.add(result.id)
                 counts["replies" if result.replied else "errors"] += 1
-        write_lines(self.folder / "results.jsonl", map(asdict, self._ids.values()))
+        _write(self.folder / "results.jsonl", map(asdict, self._by_id.values()))
         return new, counts
 
     def can_judge(self, item: Item) -> bool:
-        """Return whether the result is here that a question waits for."""
-        return item.status == "waiting" and item.request in self._ids
+        """Return whether the result that a question waits for is here."""
+        return item.status == "waiting" and item.request in self._by_id
 
     def next_id(self, digest: str) -> str:
         """Return the id of a request: the digest, and how often it will have been asked."""
         earlier = self.results.get(digest)
-        return f"{digest}{_ATTEMPT}{_attempt(earlier.id) + 1 if earlier else 1}"
+        return id_of(digest, earlier.attempt + 1 if earlier else 1)
 
-    def _hold(self, result: Result) -> None:
-        self._ids[result.id] = result
-        digest = digest_in(result.id)
-        latest = self.results.get(digest)
-        if latest is None or _attempt(result.id) >= _attempt(latest.id):
-            self.results[digest] = result
-
-
-def digest_in(name: str) -> str:
-    """Return the digest in the id of a request."""
-    return name.partition(_ATTEMPT)[0]
-
-
-def _attempt(name: str) -> int:
-    return int(name.partition(_ATTEMPT)[2])
+    def _keep(self, result: Result) -> None:
+        self._by_id[result.id] = result
+        latest = self.results.get(result.digest)
+        if latest is None or result.attempt >= latest.attempt:
+            self.results[result.digest] = result
 
 
 def read_questions(path: Path) -> list[Json]:
@@ -238,66 +200,51 @@ def read_questions(path: Path) -> list[Json]:
         InputError: It cannot be read, or a line holds no question.
     """
     try:
-        lines = [line.strip() for line in path.read_text("utf-8-sig").split("\n")]
+        lines = path.read_bytes().splitlines()
+        if path.suffix == ".jsonl":
+            found = [_question(row, where) for where, row in rows(lines, str(path))]
+        else:
+            found = [{"question": text} for line in lines if (text := line.decode("utf-8-sig").strip())]
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
         raise InputError(msg) from error
     except UnicodeDecodeError as error:
         msg = f"{path} is not UTF-8; save the file in that encoding"
         raise InputError(msg) from error
-    questions = dict[str, Json]()
-    for number, line in enumerate(lines, 1):
-        if line:
-            row = _question(line, f"{path}:{number}") if path.suffix == ".jsonl" else {"question": line}
-            questions[json.dumps([row.get("id"), row["question"]])] = row
-    if not questions:
+    if not found:
         msg = f"{path} holds no question"
         raise InputError(msg)
-    return [*questions.values()]
+    return [*{json.dumps([row.get("id"), row["question"]]): row for row in found}.values()]
 
 
-def _question(line: str, where: str) -> Json:
-    row = parse(line, where, todo='write one object a line, such as {"question": "..."}')
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
-        msg = f"{where}: there is no question in {line[:80]}"
+def _question(row: Json, where: str) -> Json:
+    if not isinstance(row.get("question"), str) or not row["question"].strip():
+        msg = f"{where}: there is no question in {json.dumps(row)[:80]}"
         raise InputError(msg)
     row.pop("error", None)  # of an earlier run
     return row
 
 
-def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write a JSONL so that nobody ever reads half of it.
-
-    Raises:
-        ConfigurationError: The folder cannot be used.
-    """
-    temporary = path.with_suffix(".part")
-    try:
-        make_folder(path.parent)
-        with open_file(temporary, "w") as file:
-            file.writelines(json.dumps(line) + "\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        msg = f"--job {path.parent}: {path.name} cannot be written there ({error.strerror})"
-        raise ConfigurationError(msg) from error
+def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    with replacing(path) as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def _kept(path: Path, kind: type[T], *, todo: str) -> Iterator[T]:
+def _read(path: Path, kind: type[T], check: Callable[[T], object], *, todo: str) -> Iterator[T]:
     """Read objects of a file that we wrote; none if there is no such file.
 
     Raises:
-        InputError: A line is damaged.
+        InputError: A line is damaged, or `check` raises a ValueError: it looks at what the types do not say.
         TypeError: Another version wrote it.
     """
-    if path.exists():
-        with path.open("rb") as file:
-            for where, row in rows(file, str(path), todo=todo):
-                made = make(kind, row, where, todo=todo)
-                try:
-                    made.check()
-                except ValueError as error:
-                    msg = f"{where} is damaged ({error}); {todo}"
-                    raise InputError(msg) from error
-                yield made
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for where, row in rows(file, str(path), todo=todo):
+            made = make(kind, row, where, todo=todo)
+            try:
+                check(made)
+            except ValueError as error:
+                msg = f"{where} is damaged ({error}); {todo}"
+                raise InputError(msg) from error
+            yield made

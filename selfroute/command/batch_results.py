@@ -1,4 +1,4 @@
-"""Read results in the file formats of the providers' batch interfaces.
+"""Reads results in the file formats of the providers' batch interfaces.
 
 Nothing of a reply is understood here: a result holds the body that the provider's own client is answered with.
 """
@@ -11,11 +11,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from selfroute.command.batch_files import Json
 from selfroute.errors import InputError
 from selfroute.kept import parse
 
-Json = dict[str, Any]
-_ANTHROPIC_STATUS = {"invalid_request_error": HTTPStatus.BAD_REQUEST, "request_too_large": HTTPStatus.BAD_REQUEST}
+_ATTEMPT = "-"
+_INVALID_TYPES = {"invalid_request_error", "request_too_large"}  # Anthropic's
 _STATUSES = range(100, 600)
 _INVALID_ARGUMENT = 3  # among the codes of google.rpc
 
@@ -27,20 +28,26 @@ class Result:
     Attributes:
         id: The id that the request was written with.
         status: The HTTP status that the client would have received.
-        body: The body, likewise.
+        body: The body that it would have received.
     """
 
     id: str
     status: int
     body: Json
 
-    def check(self) -> None:
-        """Check that its id has a number.
+    @property
+    def digest(self) -> str:
+        """The digest of its request."""
+        return digest_of(self.id)
+
+    @property
+    def attempt(self) -> int:
+        """How often the request had been asked, with this time.
 
         Raises:
-            ValueError: It has none.
+            ValueError: Its id has no number.
         """
-        int(self.id.partition("-")[2])
+        return int(self.id.partition(_ATTEMPT)[2])
 
     @property
     def replied(self) -> bool:
@@ -48,15 +55,19 @@ class Result:
         return self.status == HTTPStatus.OK
 
 
+def id_of(digest: str, attempt: int) -> str:
+    """Return the id of a request that is asked for the given time, from 1."""
+    return f"{digest}{_ATTEMPT}{attempt}"
+
+
+def digest_of(name: str) -> str:
+    """Return the digest in the id of a request."""
+    return name.partition(_ATTEMPT)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a file of results holds.
-
-    Attributes:
-        results: The results.
-        unreadable: The numbers of the lines, from 1, that cannot be read.
-        cut_off: Whether the last line is cut off.
-    """
+    """What a file holds: results, the numbers of lines that cannot be read, and whether the last one is cut off."""
 
     results: Sequence[Result]
     unreadable: Sequence[int]
@@ -73,9 +84,9 @@ def read_results(path: Path) -> Results:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                found = _read(line) if line.strip() else ()
-                results += found or ()
-                unreadable += [number] if found is None else []
+                found = _read(line)
+                results += [found] if found else []
+                unreadable += [number] if line.strip() and not found else []
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror}"
         raise InputError(msg) from error
@@ -86,56 +97,51 @@ def read_results(path: Path) -> Results:
     return Results(results, unreadable[:-1] if cut_off else unreadable, cut_off)
 
 
-def _read(line: bytes) -> tuple[Result] | None:
+def _read(line: bytes) -> Result | None:
+    """Read a line; None if that is impossible."""
     try:
-        result = _result(parse(line, ""))
+        row = parse(line, "")
+        result = _of_gemini(row) if "key" in row else _of_anthropic(row) if "result" in row else _of_openai(row)
         asdict(result)  # as it is kept: what is nested too deeply cannot be
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return (result,) if result.status in _STATUSES else None
+    return result if result.status in _STATUSES else None
 
 
-def _result(line: Json) -> Result:
-    if "key" in line:
-        return _of_gemini(line)
-    return _of_anthropic(line) if "result" in line else _of_openai(line)
-
-
-def _of_openai(line: Json) -> Result:
-    response, error = line.get("response"), line.get("error")
+def _of_openai(row: Json) -> Result:
+    response, error = row.get("response"), row.get("error")
     if error or not response:  # such as batch_expired
         failed = error or {}
-        return _failed(line["custom_id"], {"error": {"message": failed["message"], "code": failed.get("code")}})
-    return Result(str(line["custom_id"]), int(response["status_code"]), dict(response["body"]))
+        return _failed(row["custom_id"], {"error": {"message": failed["message"], "code": failed.get("code")}})
+    return Result(str(row["custom_id"]), int(response["status_code"]), dict(response["body"]))
 
 
-def _of_anthropic(line: Json) -> Result:
-    result, name = line["result"], line["custom_id"]
-    if result["type"] == "succeeded":
+def _of_anthropic(row: Json) -> Result:
+    result, name = row["result"], row["custom_id"]
+    kind = result["type"]
+    if kind == "succeeded":
         return Result(str(name), HTTPStatus.OK, dict(result["message"]))
-    if result["type"] != "errored":  # canceled or expired
-        told = {"type": result["type"], "message": f"the request {_was(result['type'])} before it was processed"}
-        return _failed(name, {"type": "error", "error": told})
-    error = result["error"]
-    told = error.get("error", error)
-    status = _ANTHROPIC_STATUS.get(told["type"], HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _failed(name, {"type": "error", "error": told}, status)
+    if kind != "errored":  # canceled or expired
+        why = f"the request {'expired' if kind == 'expired' else f'was {kind}'} before it was processed"
+        return _failed(name, {"type": "error", "error": {"type": kind, "message": why}})
+    error = result["error"].get("error", result["error"])
+    return _failed(name, {"type": "error", "error": error}, invalid=error["type"] in _INVALID_TYPES)
 
 
-def _of_gemini(line: Json) -> Result:
-    if response := line.get("response"):
-        return Result(str(line["key"]), HTTPStatus.OK, dict(response))
-    error = line.get("error") or line["status"]
+def _of_gemini(row: Json) -> Result:
+    if response := row.get("response"):
+        return Result(str(row["key"]), HTTPStatus.OK, dict(response))
+    error = row.get("error") or row["status"]
     code = error.get("code")
     invalid = code in {_INVALID_ARGUMENT, HTTPStatus.BAD_REQUEST} or error.get("status") == "INVALID_ARGUMENT"
-    status = HTTPStatus.BAD_REQUEST if invalid else HTTPStatus.INTERNAL_SERVER_ERROR
-    told = {"code": status, "message": error["message"], "status": "INVALID_ARGUMENT" if invalid else "INTERNAL"}
-    return _failed(line["key"], {"error": told}, status)
+    status = "INVALID_ARGUMENT" if invalid else "INTERNAL"
+    body = {"error": {"code": _status(invalid=invalid), "message": error["message"], "status": status}}
+    return _failed(row["key"], body, invalid=invalid)
 
 
-def _was(how: str) -> str:
-    return "expired" if how == "expired" else f"was {how}"
+def _failed(name: Any, body: Json, *, invalid: bool = False) -> Result:
+    return Result(str(name), _status(invalid=invalid), body)
 
 
-def _failed(name: Any, body: Json, status: int = HTTPStatus.INTERNAL_SERVER_ERROR) -> Result:
-    return Result(str(name), int(status), body)
+def _status(*, invalid: bool) -> int:
+    return int(HTTPStatus.BAD_REQUEST if invalid else HTTPStatus.INTERNAL_SERVER_ERROR)

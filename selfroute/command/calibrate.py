@@ -1,4 +1,4 @@
-"""The body of `selfroute calibrate`; heavy, so imported only when it runs."""
+"""Performs `selfroute calibrate`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from selfroute.command.evaluation_options import Calibrate
 from selfroute.command.terminal import open_console
 from selfroute.errors import InputError
 from selfroute.evaluation.calibrating.calibrate import rule_of
@@ -20,27 +21,20 @@ from selfroute.policies.calibration import Calibration
 from selfroute.policies.stored import to_json
 
 
-def calibrate(folder: Path, *, token_share: float | None, price_of_wrong: float, out: Path, as_json: bool) -> None:
+def calibrate(options: Calibrate) -> None:
     """Calibrate by an evaluation that was saved, write the policy, and show it.
-
-    Args:
-        folder: The folder of the evaluation.
-        token_share: As in `Evaluation.calibrate`.
-        price_of_wrong: As in `Evaluation.calibrate`.
-        out: The file to write.
-        as_json: Whether to print the JSON instead of words.
 
     Raises:
         InputError: The folder holds no evaluation.
         ConfigurationError: The evaluation cannot be calibrated by, or the file cannot be written.
     """
-    policy = _load(folder).calibrate(token_share, price_of_wrong)
-    policy.save(out)
+    policy = _load(options.folder).calibrate(options.token_share, options.price_of_wrong)
+    policy.save(options.out)
     console = open_console(sys.stdout)
-    if as_json:
+    if options.as_json:
         sys.stdout.write(to_json(policy.calibration))
     else:
-        _show(console, policy, out)
+        _show(console, policy, options.out)
 
 
 def _load(folder: Path) -> Evaluation:

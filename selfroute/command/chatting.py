@@ -1,24 +1,29 @@
-"""The body of `selfroute chat`; heavy, so imported only when it runs."""
+"""Performs `selfroute chat`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 
-from selfroute.command import answers, run
-from selfroute.command.asking import Options, open_files, print_json
-from selfroute.command.framework import Output, Session
-from selfroute.command.history import History
+from selfroute.command import answers
+from selfroute.command.asking import open_files, print_json
 from selfroute.command.library import Library
-from selfroute.command.reading import Sources
+from selfroute.command.models import Models
+from selfroute.command.options import Chat
+from selfroute.command.sessions import Output, Session, Turn
 from selfroute.command.terminal import open_console
+from selfroute.command.totals import show_ledger
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.table import printable
 from selfroute.files import STANDARD_INPUT
+from selfroute.usage.tokens import count_tokens
+
+MOST_TOKENS = 2000
+"""How many tokens of the conversation go along with a question, at most."""
 
 _PROMPT = "> "
 _HELP = """\
@@ -28,42 +33,33 @@ _HELP = """\
 Ctrl-C stops an answer. Whatever else you write is a question; it may follow up on earlier ones."""
 
 
-def chat(options: Options, *, sources: Sources) -> bool:
+def chat(options: Chat) -> bool:
     """Answer questions about the user's own files, in a conversation.
-
-    Args:
-        options: The options.
-        sources: The files.
 
     Returns:
         Whether every question was answered without an error.
     """
-    if STANDARD_INPUT in sources.files:
+    if STANDARD_INPUT in options.files:
         msg = "the standard input of a chat holds its questions: save the document in a file, and name that"
         raise ConfigurationError(msg)
-    with open_files(options, sources) as (session, library, models):
-        talk = Talk(session, library, models, as_json=options.as_json)
-        for line in talk.lines():
-            if not talk.take(line):
-                break
-        talk.end()
+    talk = Talk(*open_files(options), as_json=options.as_json)
+    for line in talk.lines():
+        if not talk.take(line):
+            break
+    talk.end()
     return not talk.failed
 
 
 class Talk:
-    """A conversation.
+    """A conversation; `failed` says whether a question ended in an error."""
 
-    Attributes:
-        failed: Whether a question ended in an error.
-    """
-
-    def __init__(self, session: Session, library: Library, models: run.Models, *, as_json: bool) -> None:
+    def __init__(self, session: Session, library: Library, models: Models, *, as_json: bool) -> None:
         """Begin it, and say what is odd about its model."""
         self.failed = False
         self._session, self._library, self._models, self._as_json = session, library, models, as_json
         self._out, self._err = open_console(sys.stdout), open_console(sys.stderr)
         self._in_terminal = sys.stdin.isatty() and not as_json
-        self._history = History()
+        self._turns: list[Turn] = []
         self._last: Output | None = None
         self._answered = self._reworded = 0
         told = self._err if as_json else self._out
@@ -100,7 +96,7 @@ class Talk:
         elif line in {"/quit", "/exit"}:
             return False
         elif line == "/new":
-            self._history.clear()
+            self._turns = []
             self._out.print("The conversation is forgotten.")
         elif line == "/route":
             self._explain()
@@ -113,7 +109,7 @@ class Talk:
     def end(self) -> None:
         """Show the totals."""
         if self._answered > 1 and not self._as_json:
-            answers.show_ledger(self._out, self._session.ledger, models=self._models)
+            show_ledger(self._out, self._session.ledger, models=self._models)
             if self._reworded:
                 self._out.print(f"Rewording follow-up questions took about {self._reworded:,} tokens more.")
 
@@ -129,26 +125,25 @@ class Talk:
             self._err.print(f"selfroute: {printable(one_line(error))}", soft_wrap=True)
 
     def _answer(self, question: str) -> None:
-        turns = self._history.turns if self._models.is_language_model else ()
+        turns = self._turns if self._models.is_language_model else []
         if not (self._in_terminal or self._as_json):
-            answers.show_question(self._out, question)
+            answers.show_field(self._out, "Question", question)
         alone, tokens = self._session.reword(question, turns) if turns else (question, 0)
         self._reworded += tokens
         if self._as_json:
             output = self._session.stream(question, _show_nothing, turns=turns, alone=alone)
-            record = run.answer_as_json(output, self._library.passages, self._library.names)
-            print_json({**record, "alone": alone})
+            print_json({**answers.with_passages_as_json(output, self._library.texts), "alone": alone})
         else:
             output = self._show(question, partial(self._session.stream, question, turns=turns, alone=alone), alone)
         self._last, self._answered = output, self._answered + 1
         if output.answerable:
-            self._history.add(question, output.answer)
+            self._turns = remembering(self._turns, question, output.answer)
 
     def _show(self, question: str, stream: answers.Stream, alone: str) -> Output:
         if alone != question:
             answers.show_field(self._out, "Read as", alone)
         output = answers.show_answer(self._out, stream)
-        answers.show_sources(self._out, output, names=self._library.names, passages=self._library.passages)
+        answers.show_sources(self._out, output, texts=self._library.texts)
         answers.show_tokens(self._out, output)
         self._out.print()
         return output
@@ -157,10 +152,28 @@ class Talk:
         if self._last is None:
             self._out.print("Nothing has been answered yet.")
             return
-        passages = [self._library.passages[name] for name in self._last.retrieved]
-        answers.show_reasons(self._out, self._last, models=self._models, names=self._library.names, passages=passages)
+        texts = self._library.texts
+        answers.show_reasons(self._out, self._last, models=self._models, texts=texts, with_passages=True)
         self._out.print()
 
 
 def _show_nothing(_route: str, _piece: str) -> None:
     """Take a piece of an answer that is printed as JSON later."""
+
+
+def remembering(turns: Sequence[Turn], question: str, answer: str) -> list[Turn]:
+    """Add a turn to a conversation, and forget the earliest ones when they are too long together.
+
+    A refusal is better left out: it would teach the model to write more of them.
+    """
+    turns = [*turns, Turn(_cut(question), _cut(answer))]
+    while sum(count_tokens(turn.question) + count_tokens(turn.answer) for turn in turns) > MOST_TOKENS:
+        turns = turns[1:]
+    return turns
+
+
+def _cut(text: str) -> str:
+    most = MOST_TOKENS // 2
+    while (count := count_tokens(text)) > most:
+        text = text[: len(text) * most // count]
+    return text

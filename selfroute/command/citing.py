@@ -1,10 +1,12 @@
-"""Say where in the user's files an answer stands."""
+"""Says where in the user's files an answer stands, and what of them was read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from langchain_core.documents import Document
 
 from selfroute.citations import Citation
 from selfroute.command.texts import Text
@@ -32,6 +34,30 @@ class FileCitation:
     text: str
     score: float
     page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSection:
+    """A section of a file that was read; its fields are those of `FileCitation`."""
+
+    start: int
+    end: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that was read: whole, as much of it as the model takes, or sections of it.
+
+    Attributes:
+        source: The file.
+        trimmed: Whether its text was cut.
+        sections: The sections that were read; empty if it was not read by sections.
+    """
+
+    source: str
+    trimmed: bool
+    sections: Sequence[FileSection] = ()
 
 
 def in_files(
@@ -62,3 +88,23 @@ def _offset(metadata: Mapping[str, Any]) -> int:
         return placing.begins - placing.shift
     start: int = metadata.get("start_index", 0)
     return start
+
+
+def files_read(route: str, context: Sequence[Document], texts: Mapping[str, Text]) -> list[FileRead]:
+    """Return the files that a question read.
+
+    Args:
+        route: The step that answered.
+        context: The passages, sections or documents that it was given.
+        texts: The texts of the files, by source.
+    """
+    if route == "rag":
+        return []
+    labels = [(one, one.metadata["source"], one.metadata.get("selfroute", {})) for one in context]
+    if route == "long_context":
+        return [FileRead(source, label.get("trimmed", False)) for _, source, label in labels]
+    found: dict[str, list[FileSection]] = {}
+    for one, source, label in labels:
+        start, end = texts[source].find(one.page_content, near=label["start"]) or (label["start"], label["end"])
+        found.setdefault(source, []).append(FileSection(start, end, texts[source].page_of(start)))
+    return [FileRead(source, trimmed=False, sections=sections) for source, sections in found.items()]

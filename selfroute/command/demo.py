@@ -1,4 +1,4 @@
-"""The body of `selfroute demo`; heavy, so imported only when it runs."""
+"""Performs `selfroute demo`."""
 
 from __future__ import annotations
 
@@ -8,89 +8,86 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-from selfroute.command import run, screen
+from selfroute.command import demo_answers, demo_screen, models
 from selfroute.command.answers import show_reader
-from selfroute.command.asking import Options, index, open_session, print_json
+from selfroute.command.asking import index, load_models, open_session, print_json
+from selfroute.command.demo_answers import Compared, DemoAnswer
 from selfroute.command.library import Library
-from selfroute.command.steering import Steering
+from selfroute.command.options import Demo
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
 from selfroute.demo import corpus, recorded
+from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 
-STRATEGIES = {
-    "RAG alone": Steering(max_documents=0),
-    "Self-Route": Steering(),
-    "Self-Route, graded": Steering(graded=True),
-    "long context alone": Steering(start="long_context"),
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "RAG alone": {"max_documents": 0},
+    "Self-Route": {},
+    "Self-Route, graded": {"answerability": "graded"},
+    "long context alone": {"start": "long_context"},
 }
-"""What the recording is asked by, to compare."""
+"""The options of the chain by which the recording is asked, to compare."""
 
 
-def demo(options: Options, *, limit: int | None, reader: bool) -> None:
-    """Route the shipped questions over the shipped documents.
-
-    Args:
-        options: The options.
-        limit: How many questions to ask; None for all.
-        reader: Whether the extractive reader answers, not the recording.
-    """
-    options.steering.check(model=options.model)
-    models = options.load_models()
-    if reader and models:
-        msg = "--reader and --model exclude each other: one of them answers"
-        raise ConfigurationError(msg)
-    if models is None and not reader:
-        check_recorded(options)
-        models = run.recorded_model(options.framework)
+def demo(options: Demo) -> None:
+    """Route the shipped questions over the shipped documents."""
+    answering = _choose_models(options)
+    if answering and answering.recording:
         options = replace(options, priced_as=options.priced_as or recorded.PRICED_AS)
+    texts = [Text(name, text) for name, text in corpus.load_documents().items()]
+    questions = corpus.spread(corpus.load_questions(), options.limit)
+    out, err = open_console(sys.stdout), open_console(sys.stderr)
+    progress = out if out.is_terminal and not options.as_json else err
+    seconds: dict[str, float] = {}
     with ThreadPoolExecutor(1) as background:  # the model takes seconds to load, and the opening as long to read
-        loading = background.submit(options.framework.load_embeddings, options.embeddings)
-        texts = [Text(name, text) for name, text in corpus.load_documents().items()]
-        questions = corpus.spread(corpus.load_questions(), limit)
-        out, err = open_console(sys.stdout), open_console(sys.stderr)
-        progress = out if out.is_terminal and not options.as_json else err
-        seconds: dict[str, float] = {}
+        loading = background.submit(models.load_embeddings, options.embeddings)
         if options.as_json:
-            show_reader(err, models)
+            show_reader(err, answering)
         else:
-            screen.show_opening(out, options, texts=texts, questions=len(questions), models=models)
+            demo_screen.show_opening(out, options, texts=texts, questions=len(questions), models=answering)
         with _timed(seconds, "embedding model"), stage(progress, "Loading the embedding model"):
             embeddings = loading.result()
     with _timed(seconds, "index"):
-        library = index(texts, options, embeddings=embeddings, progress=progress, folder=None)
-    models = models or run.extractive_reader(options.framework, embeddings)
-    answers: list[run.DemoAnswer] = []
+        name = options.embeddings or DEFAULT_EMBEDDINGS
+        library = Library(texts, embeddings=embeddings, embeddings_name=name)
+        index(library, library.missing(), progress=progress)
+    answering = answering or models.Models.extractive(embeddings)
     if not options.as_json:
-        screen.show_header(out)
-    with (
-        _timed(seconds, "answers"),
-        stage(progress, "Answering", len(questions)) as advance,
-        open_session(library, models, options) as session,
-    ):
-        for answer in run.answer_all(session, questions, models=models):
+        demo_screen.show_header(out)
+    session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
+    with _timed(seconds, "answers"), stage(progress, "Answering", len(questions)) as advance:
+        for answer in demo_answers.answer_all(session, questions, models=answering):
             answers.append(answer)
             if not options.as_json:
-                screen.show_demo_answer(out, answer)
+                demo_screen.show_demo_answer(out, answer)
             advance(1)
-    compared = _compare(library, models, options, questions) if models.recording else {}
-    ledger = session.ledger
+    compared = _compare(library, answering, options, questions) if answering.recording else {}
     if options.as_json:
-        record = run.demo_as_json(answers, ledger, framework=options.framework, models=models, seconds=seconds)
-        print_json({**record, "strategies": run.comparison_as_json(compared)})
-        return
-    if models.recording:
-        screen.show_comparison(out, compared, options, questions=len(questions))
-        screen.show_recording(out, models, options, answers, seconds=sum(seconds.values()))
+        print_json(demo_answers.as_json(answers, session.ledger, compared, models=answering, seconds=seconds))
+    elif answering.recording:
+        demo_screen.show_comparison(out, compared, questions=len(questions))
+        whole = sum(seconds.values())
+        demo_screen.show_recording(out, answering, answers, priced_as=options.priced_as, seconds=whole)
     else:
-        totals = run.totals(answers, ledger.to_dict())
-        screen.show_totals(out, totals, ledger, models=models, seconds=seconds)
-    if not models.is_language_model:
-        screen.show_warning(out)
+        totals = demo_answers.totals(answers, session.ledger.to_dict())
+        demo_screen.show_totals(out, totals, session.ledger, models=answering, seconds=seconds)
 
 
-def check_recorded(options: Options) -> None:
+def _choose_models(options: Demo) -> models.Models | None:
+    """Return the model or the recording; None for the extractive reader, which needs the embeddings."""
+    named = load_models(options)
+    if options.reader and named:
+        msg = "--reader and --model exclude each other: one of them answers"
+        raise ConfigurationError(msg)
+    if named or options.reader:
+        return named
+    check_recorded(options)
+    return models.Models.recorded()
+
+
+def check_recorded(options: Demo) -> None:
     """Check that the options do not change the prompts that were recorded.
 
     Raises:
@@ -98,7 +95,7 @@ def check_recorded(options: Options) -> None:
     """
     others = {
         "--k": options.k != recorded.K,
-        "--sections": options.steering.sections is not None,
+        "--sections": options.sections is not None,
         "--embeddings": options.embeddings is not None,
     }
     for option, given in others.items():
@@ -111,14 +108,14 @@ def check_recorded(options: Options) -> None:
 
 
 def _compare(
-    library: Library, models: run.Models, options: Options, questions: Sequence[corpus.DemoQuestion]
-) -> dict[str, run.Compared]:
-    """Ask the questions by each strategy, through the same chain or engine."""
+    library: Library, answering: models.Models, options: Demo, questions: Sequence[corpus.DemoQuestion]
+) -> dict[str, Compared]:
+    """Ask the questions by each strategy, through the same chain."""
     compared = {}
-    for name, steering in STRATEGIES.items():
-        with open_session(library, models, replace(options, steering=steering)) as session:
-            answers = list(run.answer_all(session, questions, models=models))
-        compared[name] = run.Compared.of(answers, session.ledger)
+    for name, chain_options in STRATEGIES.items():
+        session = open_session(library, answering, options, chain_options)
+        answers = list(demo_answers.answer_all(session, questions, models=answering))
+        compared[name] = Compared.of(answers, session.ledger)
     return compared
 
 

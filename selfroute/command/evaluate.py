@@ -1,4 +1,4 @@
-"""The body of `selfroute evaluate`; heavy, so imported only when it runs."""
+"""Performs `selfroute evaluate`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from urllib.parse import urlsplit, urlunsplit
 from rich.console import Console
 
 from selfroute.calls.settings import Settings
-from selfroute.command import estimates, evaluate_recorded, judging, loading, run
-from selfroute.command.evaluate_options import Options
+from selfroute.command.estimates import estimate
+from selfroute.command.evaluate_choices import Choices
+from selfroute.command.evaluate_models import JudgeModel, load_answering, load_judge
+from selfroute.command.evaluate_recorded import evaluate_recording, uses_recording
+from selfroute.command.evaluation_options import Evaluate
+from selfroute.command.models import Models
 from selfroute.command.terminal import open_console, stage
 from selfroute.demo import corpus
-from selfroute.errors import ConfigurationError, InputError
+from selfroute.errors import InputError
 from selfroute.evaluation import datasets
 from selfroute.evaluation.asking.found import Retriever
 from selfroute.evaluation.asking.from_documents import DocumentsPipeline
-from selfroute.evaluation.asking.judge import ModelJudge
-from selfroute.evaluation.asking.replies import Replies, count_kept
+from selfroute.evaluation.asking.replies import Replies
 from selfroute.evaluation.asking.retrieval import INDEXED, first_sentences, load_retriever
 from selfroute.evaluation.asking.runner import measure, tasks_of
 from selfroute.evaluation.asking.strategies import settings_of
@@ -37,116 +40,91 @@ from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.table import Table
 from selfroute.usage.prices import PricedModel, cost_of
 
-_ONLY_IN_FILES = frozenset(
-    {
-        "intervals",
-        "differences",
-        "comparisons_by_dataset",
-        "intervals_own_metric",
-        "comparisons_own_metric",
-        "judged_sample",
-        "frontier",
-    }
-)
+_ONLY_IN_FILES = {
+    "intervals", "differences", "comparisons_by_dataset", "intervals_own_metric", "comparisons_own_metric",
+    "judged_sample", "frontier",
+}  # fmt: skip
 """Tables that are too long for a terminal."""
 
 
-def evaluate(options: Options) -> bool:
+def evaluate(options: Evaluate) -> bool:
     """Run an evaluation and save the results.
 
     Returns:
         Whether all questions were asked and none failed.
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
-    strategies, names, _ = options.chosen, options.retrievers, options.ks  # errors before anything is loaded
+    choices = Choices.of(options)
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", UserWarning)
         questions = [question for name in options.data for question in _questions(name, options)]
     for note in notes:
         err.print(str(note.message))
-    if options.is_recorded:
-        return _evaluate_recorded(options, questions, out=out, err=err)
-    models = _models(options, err)
-    judge = _judge(options, models)
-    others = load_grades(options.grades, model=options.model) if options.grades else []
-    if options.dry_run:
-        show_tables(out, [_estimate(options, models, questions, judge)])
-        return True
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
-    with Replies(options.out, max_cost=cap) as replies:
-        reading = names if set(strategies) - {"long_context"} else []
-        # all of them first: one that cannot be loaded is an error before anything is paid
-        retrievers: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in reading]
-        made = judge.asked_through(replies) if judge else None
-        pipelines = [
-            _pipeline(options, models, replies=replies, retriever=retriever) for retriever in retrievers or [None]
-        ]
-        evaluation = _ask(options, pipelines, made, models=models, questions=questions, err=err)
-    evaluation = replace(evaluation, other_grades=tuple(others))
+    if uses_recording(options):
+        made = evaluate_recording(options, questions, strategies=choices.strategies, err=err)
+        if made is None:
+            return True
+        evaluation, replies = made
+    else:
+        models = load_answering(options, err)
+        usually = _pipeline(options, models, replies=Replies()).priced_models["long_context"]
+        judge = load_judge(options, models, usually=usually)
+        others = load_grades(options.grades, model=options.model) if options.grades else []
+        if options.dry_run:
+            show_tables(out, [_estimate(choices, models, questions, judge)])
+            return True
+        with Replies(options.out, max_cost=cap) as replies:
+            evaluation = _ask(choices, models, questions, replies=replies, judge=judge, err=err)
+        evaluation = replace(evaluation, other_grades=tuple(others))
     evaluation.save(options.out)
     _show(evaluation, options, out=out, err=err, replies=replies)
     return not evaluation.failures and not evaluation.stopped
 
 
-def _evaluate_recorded(options: Options, questions: list[Question], *, out: Console, err: Console) -> bool:
-    evaluate_recorded.check_recorded(options.changing_prompts, options.chosen)
-    if options.dry_run:
-        err.print("The recorded replies cost nothing.")
-        return True
-    with Replies(options.out) as replies:
-        evaluation = evaluate_recorded.evaluate(
-            questions, strategies=options.chosen, replies=replies, err=err, limit=options.limit
-        )
-    evaluation.save(options.out)
-    _show(evaluation, options, out=out, err=err, replies=replies)
-    return not evaluation.failures
-
-
 def _ask(  # noqa: PLR0913 - each is another part of the run
-    options: Options,
-    pipelines: Sequence[DocumentsPipeline],
-    judge: ModelJudge | None,
-    *,
-    models: run.Models,
+    choices: Choices,
+    models: Models,
     questions: Sequence[Question],
+    *,
+    replies: Replies,
+    judge: JudgeModel | None,
     err: Console,
 ) -> Evaluation:
-    pipeline, *others = pipelines
-    chosen = partial(
-        tasks_of,
-        strategies=options.chosen,
-        ks=options.ks,
-        closed_book=options.drop_closed_book,
-        based_only_on=options.compare_based_only_on,
-    )
+    options = choices.options
+    # all of them first: one that cannot be loaded is an error before anything is paid
+    found: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in choices.searching]
+    asked = judge.asked_through(replies) if judge else None
+    first, *others = [_pipeline(options, models, replies=replies, retriever=one) for one in found or [None]]
+    tasks: dict[str, Any] = {
+        "strategies": choices.strategies,
+        "ks": choices.ks,
+        "closed_book": options.drop_closed_book,
+        "based_only_on": options.compare_based_only_on,
+    }
     ask = partial(
         measure,
         questions=questions,
         concurrency=options.concurrency if models.is_language_model else models.at_once,
-        settings=_settings(options, models),
+        settings=_settings(choices, models),
     )
     try:
-        total = sum(len(chosen(question)) + bool(judge) for question in questions)
+        total = sum(len(tasks_of(question, **tasks)) + bool(judge) for question in questions)
         with stage(err, "Asking", total) as advance:
-            record = ask(
-                pipeline,
-                explain_declines=options.explain_declines,
-                judge=judge,
-                on_progress=advance,
-                **chosen.keywords,
-            )
-        for name, other in zip(options.retrievers[1:], others, strict=True):
+            more: dict[str, Any] = {"explain_declines": options.explain_declines, "judge": asked}
+            record = ask(first, on_progress=advance, **more, **tasks)
+        for name, other in zip(choices.retrievers[1:], others, strict=True):
             with stage(err, f"Asking with {name}", len(questions)) as advance:
-                found = ask(other, strategies=["rag"], ks=options.ks[:1], on_progress=advance)
-            record = beside(record, found, retriever=name)
+                beside_it = ask(other, strategies=["rag"], ks=choices.ks[:1], on_progress=advance)
+            record = beside(record, beside_it, retriever=name)
     except KeyboardInterrupt:
-        kept = pipeline.replies.kept + pipeline.replies.asked
+        kept = replies.kept + replies.asked
         err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
         raise
     return Evaluation.of(record)
 
 
-def _retriever(name: str, options: Options, models: run.Models, replies: Replies, err: Console) -> Retriever:
+def _retriever(name: str, options: Evaluate, models: Models, replies: Replies, err: Console) -> Retriever:
     summarize: Callable[[str], str] = first_sentences
     if models.is_language_model:
         priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
@@ -156,18 +134,13 @@ def _retriever(name: str, options: Options, models: run.Models, replies: Replies
             reply, _ = asker.ask(prompt, "index")
             return reply.text_of("index")
 
+    folder = options.out / "vectors"
     with stage(err, f"Loading the retriever {name}"):
-        return load_retriever(
-            name,
-            folder=options.out / "vectors",
-            embeddings=options.embeddings,
-            replies=replies,
-            summarize=summarize,
-        )
+        return load_retriever(name, folder=folder, embeddings=options.embeddings, replies=replies, summarize=summarize)
 
 
 def _pipeline(
-    options: Options, models: run.Models, *, replies: Replies, retriever: Retriever | None
+    options: Evaluate, models: Models, *, replies: Replies, retriever: Retriever | None = None
 ) -> DocumentsPipeline:
     return DocumentsPipeline(
         models.llm,
@@ -181,7 +154,7 @@ def _pipeline(
     )
 
 
-def _questions(name: str, options: Options) -> list[Question]:
+def _questions(name: str, options: Evaluate) -> list[Question]:
     questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
     bare = next((question for question in questions if question.document is None), None)
     if bare:
@@ -190,90 +163,39 @@ def _questions(name: str, options: Options) -> list[Question]:
     return questions
 
 
-def _models(options: Options, err: Console) -> run.Models:
-    framework = loading.load("langchain")
-    models = run.load_models(
-        framework, options.model, long_context=options.long_context_model, base_url=options.base_url
-    )
-    if models is None:
-        with stage(err, "Loading the extractive reader"):
-            models = run.extractive_reader(framework, framework.load_embeddings())
-    if options.temperature is None or not models.is_language_model:
-        return models
-    llm, second = (one and one.bind(temperature=options.temperature) for one in (models.llm, models.long_context_llm))
-    return replace(models, llm=llm, long_context_llm=second)
-
-
-def _judge(options: Options, models: run.Models) -> judging.JudgeModel | None:
-    needing = {
-        "--judge-base-url": None if options.judge else options.judge_base_url,
-        "--judge-priced-as": options.judge_priced_as if options.judge is None else None,
-        "--grades": options.grades if options.judge is None else None,
-    }
-    for option, value in needing.items():
-        if value is not None:
-            msg = f"{option} needs --judge too, for example --judge openai:gpt-4o"
-            raise ConfigurationError(msg)
-    if options.judge is None:
-        return None
-    if options.judge:
-        same_provider = options.judge.partition(":")[0] == (options.model or "").partition(":")[0]
-        base_url = options.judge_base_url or (options.base_url if same_provider else None)
-        return judging.load_judge(options.judge, base_url=base_url, priced_as=options.judge_priced_as)
-    return judging.judge_of(
-        models,
-        name=options.long_context_model or options.model,
-        priced_as=options.judge_priced_as,
-        usually=_pipeline(options, models, replies=Replies(), retriever=None).priced_models["long_context"],
-    )
-
-
-def _estimate(
-    options: Options, models: run.Models, questions: Sequence[Question], judge: judging.JudgeModel | None
-) -> Table:
-    pipeline = _pipeline(options, models, replies=Replies(), retriever=None)
-    lengths = estimates.prompt_lengths(questions, ks=options.ks, whole=lambda question: pipeline.whole(question)[0])
+def _estimate(choices: Choices, models: Models, questions: Sequence[Question], judge: JudgeModel | None) -> Table:
+    pipeline = _pipeline(choices.options, models, replies=Replies())
     priced = pipeline.priced_models
-    names = options.retrievers if set(options.chosen) - {"long_context"} else []
-    table = estimates.estimate(
+    return estimate(
         questions,
-        lengths,
-        strategies=options.chosen,
-        closed_book=options.drop_closed_book,
-        based_only_on=options.compare_based_only_on,
-        explain_declines=options.explain_declines,
+        choices,
+        whole=lambda question: pipeline.whole(question)[0],
         prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
-        judge=judge.price if judge else None,
-        retrievers=len(names),
-        kept=count_kept(options.out),
+        judge=judge.asked_through(Replies()).price if judge else None,
+        with_model=models.is_language_model,
     )
-    notes = estimates.about_retrievers(names, embeddings=options.embeddings, with_model=models.is_language_model)
-    return replace(table, notes=(*table.notes, *notes))
 
 
-def _settings(options: Options, models: run.Models) -> dict[str, Any]:
+def _settings(choices: Choices, models: Models) -> dict[str, Any]:
+    options, parts = choices.options, urlsplit(choices.options.base_url or "")
+    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # without credentials
     return {
         "data": list(options.data),
         "model": models.name,
         "language_model": models.is_language_model,
-        "base_url": options.base_url and _without_credentials(options.base_url),
+        "base_url": address or None,
         "temperature": options.temperature,
-        "retriever": options.retrievers[0],
-        "retrievers": options.retrievers,
-        "embeddings": options.embeddings if set(INDEXED) & set(options.retrievers) else None,
+        "retriever": choices.retrievers[0],
+        "retrievers": choices.retrievers,
+        "embeddings": options.embeddings if set(INDEXED) & set(choices.retrievers) else None,
         "order": options.order,
         "window": options.window,
         "limit": options.limit,
-        **settings_of(options.chosen, Settings()),
+        **settings_of(choices.strategies, Settings()),
     }
 
 
-def _without_credentials(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Console, replies: Replies) -> None:
+def _show(evaluation: Evaluation, options: Evaluate, *, out: Console, err: Console, replies: Replies) -> None:
     tables = evaluation.tables()
     if options.as_json:
         record = {
@@ -290,9 +212,7 @@ def _show(evaluation: Evaluation, options: Options, *, out: Console, err: Consol
     if replies.asked or replies.kept:
         err.print(replies.summary)
     err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
-    if evaluation.failures:
-        err.print(
-            f"{len(evaluation.failures)} tasks failed and are not scored; run the same command again to retry them."
-        )
+    if failed := len(evaluation.failures):
+        err.print(f"{failed} tasks failed and are not scored; run the same command again to retry them.")
     if evaluation.stopped:
         err.print(f"The run ended early: {evaluation.stopped}.")

@@ -1,22 +1,18 @@
-"""The options that several commands have."""
+"""The commands that answer: a class for each, whose fields are its options, as typer reads them."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from selfroute.calls.settings import MAX_DOCUMENTS, checked
 from selfroute.effects import Start as FirstStep
-
-if TYPE_CHECKING:
-    from selfroute.command.asking import Options
-    from selfroute.command.reading import Sources
+from selfroute.errors import ConfigurationError
+from selfroute.policies import Budget
 
 _TAKES = {
     "sections": "a number of tokens, or ascending ones, such as 4000,16000",
@@ -52,14 +48,7 @@ Everything = Annotated[
 Store = Annotated[
     Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
 ]
-Framework = Annotated[Literal["langchain", "llamaindex"], typer.Option(help="The framework that routes the questions")]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PROVIDER:NAME",
-        help="The model, such as openai:gpt-4o-mini",
-    ),
-]
+Model = Annotated[str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")]
 LongContextModel = Annotated[
     str | None, typer.Option(metavar="PROVIDER:NAME", help="Another model for the whole documents")
 ]
@@ -108,6 +97,8 @@ Reader = Annotated[
     bool,
     typer.Option("--reader", help="Answer with the sentence nearest to the question, without a language model"),
 ]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")]
 Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
 DoubtBelow = Annotated[
     Any,
@@ -127,76 +118,123 @@ BudgetTokens = Annotated[
     int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
 ]
 BudgetUsd = Annotated[
-    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost, likewise")
+    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost; the draft is always paid")
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """The options of every command that asks about the user's own files; see `selfroute ask --help`."""
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command with its options.
 
-    files: Files
-    framework: Framework = "langchain"
+    Attributes:
+        performed_by: The function that takes this object and returns False if it failed, as `module:name`.
+        extra: The extra of the package that it needs.
+    """
+
+    performed_by: ClassVar[str]
+    extra: ClassVar[str] = "cli"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(Command):
+    """The options of every command that answers questions."""
+
     model: Model = None
     long_context_model: LongContextModel = None
     base_url: BaseUrl = None
     k: K = 5
-    store: Store = None
-    everything: Everything = False
     embeddings: EmbeddingModel = None
     as_json: Json = False
     priced_as: PricedAs = None
     graded: Graded = False
+    sections: SectionTokens = None
+
+    def chain_options(self) -> dict[str, Any]:
+        """Return the options of the chain."""
+        return {"answerability": "graded" if self.graded else "text", "sections": self.sections}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo(Answering):
+    """Answer the questions that come with selfroute from the documents that come with it.
+
+    Without --model, recorded replies of a language model answer, and the strategies are compared.
+    """
+
+    performed_by: ClassVar[str] = "selfroute.command.demo:demo"
+
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions, spread evenly")] = None
+    reader: Reader = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Answering):
+    """The options of every command that asks about the user's own files."""
+
+    files: Files
+    store: Store = None
+    everything: Everything = False
     doubt_below: DoubtBelow = None
     stop_below: StopBelow = None
-    sections: SectionTokens = None
     max_documents: MaxDocuments = MAX_DOCUMENTS
     start: Start = "rag"
     budget_tokens: BudgetTokens = None
     budget_usd: BudgetUsd = None
 
-    def load(self) -> tuple[Options, Sources]:
-        """Import what they need, which is heavy, and return the options of the command's body and the files."""
-        from selfroute.command.asking import Options  # noqa: PLC0415
-        from selfroute.command.loading import load  # noqa: PLC0415
-        from selfroute.command.reading import Sources  # noqa: PLC0415
-        from selfroute.command.steering import Steering  # noqa: PLC0415
+    def chain_options(self) -> dict[str, Any]:
+        """Return the options of the chain.
 
-        steering = Steering(
-            graded=self.graded,
-            doubt_below=self.doubt_below,
-            stop_below=self.stop_below,
-            sections=self.sections,
-            max_documents=self.max_documents,
-            start=self.start,
-            budget_tokens=self.budget_tokens,
-            budget_usd=self.budget_usd,
-        )
-        options = Options(
-            framework=load(self.framework),
-            model=self.model,
-            long_context_model=self.long_context_model,
-            base_url=self.base_url,
-            k=self.k,
-            embeddings=self.embeddings,
-            as_json=self.as_json,
-            priced_as=self.priced_as,
-            steering=steering,
-        )
-        return options, Sources(files=self.files, store=self.store, everything=self.everything)
+        Raises:
+            ConfigurationError: An option would have no effect.
+        """
+        for option, value in (("--doubt-below", self.doubt_below), ("--stop-below", self.stop_below)):
+            if value is not None and not self.graded:
+                msg = f"{option} needs --graded too, which asks the model for the numbers that it bounds"
+                raise ConfigurationError(msg)
+        if isinstance(self.doubt_below, tuple) and not self.sections:
+            msg = "--doubt-below has a bound for sections: pass --sections 4000 too, or one number"
+            raise ConfigurationError(msg)
+        if self.start == "long_context" and self.max_documents == 0:
+            msg = "--start long_context reads documents, and --max-documents 0 forbids it: leave out one of them"
+            raise ConfigurationError(msg)
+        if self.budget_usd is not None and self.model is None:
+            msg = "--budget-usd needs --model too, since the extractive reader costs nothing; or use --budget-tokens"
+            raise ConfigurationError(msg)
+        bounded = self.budget_usd is not None or self.budget_tokens is not None
+        return {
+            **super().chain_options(),
+            "doubt_below": self.doubt_below,
+            "stop_below": self.stop_below,
+            "max_documents": self.max_documents,
+            "start": self.start,
+            "escalation": Budget(usd=self.budget_usd, tokens=self.budget_tokens) if bounded else None,
+        }
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Asking` in place of its first parameter, for typer to read."""
-    shared = inspect.signature(Asking, eval_str=True).parameters
-    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+@dataclass(frozen=True, kw_only=True)
+class Ask(Asking):
+    """Answer questions from your own files."""
 
-    def run(**given: Any) -> None:
-        command(Asking(**{name: given.pop(name) for name in shared}), **given)
+    performed_by: ClassVar[str] = "selfroute.command.asking:ask"
 
-    parameters = [shared["files"], *own, *(each for name, each in shared.items() if name != "files")]
-    parameters = [each.replace(kind=first.KEYWORD_ONLY) for each in parameters]
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run
+    question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")]
+    show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chat(Asking):
+    """Talk about your own files: a question may follow up on earlier ones.
+
+    Without a terminal, each line of the standard input is a question.
+    """
+
+    performed_by: ClassVar[str] = "selfroute.command.chatting:chat"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Asking):
+    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed."""
+
+    performed_by: ClassVar[str] = "selfroute.command.asking:check"
+
+    question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None

@@ -1,18 +1,17 @@
-"""The body of `selfroute questions`; heavy, so imported only when it runs."""
+"""Performs `selfroute questions`."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from selfroute.command import loading, run
+from selfroute.command.evaluation_options import Questions
+from selfroute.command.models import load_models
 from selfroute.command.reading import Sources
 from selfroute.command.terminal import open_console, stage
 from selfroute.errors import ConfigurationError
@@ -32,25 +31,7 @@ from selfroute.usage.tokens import count_tokens
 _QUESTION_TOKENS, _CHECK_TOKENS = 150, 20  # of a written question with its quotes, and of the reply to a check
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of the command; see `selfroute questions --help`."""
-
-    sources: Sources
-    model: str | None
-    base_url: str | None
-    priced_as: str | None
-    number: int
-    unanswerable: float
-    out: Path
-    window: int | None
-    concurrency: int
-    max_cost: float | None
-    dry_run: bool
-    review: bool
-
-
-def questions(options: Options) -> bool:
+def questions(options: Questions) -> bool:
     """Write questions about documents, or the page for those that are there.
 
     Returns:
@@ -61,14 +42,14 @@ def questions(options: Options) -> bool:
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     if options.review and not options.model:
-        for path in options.sources.files:
+        for path in options.files:
             if path.suffix != ".jsonl":
                 msg = f"--review {path} shows a list of questions (.jsonl); to write one about documents, add --model"
                 raise ConfigurationError(msg)
             out.print(f"Open {save_review(path)} in a browser.")
         return True
     counts = counts_of(options.number, options.unanswerable)
-    texts = options.sources.read(again=True)
+    texts = Sources(files=options.files, everything=True).read(again=True)
     sources = [Source(text.source, text.text) for text in texts]
     llm = _model(options)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
@@ -94,21 +75,21 @@ def questions(options: Options) -> bool:
     return not (outcome.failed or outcome.stopped)
 
 
-def _model(options: Options) -> Any:
-    models = run.load_models(loading.load("langchain"), options.model, long_context=None, base_url=options.base_url)
+def _model(options: Questions) -> Any:
+    models = load_models(options.model, base_url=options.base_url)
     if models is None:
         msg = "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"
         raise ConfigurationError(msg)
     return models.llm
 
 
-def _writer(options: Options, llm: Any, sources: Sequence[Source], replies: Replies) -> Writer:
+def _writer(options: Questions, llm: Any, sources: Sequence[Source], replies: Replies) -> Writer:
     priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
     asker = asker_with(llm, replies, priced_as=priced_as)
     return Writer(asker, sources, room=room_for(llm, window=options.window), at_once=options.concurrency)
 
 
-def _save(outcome: Outcome, options: Options, *, out: Console) -> None:
+def _save(outcome: Outcome, options: Questions, *, out: Console) -> None:
     if not outcome.kept:
         out.print("No question was kept.")
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text, read_text
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.table import printable
-from selfroute.files import STANDARD_INPUT, Found, NotTextError, UnreadableFileError, find, read_bytes
+from selfroute.files import STANDARD_INPUT, NotTextError, UnreadableFileError, find, read_bytes
 
 MOST_FILES, MOST_CHARACTERS = 500, 3_000_000
 _LISTED = 20
@@ -28,12 +28,10 @@ class Sources:
 
     Attributes:
         files: Files, folders, wildcards, or `-` for the standard input.
-        store: The folder for the index; None for the user's cache folder.
         everything: Whether to read and index as much as there is, without a question.
     """
 
     files: Sequence[Path]
-    store: Path | None = None
     everything: bool = False
 
     def read(self, *, again: bool = False) -> list[Text]:
@@ -53,14 +51,23 @@ class Sources:
             self._agree(f"there are {len(found.files):,} files to read, more than {MOST_FILES:,}")
         if not found.files and found.unreadable:
             raise ConfigurationError("; ".join(found.unreadable))
+        texts, problems, others = list[Text](), list(found.unreadable), 0
         with stage(err, f"Reading {files_of(len(found.files))}", len(found.files)) as advance:
-            texts, problems, others = _read_all(found, on_progress=advance)
+            for path, named in found.files.items():
+                try:
+                    texts.append(_read(path))
+                except NotTextError as error:
+                    problems += [str(error)] if named else []
+                    others += not named
+                except UnreadableFileError as error:
+                    problems.append(str(error))
+                advance(1)
         if len(problems) == 1 and not texts:
             raise ConfigurationError(problems[0])
         _list(problems, err)
         counts = ((found.hidden, "hidden"), (others, "not text"))
-        if told := ", ".join(f"{number:,} {kind}" for number, kind in counts if number):
-            err.print(f"Passed over in folders: {told}")
+        if passed := ", ".join(f"{number:,} {kind}" for number, kind in counts if number):
+            err.print(f"Passed over in folders: {passed}")
         if not texts:
             msg = "there is nothing to read: name PDF, docx, HTML, Markdown or text files, or a folder that holds some"
             raise ConfigurationError(msg)
@@ -84,21 +91,6 @@ class Sources:
         if not (asked and Confirm.ask(f"{what[0].upper()}{what[1:]}. Go on?", console=err, default=False)):
             msg = f"{what}: name fewer, or add --all"
             raise ConfigurationError(msg)
-
-
-def _read_all(found: Found, *, on_progress: Callable[[int], object]) -> tuple[list[Text], list[str], int]:
-    """Read files; return the texts, what could not be read, and how many files in folders are no text."""
-    texts, problems, others = [], list(found.unreadable), 0
-    for path, named in found.files.items():
-        try:
-            texts.append(_read(path))
-        except UnreadableFileError as error:
-            if isinstance(error, NotTextError) and not named:
-                others += 1
-            else:
-                problems.append(str(error))
-        on_progress(1)
-    return texts, problems, others
 
 
 def _read(path: Path) -> Text:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from selfroute.files import read_file
@@ -34,6 +34,11 @@ class Text:
     text: str
     name: str = ""
     pages: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.name or self.source
 
     @cached_property
     def key(self) -> str:
@@ -61,33 +66,6 @@ class Text:
         return bisect(self.pages, start) or None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedPassage:
-    """A piece of a text, as the index holds it.
-
-    Attributes:
-        id: Its id; another content has another one.
-        text: The piece.
-        source: The file that its text is from.
-        text_key: The key of its text.
-        start: Its offset in its text, in characters.
-        page: The page that it begins on; None if the file has no pages.
-    """
-
-    id: str
-    text: str
-    source: str
-    text_key: str
-    start: int
-    page: int | None = None
-
-    @property
-    def metadata(self) -> dict[str, str | int]:
-        """The metadata in the index."""
-        title = Path(self.source).name  # models see this, and not the names of folders
-        return {"source": self.source, "title": title, "text_key": self.text_key, "start_index": self.start}
-
-
 def read_text(path: Path) -> Text:
     """Read a file as text.
 
@@ -100,8 +78,11 @@ def read_text(path: Path) -> Text:
     return Text(source, content.text, name, content.pages)
 
 
-def split(text: Text) -> Iterator[IndexedPassage]:
-    """Split a text into passages that overlap, if possible at the end of a paragraph or a sentence."""
+def split(text: Text) -> list[Document]:
+    """Split a text into passages that overlap, if possible at the end of a paragraph or a sentence.
+
+    Their ids are others for another content; models see the title, and not the names of folders.
+    """
     splitter = RecursiveCharacterTextSplitter(
         separators=SEPARATORS,
         keep_separator="end",
@@ -109,7 +90,8 @@ def split(text: Text) -> Iterator[IndexedPassage]:
         chunk_overlap=CHUNK_OVERLAP,
         add_start_index=True,
     )
-    for number, chunk in enumerate(splitter.create_documents([text.text])):
-        start = chunk.metadata["start_index"]
-        page = text.page_of(start)
-        yield IndexedPassage(f"{text.key}-{number}", chunk.page_content, text.source, text.key, start, page)
+    metadata = {"source": text.source, "title": Path(text.source).name, "text_key": text.key}
+    passages = splitter.create_documents([text.text], [metadata])
+    for number, passage in enumerate(passages):
+        passage.id = f"{text.key}-{number}"
+    return passages

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import FERRY, LangChainWords, LlamaIndexWords, Result, Run, Words
+from command_parts import FERRY, LangChainWords, Result, Run, Words
 from loopback import LoopbackServer
 from selfroute import cli
-from selfroute.command import with_langchain, with_llamaindex
+from selfroute.command import models
 
 
 @pytest.fixture
@@ -21,18 +21,16 @@ def words() -> Words:
 @pytest.fixture
 def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords(words))
-    monkeypatch.setattr(with_llamaindex, "load_embeddings", lambda _name: LlamaIndexWords(words=words))
+    monkeypatch.setattr(models, "load_embeddings", lambda _name=None: LangChainWords(words))
     monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     Path("ferry.md").write_text(FERRY)
 
-    def call(*args: str) -> Result:
-        code = cli.main(args)
+    def call(*args: str | Path) -> Result:
+        code = cli.main([*map(str, args)])
         printed = capsys.readouterr()
         return Result(code, printed.out, printed.err)
 

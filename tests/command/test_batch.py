@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,64 +14,36 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from examples_parts import LangChainWords
+from command_parts import QUESTION, LangChainWords, Run
 from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
-from selfroute import cli
-from selfroute.command import batch_requests, with_langchain
-from selfroute.command.batch_requests import FORMATS, RequestFiles
+from selfroute.command import models
+from selfroute.command.batch_files import FORMATS, RequestFiles
+from selfroute.command.batch_files import Request as BatchRequest
 from selfroute.command.batch_results import read_results
 from selfroute.usage import prices
 
 Json = dict[str, Any]
 
-FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 CREW = f"# Crew\n\n{'The captain steers a boat with two masts. ' * 700}Orla Finn is the captain.\n"
 FILES = ["ferry.md", "crew.md"]
-WHEN, WHO = "When does the ferry leave Haldon pier?", "Who is the captain of the boat?"
+WHEN, WHO = QUESTION, "Who is the captain of the boat?"
 K, SECTIONS = ["--k", "2"], ["--sections", "1200"]
+NESTED = "[" * 100_000
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
 
 
-@dataclass
-class Result:
-    """How a call of the command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Json:
-        return dict(json.loads(self.out))
-
-
-Run = Callable[..., Result]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """The command without any key, in a folder with two documents and two questions."""
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: LangChainWords())
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name in (*KEYS, "GEMINI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    Path("ferry.md").write_text(FERRY)
+def run(run: Run) -> Run:
+    """The command in a folder with two documents and two questions."""
     Path("crew.md").write_text(CREW)
     write("questions.jsonl", [{"id": 1, "question": WHEN}, {"id": 2, "question": WHO}])
-
-    def call(*args: object) -> Result:
-        code = cli.main([*map(str, args)])
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
-
-    return call
+    return run
 
 
 @pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with LoopbackServer(declining) as started:
-        yield started
+def server(server: LoopbackServer) -> LoopbackServer:
+    server.answer = declining
+    return server
 
 
 def write(name: str | Path, rows: Sequence[Mapping[str, Any]]) -> Path:
@@ -98,22 +70,13 @@ def declining(request: Request) -> str:
 
 @dataclass(frozen=True)
 class Provider:
-    """What a provider does with a file of requests: here a loopback server answers each.
-
-    Attributes:
-        model: A model of it.
-        path: The path of a request.
-        parts: The names of the id and the body in a request's line.
-        result: Makes the line of a result from its id, status and body.
-        expired: Makes the line of a request that was not processed in time.
-        too_long: How the provider answers a prompt that is too long.
-    """
+    """What a provider does with a file of requests: here a loopback server answers each."""
 
     model: str
-    path: str
-    parts: tuple[str, str]
-    result: Callable[[str, int, Json], Json]
-    expired: Callable[[str], Json]
+    path: str  # of a request
+    parts: tuple[str, str]  # the names of the id and the body in a request's line
+    result: Callable[[str, int, Json], Json]  # the line of a result: of its id, status and body
+    expired: Callable[[str], Json]  # the line of a request that was not processed in time
     too_long: Reply
 
     def base_url(self, server: LoopbackServer) -> str:
@@ -146,43 +109,26 @@ def of_gemini(name: str, status: int, body: Json) -> Json:
     return {"key": name, "error": {"code": 3 if status == 400 else 13, "message": body["error"]["message"]}}
 
 
-EXPIRED = {
-    "code": "batch_expired",
-    "message": "This request could not be executed before the completion window expired.",
-}
+EXPIRED = {"code": "batch_expired", "message": "This request was not executed before the completion window expired."}
+DEADLINE = {"code": 4, "message": "Deadline expired before the request was processed."}
 TOO_LONG = Reply(
     status=400,
     error={"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"},
 )
 PROVIDERS = {
     "openai": Provider(
-        "openai:gpt-4o-mini",
-        "/v1/chat/completions",
-        ("custom_id", "body"),
-        of_openai,
-        lambda name: {"id": "batch_req_1", "custom_id": name, "response": None, "error": EXPIRED},
-        TOO_LONG_TYPED,
+        "openai:gpt-4o-mini", "/v1/chat/completions", ("custom_id", "body"), of_openai,
+        lambda name: {"id": "batch_req_1", "custom_id": name, "response": None, "error": EXPIRED}, TOO_LONG_TYPED,
     ),
     "anthropic": Provider(
-        "anthropic:claude-haiku-4-5",
-        "/v1/messages",
-        ("custom_id", "params"),
-        of_anthropic,
-        lambda name: {"custom_id": name, "result": {"type": "expired"}},
-        TOO_LONG,
+        "anthropic:claude-haiku-4-5", "/v1/messages", ("custom_id", "params"), of_anthropic,
+        lambda name: {"custom_id": name, "result": {"type": "expired"}}, TOO_LONG,
     ),
     "google_genai": Provider(
-        "google_genai:gemini-2.5-flash",
-        "/v1beta/models/gemini-2.5-flash:generateContent",
-        ("key", "request"),
-        of_gemini,
-        lambda name: {
-            "key": name,
-            "error": {"code": 4, "message": "Deadline expired before the request was processed."},
-        },
-        GEMINI_TOO_LONG,
+        "google_genai:gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:generateContent", ("key", "request"),
+        of_gemini, lambda name: {"key": name, "error": DEADLINE}, GEMINI_TOO_LONG,
     ),
-}
+}  # fmt: skip
 OPENAI = PROVIDERS["openai"]
 each_provider = pytest.mark.parametrize("provider", PROVIDERS.values(), ids=PROVIDERS)
 one_provider = pytest.mark.parametrize(
@@ -332,11 +278,23 @@ def test_nothing_is_lost_of_a_file_that_is_cut_off(run: Run, server: LoopbackSer
     assert len(finish(run, server)) == 2
 
 
-def test_a_line_that_cannot_be_read_is_told(run: Run, server: LoopbackServer) -> None:
-    first, second = OPENAI.process(server, begin(run))
-    Path("results.jsonl").write_text(f"{json.dumps(first)}\nBad gateway\n{json.dumps(second)}\n")
-    imported = run("batch", "import", "results.jsonl")
-    assert (imported.code, "1 line of results.jsonl that cannot be read, first line 2" in imported.out) == (1, True)
+@pytest.mark.parametrize("line", ["Bad gateway", NESTED, f'{{"custom_id": "a", "response": {NESTED}'])
+def test_lines_that_cannot_be_read_are_told_and_the_others_taken(run: Run, server: LoopbackServer, line: str) -> None:
+    results = OPENAI.process(server, begin(run))
+    first, second = results
+    deep: Any = 1
+    for _ in range(600):
+        deep = [deep]
+    unread = {**second, "response": {**second["response"], "body": {**second["response"]["body"], "deep": deep}}}
+    lines = [json.dumps(first), line, json.dumps(unread), json.dumps(of_openai("a-1", 10**30, {}))]
+    Path("results.jsonl").write_text("\n".join(lines))
+    imported = run("batch", "import", "results.jsonl", "--json")
+    assert (imported.code, imported.json["results"]["replies"]) == (1, 1), imported.err
+    assert imported.json["unreadable_lines"] == {"results.jsonl": [2, 3]}
+    assert imported.json["cut_off"] == ["results.jsonl"]
+    Path("results.jsonl").write_text(f"{line}\n{json.dumps(second)}\n")
+    told = run("batch", "import", "results.jsonl")
+    assert (told.code, "1 line of results.jsonl that cannot be read, first line 1" in told.words) == (1, True)
     assert len(finish(run, server)) == 2
 
 
@@ -346,7 +304,7 @@ def test_what_has_no_result_is_asked_again_only_on_request(run: Run, server: Loo
     import_(run, results[:1])
     waiting = run("batch", "export")
     assert "Nothing is written" in waiting.out
-    assert "selfroute batch export --again --job batch" in " ".join(waiting.out.split())
+    assert "selfroute batch export --again --job batch" in waiting.words
     assert run("batch", "export", "--again").code == 0
     assert rows_in("batch/requests-2.jsonl") == requests[1:]
     import_(run, results[1:])  # of the first time
@@ -382,7 +340,7 @@ def test_a_reply_that_was_filtered_is_an_error(run: Run, server: LoopbackServer)
     import_(run, OPENAI.process(server, begin(run)))
     assert {row["error"].partition(":")[0] for row in rows_in("batch/answers.jsonl")} == {"NoReplyError"}
     server.answer = declining
-    assert len([row["answer"] for row in finish(run, server)]) == 2
+    assert len(finish(run, server)) == 2
 
 
 def test_requests_on_one_document_follow_one_another(run: Run, server: LoopbackServer) -> None:
@@ -417,31 +375,31 @@ def test_two_models_have_files_of_their_own(run: Run, server: LoopbackServer) ->
     assert rows_in("batch/answers.jsonl")[1]["answer"] == "Orla Finn."
 
 
-def test_the_questions_that_failed_elsewhere_can_be_asked(run: Run, server: LoopbackServer) -> None:
-    write("questions.jsonl", [{"id": 7, "question": WHEN, "error": "RateLimitError: slow down", "usage": "?"}])
-    told = import_(run, OPENAI.process(server, begin(run)))
-    [row] = rows_in("batch/answers.jsonl")
-    assert (row["id"], row["answer"], "error" in row) == (7, "At seven in the morning.", False)
-    assert (told["ledger"]["queries"], told["ledger"]["failed"]) == (1, 0)
-
-
-def test_the_same_question_twice_is_asked_once(run: Run, server: LoopbackServer) -> None:
-    write("questions.jsonl", [{"id": 1, "question": WHO}, {"id": 2, "question": WHO}, {"id": 2, "question": WHO}])
-    assert len(rows_in(begin(run))) == 1
-    import_(run, OPENAI.process(server, "batch/requests-1.jsonl"))
-    assert [(row["id"], row["answer"]) for row in finish(run, server)] == [(1, "Orla Finn."), (2, "Orla Finn.")]
+def test_what_failed_elsewhere_can_be_asked_and_the_same_question_twice_is_asked_once(
+    run: Run, server: LoopbackServer
+) -> None:
+    failed = {"id": 7, "question": WHEN, "error": "RateLimitError: slow down", "usage": "?"}
+    write("questions.jsonl", [failed, *({"id": number, "question": WHO} for number in (1, 2, 2))])
+    requests = begin(run)
+    assert len(rows_in(requests)) == 2
+    import_(run, OPENAI.process(server, requests))
+    answers = finish(run, server)
+    assert [(row["id"], row["answer"]) for row in answers] == [
+        (7, "At seven in the morning."), (1, "Orla Finn."), (2, "Orla Finn.")
+    ]  # fmt: skip
+    assert not [row for row in answers if "error" in row]
 
 
 def test_files_are_no_longer_than_the_provider_takes(tmp_path: Path) -> None:
-    asked = [batch_requests.Request("openai:m", "https://x/v1/y", {"n": number}) for number in range(5)]
+    asked = [BatchRequest("openai:m", "https://x/v1/y", {"n": number}) for number in range(5)]
     line = len(json.dumps(FORMATS["openai"].line("0", asked[0]))) + 1
     for limits in ({"max_requests": 2}, {"max_bytes": 2 * line}):
         folder = tmp_path / next(iter(limits))
-        with RequestFiles(folder, formats={"openai": replace(FORMATS["openai"], **limits)}) as files:
+        with RequestFiles(folder, formats={"openai": FORMATS["openai"]._replace(**limits)}) as files:
             for number, request in enumerate(asked):
                 files.add(str(number), request)
         sizes = [len(rows_in(folder / f"requests-{number}.jsonl")) for number in (1, 2, 3)]
-        assert (sizes, [one["requests"] for one in files.told()]) == ([2, 2, 1], [2, 2, 1])
+        assert (sizes, [one["requests"] for one in files.written()]) == ([2, 2, 1], [2, 2, 1])
 
 
 @pytest.mark.parametrize(
@@ -463,16 +421,17 @@ def test_errors_in_results_reach_the_client_as_errors(tmp_path: Path, line: Json
 
 
 @pytest.mark.parametrize(
-    ("model", "each"),
-    [("openai:gpt-5-mini", Decimal("0.125") / 10**6), ("anthropic:claude-haiku-4-5", Decimal("0.5") / 10**6)],
+    ("model", "per_input", "per_output"),
+    [("openai:gpt-5-mini", "0.125e-6", "1e-6"), ("anthropic:claude-haiku-4-5", "0.5e-6", "2.5e-6")],
 )
-def test_costs_are_those_of_batches(run: Run, server: LoopbackServer, model: str, each: Decimal) -> None:
+def test_costs_are_those_of_batches(
+    run: Run, server: LoopbackServer, model: str, per_input: str, per_output: str
+) -> None:
     provider = PROVIDERS[model.partition(":")[0]]
     told = import_(run, provider.process(server, begin(run, replace(provider, model=model))))
-    tokens, paid = told["ledger"]["tokens"]["rag"], Decimal(told["ledger"]["money"]["cost"])
-    output = {"openai": Decimal(1) / 10**6, "anthropic": Decimal("2.5") / 10**6}[model.partition(":")[0]]
-    assert paid == each * rows_in("batch/answers.jsonl")[0]["usage"]["rag"]["input_tokens"] + output * 5
-    assert tokens["input_tokens"] > 0
+    tokens = rows_in("batch/answers.jsonl")[0]["usage"]["rag"]["input_tokens"]
+    assert tokens > 0
+    assert Decimal(told["ledger"]["money"]["cost"]) == Decimal(per_input) * tokens + Decimal(per_output) * 5
 
 
 def test_a_model_without_a_known_batch_price_has_no_cost(run: Run, server: LoopbackServer) -> None:
@@ -504,7 +463,7 @@ def test_drafts_are_judged_with_the_passages_that_they_were_asked_with(
     run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafts = OPENAI.process(server, begin(run, OPENAI, *SECTIONS))
-    monkeypatch.setattr(with_langchain, "load_embeddings", lambda _name: OtherWords())
+    monkeypatch.setattr(models, "load_embeddings", lambda _name: OtherWords())
     assert import_(run, drafts)["changed"] == 0
     assert [row["answer"] for row in finish(run, server)] == ["At seven in the morning.", "Orla Finn."]
     begin(run, OPENAI, "--job", "other")
@@ -521,7 +480,6 @@ def test_a_question_that_would_be_asked_otherwise_today_is_asked_again(run: Run,
     assert len(finish(run, server)) == 2
 
 
-NESTED = "[" * 100_000
 DAMAGES: dict[str, Callable[[str], str | bytes]] = {
     "cut off": lambda text: text[: len(text) // 2],
     "no UTF-8": lambda text: text.encode()[:30] + b"\xff" + text.encode()[30:],
@@ -559,23 +517,6 @@ def test_a_damaged_file_of_a_job_is_named_with_what_to_delete(
         assert len(finish(run, server)) == 2
 
 
-@pytest.mark.parametrize("line", [NESTED, f'{{"custom_id": "a", "response": {NESTED}'])
-def test_a_result_of_nested_brackets_is_a_line_that_cannot_be_read(run: Run, server: LoopbackServer, line: str) -> None:
-    first, second = OPENAI.process(server, begin(run))
-    deep: Any = 1
-    for _ in range(600):
-        deep = [deep]
-    second["response"]["body"]["deep"] = deep
-    lines = [json.dumps(first), line, json.dumps(second), json.dumps(of_openai("a-1", 10**30, {}))]
-    Path("results.jsonl").write_text("\n".join(lines))
-    imported = run("batch", "import", "results.jsonl", "--json")
-    assert (imported.code, imported.json["results"]["replies"]) == (1, 1), imported.err
-    assert (imported.json["unreadable_lines"], imported.json["cut_off"]) == (
-        {"results.jsonl": [2, 3]},
-        ["results.jsonl"],
-    )
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -583,10 +524,7 @@ def test_a_result_of_nested_brackets_is_a_line_that_cannot_be_read(run: Run, ser
         (["export", "ferry.md"], "a job begins with FILE..., --questions and --model"),
         (["export", "--k", "3"], "a job begins with FILE..., --questions and --model"),
         (["export", "ferry.md", "--questions", "no.txt", "--model", "openai:m"], "no.txt cannot be read: No such file"),
-        (
-            ["export", "ferry.md", "--questions", "bad.jsonl", "--model", "openai:m"],
-            "bad.jsonl:2: there is no question",
-        ),
+        (["export", "ferry.md", "--questions", "bad.jsonl", "--model", "openai:m"], "bad.jsonl:2: there is no quest"),
         (
             ["export", "ferry.md", "--questions", "questions.jsonl", "--model", "mistralai:m"],
             "there are batch files for the providers openai, anthropic, google_genai, not for 'mistralai'",

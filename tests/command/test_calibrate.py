@@ -5,33 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calibrating_parts import evaluated, made_up
-from selfroute import cli
+from command_parts import Run
 from selfroute.evaluation.results import Evaluation
 from selfroute.policies import Calibrated
-
-
-@dataclass
-class Ran:
-    """How a call ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def text(self) -> str:
-        """Its words, on one line."""
-        return " ".join(self.out.split())
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +26,8 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*args: str | Path) -> Ran:
-        code = cli.main(["calibrate", *map(str, args)])
-        printed = capsys.readouterr()
-        return Ran(code, printed.out, printed.err)
-
-    return call
+def run(run: Run) -> Run:
+    return partial(run, "calibrate")
 
 
 def rewritten(folder: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -95,7 +71,7 @@ def test_it_writes_a_policy_and_says_what_it_brings_and_what_to_paste(run: Run, 
         'escalation=Calibrated.load("my policy.json"),',
         'answerability="graded", doubt_below=50, stop_below=20, sections=4000,',
     ):
-        assert said in ran.text
+        assert said in ran.words
     gains = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line[:1].isalpha() and line.split()}
     for name, gain in policy.calibration.gains.items():
         assert gains[name][0] == f"{100 * gain.gain:+.1f}"
@@ -111,8 +87,8 @@ def test_the_budget_and_the_price_of_wrong_answers_are_passed_on(run: Run, rich:
     ran = run(rich, "--token-share", "0.15", "--price-of-wrong", "3")
     kept = Calibrated.load("policy.json").calibration
     assert (kept.token_share, kept.price_of_wrong) == (0.15, 3)
-    assert "wrong answers at a price of 3" in ran.text
-    assert "No rule stays within 5 %" in run(rich, "--token-share", "0.05").text
+    assert "wrong answers at a price of 3" in ran.words
+    assert "No rule stays within 5 %" in run(rich, "--token-share", "0.05").words
 
 
 @pytest.mark.parametrize(
@@ -130,7 +106,7 @@ def test_it_says_what_the_evaluation_cannot_show_and_goes_on(
     ran = run(rewritten(rich, tmp_path / "copy", lacking))
     assert ran.code == 0
     for each in said:
-        assert each in ran.text
+        assert each in ran.words
 
 
 def broken(folder: Path, text: str | None, *, replies: bool = False) -> Path:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import ANSWER, FERRY, QUESTION, Result, Run, both, model
+from command_parts import ANSWER, FERRY, QUESTION, Result, Run, model
 from loopback import LoopbackServer, Reply, Request
-from selfroute.command.history import MOST_TOKENS, History
+from selfroute.command.chatting import MOST_TOKENS, remembering
+from selfroute.command.sessions import Turn
 from selfroute.usage.tokens import count_tokens
 
 AT_SEVEN, NOBODY = "The ferry leaves at seven.", "On Sundays nobody sails."
@@ -39,7 +40,7 @@ def chat(run: Run, monkeypatch: pytest.MonkeyPatch) -> Chat:
 
 
 def is_rewording(request: Request) -> bool:
-    return "Rewrite the question" in request.prompt or "<Standalone question>" in request.prompt
+    return "Rewrite the question" in request.prompt
 
 
 def answered(request: Request) -> str:
@@ -56,21 +57,17 @@ def test_a_line_in_another_encoding_is_a_question_like_others(run: Run, monkeypa
         assert (result.code, ANSWER in result.out) == (0, True), result.err
 
 
-@both
 def test_a_follow_up_is_searched_for_by_itself_and_answered_with_the_history(
-    chat: Chat, server: LoopbackServer, framework: str
+    chat: Chat, server: LoopbackServer
 ) -> None:
     server.answer = answered
-    result = chat([QUESTION, "", FOLLOWED], *model(server), "--framework", framework)
+    result = chat([QUESTION, "", FOLLOWED], *model(server))
     assert (result.code, len(server.book)) == (0, 3), result.err
     first, rewording, second = (entry.request for entry in server.book)
     assert QUESTION in rewording.prompt
     assert AT_SEVEN in rewording.prompt
     assert AT_SEVEN not in first.prompt
-    if framework == "langchain":
-        assert (AT_SEVEN in second.prompt, FOLLOWED in second.prompt) == (True, True)
-    else:
-        assert (AT_SEVEN in second.prompt, ALONE in second.prompt) == (False, True)
+    assert (AT_SEVEN in second.prompt, FOLLOWED in second.prompt) == (True, True)
     assert [each.stream for each in (first, second)] == [True, True]
     told = " ".join(result.out.split())
     assert f"Question {QUESTION} Route rag Answer {AT_SEVEN} Where ferry.md, line 3" in told
@@ -80,8 +77,7 @@ def test_a_follow_up_is_searched_for_by_itself_and_answered_with_the_history(
     assert re.search(r"Rewording follow-up questions took about \d\d+ tokens more", told)
 
 
-@both
-def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackServer, framework: str) -> None:
+def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackServer) -> None:
     Path("ferry.md").write_text(FERRY + " ".join(f"Plank {number} is of larch." for number in range(400)))
 
     def reply(request: Request) -> str:
@@ -90,7 +86,7 @@ def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackSer
 
     server.answer = reply
     asked = ("--k", "1", "--sections", "600", *model(server), "--json")
-    result = chat([QUESTION, FOLLOWED], *asked, "--framework", framework)
+    result = chat([QUESTION, FOLLOWED], *asked)
     assert result.code == 0, result.err
     first, second = map(json.loads, result.out.splitlines())
     assert (first["route"], first["alone"], second["alone"]) == ("rag", QUESTION, ALONE)
@@ -99,11 +95,10 @@ def test_a_follow_up_may_read_the_whole_document(chat: Chat, server: LoopbackSer
     assert second["citations"][0]["text"] == NOBODY
 
 
-@both
-def test_a_conversation_has_commands(chat: Chat, server: LoopbackServer, framework: str) -> None:
+def test_a_conversation_has_commands(chat: Chat, server: LoopbackServer) -> None:
     server.answer = answered
     lines = ["/route", QUESTION, "/route", "/new", FOLLOWED, "/help", "/bogus", "/quit", "Never asked?"]
-    result = chat(lines, *model(server), "--framework", framework)
+    result = chat(lines, *model(server))
     assert (result.code, len(server.book)) == (0, 2), result.err  # nothing to reword after /new
     told = " ".join(result.out.split())
     for text in (
@@ -118,17 +113,14 @@ def test_a_conversation_has_commands(chat: Chat, server: LoopbackServer, framewo
     assert "Never asked" not in told
 
 
-@both
-def test_an_error_ends_the_question_and_not_the_conversation(
-    chat: Chat, server: LoopbackServer, framework: str
-) -> None:
+def test_an_error_ends_the_question_and_not_the_conversation(chat: Chat, server: LoopbackServer) -> None:
     def reply(request: Request) -> str | Reply:
         if "Why" in request.prompt:
             return Reply(status=400, error={"message": "No \x1b[31m such."})
         return answered(request)
 
     server.answer = reply
-    result = chat(["Why?", QUESTION], *model(server), "--framework", framework)
+    result = chat(["Why?", QUESTION], *model(server))
     assert result.code == 1
     assert AT_SEVEN in result.out
     assert "selfroute: No" in result.err
@@ -144,26 +136,24 @@ def test_without_a_model_a_question_is_answered_by_itself(chat: Chat) -> None:
 
 
 def test_a_history_is_bounded_and_keeps_what_is_latest() -> None:
-    history = History()
+    turns: list[Turn] = []
     for number in range(40):
-        history.add(f"Question {number}?", "word " * 300)
-    tokens = sum(count_tokens(turn.question + turn.answer) for turn in history.turns)
-    assert 0.7 * MOST_TOKENS < tokens <= MOST_TOKENS
-    assert history.turns[-1].question == "Question 39?"
+        turns = remembering(turns, f"Question {number}?", "word " * 300)
+    assert 0.7 * MOST_TOKENS < sum(count_tokens(turn.question + turn.answer) for turn in turns) <= MOST_TOKENS
+    assert turns[-1].question == "Question 39?"
     for text in ("word " * 9000, "语" * 9000):
-        history.add("Long?", text)
-        assert [turn.question for turn in history.turns[-1:]] == ["Long?"]
-        assert count_tokens(history.turns[-1].answer) <= MOST_TOKENS
+        turns = remembering(turns, "Long?", text)
+        assert turns[-1].question == "Long?"
+        assert count_tokens(turns[-1].answer) <= MOST_TOKENS
 
 
 PROGRAM = """
 import os, sys
 os.open(os.ttyname(0), os.O_RDWR)  # now Ctrl-C comes from this terminal
-from command_parts import LangChainWords, LlamaIndexWords, Words
+from command_parts import LangChainWords, Words
 from selfroute import cli
-from selfroute.command import with_langchain, with_llamaindex
-with_langchain.load_embeddings = lambda name: LangChainWords(Words())
-with_llamaindex.load_embeddings = lambda name: LlamaIndexWords(words=Words())
+from selfroute.command import models
+models.load_embeddings = lambda name: LangChainWords(Words())
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -217,15 +207,14 @@ def terminal(run: Run) -> Iterator[Callable[..., Terminal]]:
         one.close()
 
 
-@pytest.mark.parametrize("framework", ["langchain", pytest.param("llamaindex", marks=pytest.mark.matrix)])
 def test_in_a_terminal_ctrl_c_stops_an_answer_and_ctrl_d_ends_the_chat(
-    terminal: Callable[..., Terminal], server: LoopbackServer, framework: str
+    terminal: Callable[..., Terminal], server: LoopbackServer
 ) -> None:
     def reply(request: Request) -> str | Reply:
         return Reply("one two three four five", hold_after=4) if "long story" in request.prompt else answered(request)
 
     server.answer = reply
-    shown = terminal("chat", "ferry.md", *model(server), "--framework", framework)
+    shown = terminal("chat", "ferry.md", *model(server))
     shown.until("/help lists the commands.")
     shown.until("> ")
     shown.write("Tell me a long story\n")

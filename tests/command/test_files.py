@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command_parts import ANSWER, FERRY, QUESTION, Run, both, model
+from command_parts import ANSWER, FERRY, QUESTION, Run, model
 from files_parts import READABLE, SENTENCES, UNKNOWN, UNREADABLE, WHOLE, docx, html, pdf
 from loopback import LoopbackServer
 from selfroute.command import reading
@@ -51,16 +51,13 @@ def test_what_cannot_be_read_says_why_and_what_to_do(name: str) -> None:
     assert isinstance(caught.value, NotTextError) == (name in UNKNOWN)
 
 
-@both
 @pytest.mark.parametrize("route", ["rag", "long_context"])
-def test_an_answer_from_a_pdf_is_cited_by_its_page(
-    run: Run, server: LoopbackServer, framework: str, route: str
-) -> None:
+def test_an_answer_from_a_pdf_is_cited_by_its_page(run: Run, server: LoopbackServer, route: str) -> None:
     Path("report.pdf").write_bytes(pdf(LONG_PAGES))
     server.answer = lambda request: (
         "unanswerable" if route == "long_context" and request.prompt.startswith("Passages") else "Orla Venn."
     )
-    asked = ("ask", "report.pdf", "-q", WHO, *model(server), "--framework", framework)
+    asked = ("ask", "report.pdf", "-q", WHO, *model(server))
     found = json.loads(run(*asked, "--json").out)
     first = found["citations"][0]
     assert (found["route"], first["source"], first["page"], first["text"]) == (route, "report.pdf", 2, ORLA)
@@ -70,8 +67,7 @@ def test_an_answer_from_a_pdf_is_cited_by_its_page(
     assert "report.pdf on page" in shown
 
 
-@both
-def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run, framework: str) -> None:
+def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run) -> None:
     for name in ("below/.git", "below/deep"):
         Path("texts", name).mkdir(parents=True)
     for name, data in READABLE.items():
@@ -82,7 +78,7 @@ def test_a_folder_is_read_but_for_what_is_hidden_or_no_text(run: Run, framework:
         Path("texts", name).write_text("The hidden ferry leaves Haldon pier at nine.")
     for name, (data, _) in UNREADABLE.items():
         Path("texts", name).write_bytes(data)
-    result = run("ask", "texts", "-q", QUESTION, "--json", "--framework", framework)
+    result = run("ask", "texts", "-q", QUESTION, "--json")
     assert result.code == 0, result.err
     report, told = json.loads(result.out), " ".join(result.err.split())
     assert report["answer"] == SENTENCES[0]

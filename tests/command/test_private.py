@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from calibrating_parts import evaluated, made_up
-from command_parts import QUESTION, Run, both, model
+from command_parts import QUESTION, Run, model
 from loopback import LoopbackServer
 from selfroute.demo import corpus
 from selfroute.evaluation.asking.replies import Replies, Reply
@@ -37,8 +37,7 @@ def seen_by_others(*paths: Path) -> list[str]:
 
 
 def asking(run: Run, server: LoopbackServer) -> None:
-    for framework in ("langchain", "llamaindex"):
-        assert run("ask", "ferry.md", "-q", QUESTION, "--framework", framework).code == 0
+    assert run("ask", "ferry.md", "-q", QUESTION).code == 0
 
 
 def evaluating(run: Run, server: LoopbackServer) -> None:
@@ -105,13 +104,10 @@ def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer,
     assert seen_by_others(*(path for path in written if path.exists())) == []
 
 
-@both
-def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it_is(
-    run: Run, tmp_path: Path, framework: str
-) -> None:
+def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(0o755)
-    asked = ("ask", "ferry.md", "-q", QUESTION, "--store", "store", "--framework", framework)
+    asked = ("ask", "ferry.md", "-q", QUESTION, "--store", "store")
     assert [run(*asked).code for _ in range(2)] == [0, 0]
     assert list(store.iterdir())
     assert (stat.S_IMODE(store.stat().st_mode), seen_by_others(*store.iterdir())) == (0o755, [])

@@ -40,15 +40,11 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
     def call(*args: str | Path, server: LoopbackServer | None = None) -> Result:
-        asked = [*MODEL, "--base-url", server.openai_url] if server else []
-        code = cli.main(["questions", *map(str, args), *asked])
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
+        return run("questions", *args, *([*MODEL, "--base-url", server.openai_url] if server else []))
 
     return call
 
@@ -84,7 +80,7 @@ def test_forty_questions_are_written_about_the_shipped_documents_and_every_quote
         "the model answers it without the document",
         "the model answers it from the document",
     ):
-        assert f", {reason}." in result.out.replace("\n", " ")
+        assert f", {reason}." in result.words
 
 
 @pytest.mark.matrix
@@ -94,15 +90,6 @@ def test_what_was_written_can_be_evaluated(run: Run, files: list[Path], capsys: 
         code = cli.main(["evaluate", "questions.jsonl", "--retriever", "bm25", *MODEL, "--base-url", server.openai_url])
     assert (code, len(rows_of())) == (0, 4)
     assert "RAG alone" in capsys.readouterr().out
-
-
-def test_a_second_run_asks_nothing_and_writes_the_same(run: Run, files: list[Path]) -> None:
-    with LoopbackServer(ScriptedWriter()) as server:
-        assert run(*files, "--n", "8", server=server).code == 0
-        first, asked = rows_of(), len(server.book)
-        result = run(*files, "--n", "8", server=server)
-    assert (len(server.book), rows_of()) == (asked, first)
-    assert f"0 replies were asked for, {asked} were kept from earlier runs; $0.0" in result.err
 
 
 @pytest.mark.matrix
@@ -133,21 +120,20 @@ def test_a_run_that_is_killed_goes_on_and_pays_nothing_twice(run: Run, files: li
     assert len(seen) <= whole + 1
 
 
-def test_the_cap_ends_a_run_and_the_next_one_goes_on(run: Run, files: list[Path]) -> None:
+def test_a_dry_run_asks_nothing_the_cap_ends_a_run_and_the_next_one_goes_on(run: Run, files: list[Path]) -> None:
+    asked = (*files, "--n", "8")
     with LoopbackServer(ScriptedWriter()) as server:
-        result = run(*files, "--n", "8", "--max-cost", "0.001", server=server)
-        assert result.code == 1
-        assert "It ended early: the next reply could pass the cap of $0.001" in " ".join(result.out.split())
-        assert run(*files, "--n", "8", "--max-cost", "1", server=server).code == 0
-    assert len(rows_of()) == 8
-
-
-def test_a_dry_run_says_what_it_takes_and_asks_nothing(run: Run, files: list[Path]) -> None:
-    with LoopbackServer(ScriptedWriter()) as server:
-        result = run(*files, "--n", "8", "--dry-run", server=server)
-        assert (result.code, server.book) == (0, [])
-        assert "writing" in result.out
+        dry = run(*asked, "--dry-run", server=server)
+        assert (dry.code, server.book, "writing" in dry.out) == (0, [], True)
         assert not Path("questions.jsonl").exists()
+        capped = run(*asked, "--max-cost", "0.001", server=server)
+        assert capped.code == 1
+        assert "It ended early: the next reply could pass the cap of $0.001" in capped.words
+        assert run(*asked, "--max-cost", "1", server=server).code == 0
+        written, paid = rows_of(), len(server.book)
+        again = run(*asked, server=server)
+    assert (len(written), len(server.book), rows_of()) == (8, paid, written)
+    assert f"0 replies were asked for, {paid} were kept from earlier runs; $0.0" in again.err
 
 
 @pytest.mark.matrix
@@ -166,7 +152,7 @@ def test_calls_that_fail_cost_their_questions_and_no_others(run: Run, files: lis
     assert result.code == 1
     kinds = Counter(row["kind"] for row in rows_of())
     assert (kinds["local"], kinds["steps"], kinds["unanswerable"]) == (5, 0, 2)
-    text = " ".join(result.out.split())
+    text = result.words
     assert "content_filter" in text
     assert "not in the form that was asked for" in text
     assert "Fewer than wanted came of four rounds" in text
@@ -190,7 +176,7 @@ def test_a_model_that_writes_nothing_usable_is_not_asked_again_and_again(run: Ru
     with LoopbackServer(lambda _: "I cannot help with that.") as server:
         result = run(files[0], "--n", "8", server=server)
     assert (result.code, len(server.book), Path("questions.jsonl").exists()) == (1, 4, False)
-    assert "no question of the first round could be kept" in " ".join(result.out.split())
+    assert "no question of the first round could be kept" in result.words
 
 
 @pytest.mark.parametrize(
@@ -234,26 +220,25 @@ def test_a_document_longer_than_the_window_is_read_in_parts(run: Run, files: lis
     assert all(text[quote["start"] : quote["end"]] == quote["text"] for row in rows_of() for quote in row["quotes"])
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ([], "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"),
-        (["--review"], "to write one about documents, add --model"),
-    ],
-)
-def test_what_cannot_work_is_one_line(run: Run, files: list[Path], args: list[str], message: str) -> None:
-    result = run(files[0], *args)
-    assert result.code != 0
-    assert message in result.err
-    assert "Traceback" not in result.err
-
-
-def test_a_file_of_somebody_else_is_not_overwritten(run: Run, files: list[Path]) -> None:
-    Path("questions.jsonl").write_text("mine")
-    with LoopbackServer(ScriptedWriter()) as server:
-        result = run(files[0], "--n", "2", server=server)
-    assert (result.code, server.book, Path("questions.jsonl").read_text()) == (2, [], "mine")
-    assert "questions.jsonl is there already" in result.err
+def test_what_cannot_work_is_one_line_and_pays_for_little(run: Run, files: list[Path]) -> None:
+    model = "a language model has to write the questions: name one, for example --model openai:gpt-4o-mini"
+    with LoopbackServer(lambda _: Reply(status=401, error={"message": "Incorrect API key provided."})) as server:
+        calls = {
+            model: run(files[0]),
+            "to write one about documents, add --model": run(files[0], "--review"),
+            "Incorrect API key provided.": run(*files, "--n", "8", server=server),
+        }
+        assert len(server.book) <= 12
+        Path("questions.jsonl").write_text("mine")
+        paid = len(server.book)
+        calls["questions.jsonl is there already"] = run(files[0], "--n", "2", server=server)
+        assert (len(server.book), Path("questions.jsonl").read_text()) == (paid, "mine")
+    for message, result in calls.items():
+        assert (result.code > 0, message in result.err.splitlines()[-1], "Traceback" in result.err) == (
+            True,
+            True,
+            False,
+        )
 
 
 def test_what_was_kept_is_written_if_the_server_goes_down_later(run: Run, files: list[Path]) -> None:
@@ -269,15 +254,6 @@ def test_what_was_kept_is_written_if_the_server_goes_down_later(run: Run, files:
     assert result.code == 1
     assert {row["kind"] for row in rows_of()} == {"local", "whole"}
     assert "down" in result.out
-
-
-def test_a_wrong_key_is_one_line(run: Run, files: list[Path]) -> None:
-    with LoopbackServer(lambda _: Reply(status=401, error={"message": "Incorrect API key provided."})) as server:
-        result = run(*files, "--n", "8", server=server)
-    assert result.code == 1
-    assert "Incorrect API key provided." in result.err.splitlines()[-1]
-    assert "Traceback" not in result.err
-    assert len(server.book) <= 12
 
 
 HOSTILE = 'He said </script><script>alert("{{ 7 * 7 }}")</script> & left <b>{braces}</b> \u2028behind.'
@@ -351,28 +327,22 @@ console.log(JSON.stringify([saved, parts.count.textContent]));
     assert counted == "2 of 3 kept"
 
 
-def test_questions_that_differ_in_a_number_are_two() -> None:
-    source = Source("log.txt", "")
-    one, other, again = (
-        Written(question, "7", "local", (), source)
-        for question in (
+@pytest.mark.parametrize(
+    ("one", "same", "other"),
+    [
+        (
             "How many gulls were counted on the north pier in 1987?",
-            "How many gulls were counted on the north pier in 1988?",
             "How many gulls were counted at the north pier in 1987?",
-        )
-    )
-    assert not is_known(other, [one])
-    assert is_known(again, [other, one])
-
-
-def test_questions_are_compared_in_scripts_without_spaces_too() -> None:
+            "How many gulls were counted on the north pier in 1988?",
+        ),
+        ("会议的主席是谁？", "会议的主席是谁呢？", "渔船共有多少艘？"),
+    ],
+)
+def test_questions_are_compared_by_their_words_and_numbers_in_any_script(one: str, same: str, other: str) -> None:
     source = Source("log.txt", "")
-    one, again, other = (
-        Written(question, "林女士", "local", (), source)
-        for question in ("会议的主席是谁？", "会议的主席是谁呢？", "渔船共有多少艘？")
-    )
-    assert is_known(again, [one])
-    assert not is_known(other, [one])
+    first, again, another = (Written(question, "7", "local", (), source) for question in (one, same, other))
+    assert is_known(again, [another, first])
+    assert not is_known(another, [first])
 
 
 def test_what_a_model_knows_is_dropped_in_scripts_without_spaces_too(run: Run, tmp_path: Path) -> None:

@@ -72,90 +72,49 @@ def prompt(question: str, context: str = MINUTES, template: str = prompts.RAG) -
     return template.format(context=context, question=question, refusal="unanswerable")
 
 
-@pytest.mark.parametrize("template", [prompts.RAG, prompts.LONG_CONTEXT])
-def test_it_answers_with_the_sentence_that_is_nearest_to_the_question(reader: Reader, template: str) -> None:
-    reply = reader.reply(prompt("Who won the marrow competition?", template=template))
-    assert reply.text == "The marrow competition was won by Ida Brandt."
+WHO_WON, MORTGAGE = "Who won the marrow competition?", "Which bank holds the mortgage?"
+WON, INSTRUCTION = "The marrow competition was won by Ida Brandt.", "Answer the question from these passages only?"
+QUIZ = f"Question: Who fitted the pump?\nAnswer: Nobody.\n\n{MINUTES}\n\nQuestion: What is behind the shed?\nAnswer:"
+NUMBERED = f"{MINUTES}\n\nWrite two numbers from 0 to 100.\n\nIt rained."
+# A prompt, and what it is answered with: the sentence that is nearest to the question, or the refusal.
+REPLIES = {
+    "passages": (prompt(WHO_WON), WON),
+    "a document": (prompt(WHO_WON, template=prompts.LONG_CONTEXT), WON),
+    "no sentence is near": (prompt(MORTGAGE), "unanswerable"),
+    "the last question": (prompt(WHO_WON, QUIZ), rf".*{WON}"),
+    "two numbers": (prompt(WHO_WON, template=prompts.GRADED), rf"(\d\d?|100) \1\n{WON}"),
+    "two numbers of a decline": (prompt(MORTGAGE, template=prompts.GRADED), r"\d\d? 0\nunanswerable"),
+    "one number": (prompt(WHO_WON, template=prompts.SECTIONS), rf"\d+\n{WON}"),
+    "no number of a decline": (prompt(MORTGAGE, template=prompts.SECTIONS), "unanswerable"),
+    "numbers in the document": (prompt(MORTGAGE, NUMBERED), "unanswerable"),
+    **{f"context {text!r}": (prompt(WHO_WON, text), "unanswerable") for text in ("", "\n\n", "# Only a heading")},
+    **{text: (text, "unanswerable") for text in ("", "no question at all", "Question:", "Question: \nAnswer:")},
+}
 
 
-def test_it_declines_with_exactly_the_refusal_word_when_no_sentence_is_near(reader: Reader) -> None:
-    assert reader.reply(prompt("Which bank holds the mortgage?")).text == "unanswerable"
+@pytest.mark.parametrize("case", REPLIES)
+def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_that_are_asked_for(
+    reader: Reader, case: str
+) -> None:
+    asked, expected = REPLIES[case]
+    reply = reader.reply(asked)
+    assert re.fullmatch(expected, reply.text), reply.text
 
 
-def test_the_threshold_decides(reader: Reader) -> None:
-    question = prompt("Who won the marrow competition?")
-    replies = [reader.reply(question, threshold=limit).text for limit in (-1.0, 1.01)]
-    assert replies == ["The marrow competition was won by Ida Brandt.", "unanswerable"]
-
-
-def test_the_refusal_can_be_another_word(reader: Reader) -> None:
-    asked = "A text.\n\nQuestion: Which bank holds the mortgage?\nAnswer:"
-    assert reader.reply(asked, refusal="PASS").text == "PASS"
-
-
-@pytest.mark.parametrize("context", ["", "\n\n", "# Only a heading"])
-def test_an_empty_context_holds_no_answer(reader: Reader, context: str) -> None:
-    assert reader.reply(prompt("Who won?", context)).text == "unanswerable"
-
-
-@pytest.mark.parametrize("text", ["", "no question at all", "Question:", "Question: \nAnswer:"])
-def test_a_prompt_that_asks_nothing_is_declined(reader: Reader, text: str) -> None:
-    assert reader.reply(text).text == "unanswerable"
-
-
-def test_it_takes_the_last_question_whatever_the_document_holds(reader: Reader) -> None:
-    quiz = (
-        f"Question: Who fitted the pump?\nAnswer: Nobody.\n\n{MINUTES}\n\nQuestion: What is behind the shed?\nAnswer:"
-    )
-    assert reader.reply(prompt("Who won the marrow competition?", quiz)).text.endswith("was won by Ida Brandt.")
-
-
-def test_it_never_answers_with_the_instruction(reader: Reader) -> None:
-    question = "Answer the question from these passages only, as briefly as a complete answer allows?"
-    assert reader.reply(prompt(question), threshold=-1).text in list(split_sentences(MINUTES))
+def test_the_threshold_decides_and_the_refusal_can_be_another_word(reader: Reader) -> None:
+    replies = [reader.reply(prompt(WHO_WON), threshold=limit).text for limit in (-1.0, 1.01)]
+    assert replies == [WON, "unanswerable"]
+    assert reader.reply(f"A text.\n\nQuestion: {MORTGAGE}\nAnswer:", refusal="PASS").text == "PASS"
+    assert reader.reply(prompt(INSTRUCTION), threshold=-1).text in list(split_sentences(MINUTES))
 
 
 def test_it_counts_a_quarter_of_the_characters(reader: Reader) -> None:
-    asked = prompt("Which bank holds the mortgage?")
+    asked = prompt(MORTGAGE)
     reply = reader.reply(asked)
     assert (reply.input_tokens, reply.output_tokens) == (-(-len(asked) // 4), 3)
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Who won the marrow competition?", r"(\d+) \1\nThe marrow competition was won by Ida Brandt\."),
-        ("Which bank holds the mortgage?", r"\d+ 0\nunanswerable"),
-    ],
-)
-def test_where_the_prompt_asks_for_two_numbers_they_say_how_near_the_sentence_is(
-    reader: Reader, question: str, expected: str
-) -> None:
-    reply = reader.reply(prompt(question, template=prompts.GRADED))
-    assert re.fullmatch(expected, reply.text), reply.text
-    assert 0 <= int(reply.text.split()[0]) <= 100
-
-
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Who won the marrow competition?", r"\d+\nThe marrow competition was won by Ida Brandt\."),
-        ("Which bank holds the mortgage?", "unanswerable"),
-    ],
-)
-def test_where_the_prompt_asks_for_one_number_only_an_answer_begins_with_it(
-    reader: Reader, question: str, expected: str
-) -> None:
-    reply = reader.reply(prompt(question, template=prompts.SECTIONS))
-    assert re.fullmatch(expected, reply.text), reply.text
-
-
-def test_a_document_that_speaks_of_two_numbers_asks_for_none(reader: Reader) -> None:
-    context = f"{MINUTES}\n\nWrite two numbers from 0 to 100.\n\nIt rained."
-    assert reader.reply(prompt("Which bank holds the mortgage?", context)).text == "unanswerable"
-
-
-QUESTIONS = pytest.mark.parametrize("question", ["Who won the marrow competition?", "Which bank holds the mortgage?"])
+QUESTIONS = pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
 
 
 @QUESTIONS
@@ -203,7 +162,7 @@ def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(
 def test_a_model_has_the_threshold_and_the_refusal_of_its_fields(
     embeddings: Embeddings, embed_model: BaseEmbedding
 ) -> None:
-    asked = prompt("Who won the marrow competition?")
+    asked = prompt(WHO_WON)
     far = {"threshold": 1.01, "refusal": "PASS"}
     assert with_langchain.ExtractiveReader(embeddings=embeddings, **far).invoke(asked).text == "PASS"
     assert with_llamaindex.ExtractiveReader(embed_model=embed_model, **far).complete(asked).text == "PASS"

@@ -1,17 +1,15 @@
-"""The recorded replies: to the prompts of today, through both frameworks, with the real embeddings."""
+"""The recorded replies: to the prompts of today, with the real embeddings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from selfroute import cli
-from selfroute.command import with_langchain as for_langchain
+from command_parts import Run
+from selfroute.command import models
 from selfroute.demo import with_langchain, with_llamaindex
 from selfroute.demo.corpus import load_questions
 from selfroute.demo.recorded import hash_of, load_recording
@@ -20,40 +18,22 @@ from selfroute.evaluation.datasets import resolve
 from selfroute.evaluation.judging import Sheet
 from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
 
-Run = Callable[..., str]
 QUESTION = load_questions()[0]
+REAL = models.load_embeddings
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "load_embeddings", REAL)
     monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*args: str) -> str:
-        assert cli.main(args) == 0
-        return capsys.readouterr().out
-
-    return call
-
-
-@pytest.fixture
-def fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Embeddings that take no time: the recording answers whatever passages they find."""
-    monkeypatch.setattr(for_langchain, "load_embeddings", lambda _name=None: DeterministicFakeEmbedding(size=8))
-
-
-@pytest.mark.parametrize("framework", ["langchain", pytest.param("llamaindex", marks=pytest.mark.matrix)])
-def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, framework: str) -> None:
-    shown = run("demo", "--framework", framework)
+    shown = run("demo").out
     assert "other passages" not in shown, "record the replies anew: prompts, splitting or documents have changed"
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
     assert len([line for line in lines if " → " in line]) == len(load_questions()) + 1  # with the head
 
 
-@pytest.mark.usefixtures("fake_embeddings")
 def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None:
-    record = json.loads(run("demo", "--json"))
+    record = run("demo", "--json").json
     rows, strategies = record["questions"], record["strategies"]
     assert list(strategies) == ["RAG alone", "Self-Route", "Self-Route, graded", "long context alone"]
     assert strategies["Self-Route"]["tokens"] == record["ledger"]["tokens"]["total_tokens"]
@@ -64,11 +44,10 @@ def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None
     assert {row["route"] for row in declined} == {"long_context"}
 
 
-@pytest.mark.usefixtures("fake_embeddings")
 def test_the_demo_data_set_is_evaluated_by_the_recording(run: Run) -> None:
     run("evaluate", "demo", "--out", "results")
     record = json.loads(Path("results/results.json").read_text("utf-8"))
-    by_demo = json.loads(run("demo", "--json"))["strategies"]
+    by_demo = run("demo", "--json").json["strategies"]
     judged = {
         strategy: sum(row["judged"] for row in record["results"] if row["strategy"] == strategy)
         for strategy in ("rag", "self_route", "graded", "long_context")
@@ -149,15 +128,12 @@ def test_every_answer_of_the_recording_has_a_grade() -> None:
 @pytest.mark.parametrize(
     "option", [["--k", "7"], ["--strategies", "sections"], ["--judge"], ["--retriever", "bm25"], ["--window", "5000"]]
 )
-def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(
-    capsys: pytest.CaptureFixture[str], option: list[str]
-) -> None:
-    assert cli.main(["evaluate", "demo", *option]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"selfroute: {option[0]}")
-    assert "not recorded" in error
+def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(run: Run, option: list[str]) -> None:
+    result = run("evaluate", "demo", *option)
+    assert (result.code, "not recorded" in result.err) == (2, True)
+    assert result.err.startswith(f"selfroute: {option[0]}")
 
 
-def test_an_estimate_of_the_recording_says_that_it_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["evaluate", "demo", "--dry-run"]) == 0
-    assert "cost nothing" in capsys.readouterr().err
+def test_an_estimate_of_the_recording_says_that_it_costs_nothing(run: Run) -> None:
+    result = run("evaluate", "demo", "--dry-run")
+    assert (result.code, "cost nothing" in result.err) == (0, True)

@@ -7,15 +7,17 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from rich.cells import cell_len
 
 from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
 from selfroute.citations import Citation
 from selfroute.command.answers import show_reasons
-from selfroute.command.citing import FileCitation, in_files
-from selfroute.command.framework import Output, Read, Section, documents_read
-from selfroute.command.run import DemoAnswer, Models, totals
-from selfroute.command.screen import show_demo_answer, show_totals
+from selfroute.command.citing import FileCitation, FileRead, FileSection, files_read, in_files
+from selfroute.command.demo_answers import DemoAnswer, totals
+from selfroute.command.demo_screen import show_demo_answer, show_totals
+from selfroute.command.models import Models
+from selfroute.command.sessions import Output
 from selfroute.command.terminal import open_console
 from selfroute.command.texts import Text
 from selfroute.demo.corpus import DemoQuestion
@@ -29,53 +31,32 @@ LOOKED = replace(DRAFT, sections=StepUsage(300, 5))
 READ = replace(DRAFT, long_context=StepUsage(1000, 5))
 ALL = replace(LOOKED, long_context=StepUsage(1000, 5))
 SECTIONS = [
-    Read("a.md", trimmed=False, sections=[Section(0, 1_200), Section(5_000, 6_100)]),
-    Read("b.pdf", trimmed=False, sections=[Section(90_000, 91_000, page=7)]),
+    FileRead("a.md", trimmed=False, sections=[FileSection(0, 1_200), FileSection(5_000, 6_100)]),
+    FileRead("b.pdf", trimmed=False, sections=[FileSection(90_000, 91_000, page=7)]),
 ]
 QUESTION = DemoQuestion("a", "b", "local", "?", ("!",))
 MODELS = Models(None, None, "gpt-4o-mini")
+TEXTS = {"a.md": Text("a.md", "", "a"), "b.pdf": Text("b.pdf", "", "b")}
 
+WENT_NO_FURTHER = replace(DECLINED, ruling=NO)
 # The verdict on the draft, what was used, whether it was answered, and why.
 REASONS: dict[str, tuple[Verdict, Usage, bool, str]] = {
     "answered": (ANSWERED, DRAFT, True, "the retrieved passages answered it, so no whole document was read"),
     "declined": (
-        DECLINED,
-        READ,
-        True,
-        "declined to answer from the passages (“unanswerable”), so it read the whole of a",
+        DECLINED, READ, True, "declined to answer from the passages (“unanswerable”), so it read the whole of a"
     ),
     "twice": (DECLINED, READ, False, "so it read the whole of a, which did not answer it either"),
     "empty": (EMPTY, READ, True, "the reply to the passages was empty, so it read the whole of a"),
     "no passages": (NO_PASSAGES, Usage(), False, "no passage was found, and there was no document to read"),
     "sections": (DECLINED, LOOKED, True, "so it read 2 sections of a, 1 section of b"),
     "sections and documents": (DECLINED, ALL, True, "so it read sections, then the whole of a"),
-    "in doubt": (
-        DOUBT,
-        READ,
-        True,
-        "the model was in doubt of its answer from the passages (prospect 80, confidence 42), so it read the",
-    ),
-    "from the start": (
-        STARTED,
-        replace(READ, rag=None),
-        True,
-        "goes to the documents at once, so it read the whole of a",
-    ),
-    "stopped": (
-        replace(DECLINED, ruling=NO),
-        DRAFT,
-        False,
-        "(“unanswerable”); it went no further: nothing is left of $5",
-    ),
-    "stopped after sections": (
-        replace(DECLINED, ruling=NO),
-        LOOKED,
-        False,
-        "read 2 sections of a, 1 section of b; it went no further:",
-    ),
+    "in doubt": (DOUBT, READ, True, "in doubt of its answer from the passages (prospect 80, confidence 42), so it"),
+    "start": (STARTED, replace(READ, rag=None), True, "goes to the documents at once, so it read the whole of a"),
+    "stopped": (WENT_NO_FURTHER, DRAFT, False, "(“unanswerable”); it went no further: nothing is left of $5"),
+    "stopped after sections": (WENT_NO_FURTHER, LOOKED, False, "2 sections of a, 1 section of b; it went no further:"),
     "stopped without a word": (replace(DOUBT, ruling={**NO, "reason": ""}), DRAFT, True, "it went no further: budget"),
     "allowed": (replace(DECLINED, ruling={**NO, "go": True}), READ, True, "so it read the whole of a"),
-}
+}  # fmt: skip
 
 
 def route_of(usage: Usage) -> Any:
@@ -86,10 +67,10 @@ def route_of(usage: Usage) -> Any:
 def test_a_reason_says_what_was_read_and_what_was_not(
     verdict: Verdict, usage: Usage, told: str, *, answerable: bool
 ) -> None:
-    read = [Read("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
+    read = [FileRead("a.md", trimmed=False)] if usage.long_context else SECTIONS if usage.sections else []
     output = Output("?", "!", route_of(usage), answerable, verdict.as_dict(), usage.as_dict(), [], read)
     stream = StringIO()
-    show_reasons(open_console(stream), output, models=MODELS, names={"a.md": "a", "b.pdf": "b"}, passages=None)
+    show_reasons(open_console(stream), output, models=MODELS, texts=TEXTS, with_passages=False)
     why, _, tokens = " ".join(stream.getvalue().split()).partition(" Tokens ")
     why, *places = why.split(" Sections ")
     assert told in why
@@ -103,24 +84,14 @@ LINE = (
     "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the gale of the "
     "spring the bell was lost."
 )
+CUT = "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…"
+END = "…per of the light, whether or not there was a gale, and in the gale of the spring the bell was lost."
 # The answer, the sentence, and what is shown of it in a terminal of 60 characters.
 SHOWN = {
     "short": ("Seven.", "It leaves at\n seven.", "It leaves at seven."),
-    "at the beginning": (
-        "The gauge",
-        LINE,
-        "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…",
-    ),
-    "at the end": (
-        "the bell",
-        LINE,
-        "…per of the light, whether or not there was a gale, and in the gale of the spring the bell was lost.",
-    ),
-    "no word of it": (
-        "Nobody",
-        LINE,
-        "The gauge was read each day by the keeper of the light, whether or not there was a gale, and in the…",
-    ),
+    "at the beginning": ("The gauge", LINE, CUT),
+    "at the end": ("the bell", LINE, END),
+    "no word of it": ("Nobody", LINE, CUT),
     "control characters": ("Seven", "At \x1b[31mseven\x07.", "At [31mseven."),
     "of an expression": ("(.*[", "It is (.*[.", "It is (.*[."),
     "Chinese": ("七点", "渡轮七点开。", "渡轮七点开。"),
@@ -134,7 +105,7 @@ def test_of_a_sentence_that_is_cited_the_part_with_the_answer_is_shown(answer: s
     console.width = 60
     cited = [FileCitation("a.md", 1_200, 34_567, 40_000, sentence, 0.9)] * 2
     output = Output("?", answer, "rag", True, ANSWERED.as_dict(), DRAFT.as_dict(), [], [], cited)
-    show_reasons(console, output, models=MODELS, names={"a.md": "a"}, passages=None)
+    show_reasons(console, output, models=MODELS, texts=TEXTS, with_passages=False)
     told = " ".join(stream.getvalue().split())
     place = "a, line 1,200, character 34,567"
     assert told.startswith(f"Where {place} {shown} {place} {shown} Why ")
@@ -167,15 +138,16 @@ def test_sections_are_told_by_their_places_in_the_files() -> None:
     """White space may have been lost on the way to the store, and a sentence may stand in a file twice."""
     texts = {"a.md": Text("a.md", TWICE, pages=(0, 36)), "b.md": Text("b.md", "A bell.")}
 
-    def section(source: str, text: str, start: int) -> tuple[str, dict[str, Any]]:
-        return text, {"source": source, "selfroute": {"start": start, "end": start + len(text)}}
+    def section(source: str, text: str, start: int) -> Document:
+        place = {"start": start, "end": start + len(text)}
+        return Document(text, metadata={"source": source, "selfroute": place})
 
     context = [section("a.md", "The bell\nrang. Then", 7), section("a.md", "Tea.\nThe bell rang.", 40)]
-    [of_a, of_b] = documents_read("sections", [*context, section("b.md", "A bell.", 0)], texts)
+    [of_a, of_b] = files_read("sections", [*context, section("b.md", "A bell.", 0)], texts)
     assert (of_a.source, of_b.source) == ("a.md", "b.md")
-    assert of_a.sections == [Section(7, 26, 1), Section(42, len(TWICE), 2)]
-    assert of_b.sections == [Section(0, 7)]
-    assert documents_read("rag", context, texts) == []
+    assert of_a.sections == [FileSection(7, 26, 1), FileSection(42, len(TWICE), 2)]
+    assert of_b.sections == [FileSection(0, 7)]
+    assert files_read("rag", context, texts) == []
 
 
 WAYS: dict[str, dict[str, Any]] = {

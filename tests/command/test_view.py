@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import webbrowser
 from pathlib import Path
 
 import pytest
 
-from selfroute import cli
+from command_parts import Run
 from view_parts import an_evaluation_to_view, some_rows, write_rows
 
 
@@ -25,55 +24,36 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_the_page_of_an_evaluation_is_in_its_folder_and_opened(
-    tmp_path: Path, opened: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_of_an_evaluation_is_in_its_folder_and_opened(run: Run, tmp_path: Path, opened: list[str]) -> None:
     an_evaluation_to_view().save(tmp_path)
-    assert cli.main(["view", str(tmp_path)]) == 0
     page = tmp_path / "view.html"
-    assert opened == [page.as_uri()]
-    assert capsys.readouterr().out == f"{page}\n"
+    assert (run("view", tmp_path).out, opened) == (f"{page}\n", [page.as_uri()])
     assert "What is lost?" in page.read_text(encoding="utf-8")
 
 
 def test_the_page_of_rows_is_where_one_likes_and_not_opened_if_one_does_not_like(
-    tmp_path: Path, opened: list[str], capsys: pytest.CaptureFixture[str]
+    run: Run, tmp_path: Path, opened: list[str]
 ) -> None:
-    rows = write_rows(tmp_path / "answers.jsonl", some_rows())
-    assert cli.main(["view", str(rows), "--no-open"]) == 0
-    assert capsys.readouterr().out == f"{rows.with_suffix('.html')}: open it in a browser\n"
-    assert cli.main(["view", str(tmp_path), "--no-open", "--most", "2", "--out", str(tmp_path / "few.html")]) == 0
-    assert (tmp_path / "few.html").read_text(encoding="utf-8").count("<article") == 2
+    rows, few = write_rows(tmp_path / "answers.jsonl", some_rows()), tmp_path / "few.html"
+    assert run("view", rows, "--no-open").out == f"{rows.with_suffix('.html')}: open it in a browser\n"
+    assert run("view", tmp_path, "--no-open", "--most", "2", "--out", few).code == 0
+    assert few.read_text(encoding="utf-8").count("<article") == 2
     assert opened == []
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("args", "said"),
     [
-        ("nowhere", "there is no nowhere: give the folder"),
-        (".", "has no results: give the folder that `selfroute evaluate --out` wrote"),
-        ("broken", "run the same `selfroute evaluate` again"),
+        (["nowhere"], "there is no nowhere: give the folder"),
+        (["empty"], "has no results: give the folder that `selfroute evaluate --out` wrote"),
+        (["broken"], "run the same `selfroute evaluate` again"),
+        (["answers.jsonl", "--out", "none/page.html"], "cannot be written (No such file or directory): name another"),
     ],
 )
-def test_without_results_it_says_what_to_give(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    argument: str,
-    said: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    if argument == "broken":
-        (tmp_path / "broken").mkdir()
-        (tmp_path / "broken" / "results.json").write_text("{}")
-    assert cli.main(["view", argument, "--no-open"]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such file name")
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = write_rows(tmp_path / "answers.jsonl", some_rows())
-    assert cli.main(["view", str(rows), "--no-open", "--out", str(tmp_path / "none" / "page.html")]) == 2
-    assert "cannot be written (No such file or directory): name another file with --out" in capsys.readouterr().err
+def test_what_cannot_be_shown_or_written_is_one_line_that_says_what_to_do(run: Run, args: list[str], said: str) -> None:
+    for name in ("empty", "broken"):
+        Path(name).mkdir()
+    Path("broken/results.json").write_text("{}")
+    write_rows(Path("answers.jsonl"), some_rows())
+    result = run("view", *args, "--no-open")
+    assert (result.code, said in result.err, result.err.count("\n")) == (2, True, 1), result.err

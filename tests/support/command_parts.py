@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-import pytest
 from langchain_core.embeddings import Embeddings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from typing_extensions import override
 
 from loopback import LoopbackServer
@@ -18,8 +17,6 @@ from loopback import LoopbackServer
 FERRY = "# Ferry\n\nThe ferry leaves Haldon pier at seven in the morning. On Sundays nobody sails.\n"
 QUESTION = "When does the ferry leave Haldon pier?"
 ANSWER = "The ferry leaves Haldon pier at seven in the morning."
-
-both = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
 
 
 class Words:
@@ -40,8 +37,8 @@ class Words:
 
 
 class LangChainWords(Embeddings):
-    def __init__(self, words: Words) -> None:
-        self.words = words
+    def __init__(self, words: Words | None = None) -> None:
+        self.words = words or Words()
 
     @override
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -52,22 +49,6 @@ class LangChainWords(Embeddings):
         return self.words.embed(text)
 
 
-class LlamaIndexWords(BaseEmbedding):
-    words: Any
-
-    @override
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return list(self.words.count(text))
-
-    @override
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return list(self.words.embed(query))
-
-    @override
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-
 @dataclass
 class Result:
     """How a call of the command ended."""
@@ -75,6 +56,22 @@ class Result:
     code: int
     out: str
     err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The JSON that it printed."""
+        return dict(json.loads(self.out))
+
+    @property
+    def words(self) -> str:
+        """What it printed, on one line."""
+        return " ".join(self.out.split())
+
+    def has(self, *patterns: str) -> bool:
+        """Whether it printed lines with all of these expressions."""
+        missing = [each for each in patterns if not re.search(each, self.out, re.MULTILINE)]
+        assert missing == [], self.out
+        return True
 
 
 Run = Callable[..., Result]

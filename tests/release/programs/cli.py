@@ -1,4 +1,4 @@
-"""The extra `cli`: the command routes questions in both frameworks, and says what it cannot do without more."""
+"""The extra `cli`: the command routes questions, and says what it cannot do without more."""
 
 import json
 import shutil
@@ -18,8 +18,7 @@ def told(*args: str, code: int = 0) -> str:
 
 assert told("--version").startswith("selfroute ")
 assert "evaluate" in told("--help")
-for framework in ("langchain", "llamaindex"):
-    shown = json.loads(told("demo", "--framework", framework, "--limit", "1", "--json"))
-    assert len(shown["questions"]) == 1, shown
+shown = json.loads(told("demo", "--limit", "1", "--json"))
+assert len(shown["questions"]) == 1, shown
 assert "pip install langchain-openai" in told("demo", "--limit", "1", "--model", "openai:gpt-4o-mini", code=1)
 sys.exit(0)

@@ -1,24 +1,34 @@
-"""Puts tokens and costs into words."""
+"""Shows the tokens and the money of all questions together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from selfroute.command.run import Models
+from rich.console import Console
+from rich.table import Table as Grid
+
+from selfroute.command.models import Models
 from selfroute.usage.ledger import Ledger
 from selfroute.usage.ledger_text import STEP_NAMES, dollars, percent
 
-__all__ = ["STEP_NAMES", "by_step", "dollars", "ledger_rows"]
+
+def show_ledger(console: Console, ledger: Ledger, *, models: Models) -> None:
+    """Print the figures of a ledger."""
+    show_rows(console, ledger_rows(ledger, models))
+
+
+def show_rows(console: Console, rows: Iterable[tuple[str, str]]) -> None:
+    """Print figures with their names, below a line."""
+    grid = Grid(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, figure in rows:
+        grid.add_row(name, figure)
+    console.rule(style="dim")
+    console.print(grid)
 
 
 def ledger_rows(ledger: Ledger, models: Models) -> Iterator[tuple[str, str]]:
-    """Yield the figures of a ledger with their names: tokens, savings and money.
-
-    Args:
-        ledger: The ledger.
-        models: The models that were asked: a missing price is shown only if there should be one.
-    """
+    """Yield the tokens, savings and money of a ledger; a missing price only where the models should have one."""
     figures = ledger.to_dict()
     tokens, savings, money = figures["tokens"], figures["savings"], figures["money"]
 

@@ -8,13 +8,15 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from selfroute.command.answers import COLOURS, show_reader, totals_grid
-from selfroute.command.asking import Options
-from selfroute.command.figures import STEP_NAMES, ledger_rows
-from selfroute.command.run import Compared, DemoAnswer, Models
+from selfroute.command.answers import COLOURS, show_reader
+from selfroute.command.demo_answers import Compared, DemoAnswer
+from selfroute.command.models import Models
+from selfroute.command.options import Demo
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
+from selfroute.command.totals import ledger_rows, show_rows
 from selfroute.usage.ledger import Ledger
+from selfroute.usage.ledger_text import STEP_NAMES
 
 _GRADED = (
     "Before each draft it writes two numbers from 0 to 100: how likely the whole text holds an answer (the prospect), "
@@ -27,19 +29,19 @@ _ANSWER = 0.45  # of the rest of the line, at most
 
 
 def show_opening(
-    console: Console, options: Options, *, texts: Sequence[Text], questions: int, models: Models | None
+    console: Console, options: Demo, *, texts: Sequence[Text], questions: int, models: Models | None
 ) -> None:
     """Say what the demo is about to do, and which model answers."""
     words = sum(len(text.text.split()) for text in texts)
     console.print(Styled("Self-Route: passages first, the whole document only if they do not answer", style="bold"))
     console.print(
-        f"{questions} questions about {len(texts)} documents ({words:,} words), with {options.framework.NAME}. The "
+        f"{questions} questions about {len(texts)} documents ({words:,} words), with LangChain. The "
         f"model is given the {options.k} nearest passages, and declines if they do not hold the answer. Only then is "
         "it given the whole document."
     )
-    if options.steering.sections:
+    if options.sections:
         console.print("Before a whole document it is given the sections of it that matter most to the question.")
-    if options.steering.graded:
+    if options.graded:
         console.print(_GRADED)
     console.print()
     show_reader(console, models)
@@ -84,7 +86,7 @@ def _row(console: Console, *cells: str | Styled) -> Grid:
     return grid
 
 
-def show_comparison(console: Console, compared: Mapping[str, Compared], options: Options, *, questions: int) -> None:
+def show_comparison(console: Console, compared: Mapping[str, Compared], *, questions: int) -> None:
     """Print what each strategy made of the same questions: right answers, tokens and dollars."""
     whole = compared["long context alone"]
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -100,12 +102,12 @@ def show_comparison(console: Console, compared: Mapping[str, Compared], options:
             style="bold" if name.startswith("Self-Route") else "",
         )
     console.rule(style="dim")
-    console.print(f"The same {questions} questions by each strategy, through the same {options.framework.NAME} code:\n")
+    console.print(f"The same {questions} questions by each strategy, through the same LangChain code:\n")
     console.print(grid)
 
 
 def show_recording(
-    console: Console, models: Models, options: Options, answers: Sequence[DemoAnswer], *, seconds: float
+    console: Console, models: Models, answers: Sequence[DemoAnswer], *, priced_as: str | None, seconds: float
 ) -> None:
     """Say what the figures of the recording rest on, and what to do next."""
     gained = sum(answer.route != "rag" and answer.answerable and _is_right(answer) for answer in answers)
@@ -113,7 +115,7 @@ def show_recording(
     console.print(
         f"\nAnswered only by reading on: {gained}. Not answered by the text at all: {absent}. "
         "Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
-        f"{options.priced_as}. These texts are short and the questions easy for this model; on your own, "
+        f"{priced_as}. These texts are short and the questions easy for this model; on your own, "
         "`selfroute evaluate` measures."
     )
     if models.llm.differing:
@@ -131,26 +133,20 @@ def show_totals(
 ) -> None:
     """Print the totals of the demo."""
     answered = totals["escalated"] - totals["unanswerable"]
-    grid = totals_grid()
-    grid.add_row("questions", str(totals["questions"]))
-    grid.add_row("answered by RAG", f"{totals['answered_by_rag']}   from the passages alone")
-    if totals["answered_by_sections"]:
-        grid.add_row("by sections", f"{totals['answered_by_sections']}   from the sections that matter")
-    grid.add_row("escalated", f"{totals['escalated']}   whole documents were read; {answered} answered from them")
-    grid.add_row("declined again", f"{totals['unanswerable']}   unanswerable from the whole documents, too")
-    if totals["stopped"]:
-        grid.add_row("stopped", f"{totals['stopped']}   not worth reading more for, by the policy or the bounds")
-    grid.add_row(
-        "match (✓)", f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, no grade)"
-    )
-    for name, figure in ledger_rows(ledger, models):
-        grid.add_row(name, figure)
+    matches = f"{totals['matches']}   contain a reference answer, or rightly decline (a hint, no grade)"
     parts = ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items())
-    grid.add_row("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
-    console.rule(style="dim")
-    console.print(grid)
-
-
-def show_warning(console: Console) -> None:
-    """Say what the extractive reader's answers are worth."""
-    console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
+    told = {
+        "questions": f"{totals['questions']}",
+        "answered by RAG": f"{totals['answered_by_rag']}   from the passages alone",
+        "by sections": f"{totals['answered_by_sections']}   from the sections that matter",
+        "escalated": f"{totals['escalated']}   whole documents were read; {answered} answered from them",
+        "declined again": f"{totals['unanswerable']}   unanswerable from the whole documents, too",
+        "stopped": f"{totals['stopped']}   not worth reading more for, by the policy or the bounds",
+        "match (✓)": matches,
+    }
+    sometimes = {"by sections": "answered_by_sections", "stopped": "stopped"}
+    rows = [row for row in told.items() if row[0] not in sometimes or totals[sometimes[row[0]]]]
+    wall_time = ("wall time", f"{sum(seconds.values()):.1f} s   ({parts})")
+    show_rows(console, [*rows, *ledger_rows(ledger, models), wall_time])
+    if not models.is_language_model:
+        console.print("\nThe extractive reader is not a language model: look at the routes, not at the answers.")
