@@ -66,23 +66,15 @@ def text_of(name: str, paragraphs: int = 3) -> str:
 
 def stored(where: str, texts: dict[str, str], *, k: int, **fields: Any) -> Any:
     """Return a chain or engine over a store with documents, cut in paragraphs."""
-    cut = [(name, text.split("\n\n")) for name, text in texts.items()]
+    cut = [(name, text.index(paragraph), paragraph) for name, text in texts.items() for paragraph in text.split("\n\n")]
     if where.startswith("langchain"):
         store = InMemoryVectorStore(LangChainWords())
-        for name, paragraphs in cut:
-            at = 0
-            for paragraph in paragraphs:
-                store.add_documents([Document(paragraph, metadata={"source": name, "start_index": at})])
-                at += len(paragraph) + 2
+        store.add_documents([Document(text, metadata={"source": name, "start_index": at}) for name, at, text in cut])
         return SelfRouteChain.from_vectorstore(store, k=k, **fields)
     nodes = []
-    for name, paragraphs in cut:
-        at = 0
-        for paragraph in paragraphs:
-            node = TextNode(text=paragraph, start_char_idx=at, end_char_idx=at + len(paragraph))
-            node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=name)
-            nodes.append(node)
-            at += len(paragraph) + 2
+    for name, at, text in cut:
+        source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
+        nodes.append(TextNode(text=text, start_char_idx=at, end_char_idx=at + len(text), relationships=source))
     index = VectorStoreIndex(nodes, embed_model=LlamaIndexWords())
     streaming = where.split()[1] in llamaindex_parts.STREAMS
     return SelfRouteQueryEngine.from_index(index, similarity_top_k=k, streaming=streaming, **fields)
