@@ -11,16 +11,15 @@ import pytest
 
 import langchain_parts
 import llamaindex_parts
-from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, SYNC, Outcome, document, outcome, reading
+from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, Outcome, document, outcome, reading
 from scenarios import FOUND, PASSAGE_TEXTS, QUESTION
-from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Never
 from selfroute.policies.policy import Escalation
 from steering import BY_NAME, LONG_TEXTS, UNANSWERABLE, Steered, only_gold
 
 everywhere = pytest.mark.parametrize("where", EVERYWHERE)
 awaited = pytest.mark.parametrize("where", AWAITED)
-in_sync = pytest.mark.parametrize("where", SYNC)
 DECLINED = BY_NAME["a decline that is granted"]
 DOUBTED = BY_NAME["a doubt that is granted"]
 SECTIONS = BY_NAME["sections that decline"]
@@ -241,23 +240,10 @@ async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario:
     assert budget.spent["tokens"] == 0
 
 
-@everywhere
-@pytest.mark.parametrize("value", [None, "yes", 1])
-async def test_anything_else_than_a_ruling_is_refused(value: Any, where: str) -> None:
-    with pytest.raises(ReplyError, match="True, False or a Ruling"):
-        await outcome(where, DECLINED, escalation=lambda _: value, final=None)
-
-
 async def later(case: Case) -> bool:
     """Agree, in async alone."""
     await asyncio.sleep(0)
     return case.step == "long_context"
-
-
-@in_sync
-async def test_an_async_policy_in_a_sync_call_says_what_to_do(where: str) -> None:
-    with pytest.raises(ConfigurationError, match="ainvoke, astream or aquery"):
-        await outcome(where, DECLINED, escalation=later, final=None)
 
 
 @awaited
