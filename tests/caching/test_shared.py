@@ -15,7 +15,6 @@ from langchain_openai import ChatOpenAI
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.llms.openai_like import OpenAILike
-from openai import BadRequestError
 
 import langchain_parts
 import llamaindex_parts
@@ -242,23 +241,6 @@ def test_nobody_waits_where_no_cache_is_to_be_hit(server: LoopbackServer, where:
     asked = NOBODY_WAITS[name](server, where)
     assert asked_at_once(asked, where, on_harbours(4)) == [ANSWER] * 4
     assert slow.arrived == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("where", ["langchain invoke", "langchain astream", "llamaindex query", "llamaindex astream"])
-def test_a_first_question_that_fails_lets_the_others_go(server: LoopbackServer, where: str) -> None:
-    Slow(server, Reply(status=400, first_delay=0.3))
-    asked = long_document(where, **models(server, where))
-    answers: list[str] = []
-
-    def one(question: str) -> None:
-        try:
-            answers.append(asyncio.run(ask(asked, where, question))[1])
-        except BadRequestError:
-            answers.append("failed")
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, on_harbours(4)))
-    assert sorted(answers) == [ANSWER] * 3 + ["failed"]
 
 
 @pytest.mark.parametrize("where", ["langchain ainvoke", "llamaindex aquery"])

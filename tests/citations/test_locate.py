@@ -175,22 +175,8 @@ def test_where_nothing_is_said_nothing_is_found(text: str) -> None:
 
 
 ODD = [
-    "Ms Okafor",
-    " ",
-    ".",
-    "\n",
-    "chaired",
-    "\ud800",
-    "\0",
-    "\u202e",
-    "\u0301",
-    "e\u0301",
-    "\u200b",
-    "ＷＩＤＥ",
-    "主席",
-    "🚢",
-    "|",
-    "# ",
+    *("Ms Okafor", " ", ".", "\n", "chaired", "\ud800", "\0", "\u202e", "\u0301", "e\u0301", "\u200b", "ＷＩＤＥ"),
+    *("主席", "🚢", "|", "# "),
 ]
 
 

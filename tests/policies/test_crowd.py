@@ -23,7 +23,7 @@ from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Never, Ruling
 from selfroute.policies.policy import Policy, Spent
 
-AT_ONCE = 16
+AT_ONCE = 4  # threads, and tasks beside them
 FULL = pytest.mark.matrix
 WAYS = ("answers", "declines", "reads", "fails", "breaks", "leaves", "cancels")
 WHOLE = "The whole report. " + "The harbour board met in the long room and read the minutes before it rose. " * 20
@@ -183,7 +183,7 @@ class Noting(Policy):
 def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
     kind: type[Crowd], number: int, limit: str
 ) -> None:
-    most: Any = number * 100 if limit == "tokens" else Decimal(number) / 100_000
+    most: Any = number * 100 if limit == "tokens" else Decimal(number) / 50_000
     budget, noting = Budget(per="day", **{limit: most}), Noting()
     ask_all(kind(budget & noting), number)
     assert len(noting.told) == len(noting.estimates), "nothing leaks"
@@ -194,7 +194,7 @@ def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
         one.tokens - noting.estimates[case][0] if limit == "tokens" else (one.cost or 0) - noting.estimates[case][1]
         for case, one in noting.told
     ]
-    assert 0.9 * float(most) <= spent <= most + max(0, *off)
+    assert 0.8 * float(most) <= spent <= most + max(0, *off)
 
 
 def test_a_policy_that_hangs_keeps_nobody_else_waiting_and_gives_back_what_it_held() -> None:

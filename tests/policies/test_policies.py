@@ -132,6 +132,18 @@ def test_what_is_no_policy_is_refused(value: Any) -> None:
         policy_of(value)
 
 
+def test_an_error_of_a_policy_passes_and_what_was_set_aside_is_given_back() -> None:
+    budget = Budget(tokens=1000, per="day")
+
+    def broken(case: Case) -> bool:
+        raise LookupError(case.question)
+
+    with pytest.raises(LookupError):
+        ask(budget & broken, case_of())
+    assert not ask(budget & Never(), case_of())
+    assert budget.left["tokens"] == 1000
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -6,9 +6,8 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from operator import add
 from typing import Any, cast
 
@@ -288,22 +287,6 @@ def test_an_answer_that_raises_is_a_server_error_that_says_so(server: LoopbackSe
         invoke(chat_model(server, client))
 
 
-@both_clients
-def test_many_requests_run_at_once(server: LoopbackServer, client: str) -> None:
-    together = threading.Barrier(8, timeout=5)
-    server.answer = lambda request: Reply(text=request.prompt, first_delay=0.1)
-    llm = chat_model(server, client)
-
-    def ask(number: int) -> str:
-        together.wait()
-        return llm.invoke(f"number {number}").text
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(ask, range(8))) == [f"number {number}" for number in range(8)]
-    server.settle()
-    assert len(server.book) == 8
-
-
 @pytest.mark.parametrize("keep_alive", [True, False])
 def test_a_connection_is_kept_if_the_server_keeps_connections(*, keep_alive: bool) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
@@ -340,30 +323,6 @@ def test_completions_are_spoken_too(server: LoopbackServer, *, asked: bool) -> N
     assert [(entry.request.prompt, entry.request.stream, entry.done) for entry in server.book] == [
         (PROMPT, False, True),
         (PROMPT, True, True),
-    ]
-
-
-def test_completions_fail_break_off_and_are_left_as_chats_are(server: LoopbackServer) -> None:
-    with openai.OpenAI(base_url=server.openai_url, api_key="k", max_retries=0) as client:
-        ask: Callable[..., Any] = partial(client.completions.create, model="m", prompt=PROMPT)
-        server.answer = lambda _: loopback.RATE_LIMITED
-        with pytest.raises(openai.RateLimitError):
-            ask()
-        server.answer = lambda _: Reply(text=TEXT, drop_after=2)
-        with pytest.raises(DROPPED):
-            list(ask(stream=True))
-        server.answer = lambda _: Reply(text=TEXT, error_after=2)
-        with pytest.raises(openai.APIError):
-            list(ask(stream=True))
-        server.answer = lambda _: SLOW
-        with ask(stream=True) as chunks:
-            next(chunks)
-    server.settle()
-    assert [(entry.status, entry.left) for entry in server.book] == [
-        (429, False),
-        (200, False),
-        (200, False),
-        (200, True),
     ]
 
 

@@ -138,20 +138,10 @@ def test_where_another_provider_serves_the_model_its_price_counts() -> None:
 
 
 LOCAL = [
-    "http://localhost:11434",
-    "http://127.0.0.1:8000/v1",
-    "http://127.9.8.7/v1",
-    "http://[::1]:8000/v1",
-    "http://10.1.2.3:8000/v1",
-    "http://172.17.0.1/v1",
-    "http://192.168.0.20:1234/v1",
-    "http://169.254.1.1/v1",
-    "http://100.64.0.9/v1",
-    "http://[fd00::1]/v1",
-    "http://host.docker.internal:4000/v1",
-    "http://litellm:4000",
-    "http://gpu-box.local/v1",
-    "http://vllm.models.svc.cluster.local:8000/v1",
+    *("http://localhost:11434", "http://127.0.0.1:8000/v1", "http://127.9.8.7/v1", "http://[::1]:8000/v1"),
+    *("http://10.1.2.3:8000/v1", "http://172.17.0.1/v1", "http://192.168.0.20:1234/v1", "http://169.254.1.1/v1"),
+    *("http://100.64.0.9/v1", "http://[fd00::1]/v1", "http://host.docker.internal:4000/v1"),
+    *("http://litellm:4000", "http://gpu-box.local/v1", "http://vllm.models.svc.cluster.local:8000/v1"),
     "http://localhost/x.openai.azure.com",
 ]
 OTHERS = ["https://llm.our-company.com/v1", "http://8.8.8.8/v1"]
