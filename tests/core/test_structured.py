@@ -156,21 +156,6 @@ async def test_a_report_ends_alike_in_both_frameworks_and_all_modes(scenario: Sc
             assert not usage or counts["input_tokens"] == len(prompt.split()), mode
 
 
-def test_both_frameworks_ask_for_the_same_report() -> None:
-    chain = langchain_parts.a_chain(llm=Reporting(draft=FOUND), answerability="structured")
-    engine = llamaindex_parts.an_engine(llm=Calling(draft=FOUND), answerability="structured")
-    chain.invoke(QUESTION)
-    engine.query(QUESTION)
-    models = (chain.llm, llamaindex_parts.model_of(engine))
-    first, second = (model.calls[0].options["tools"][0]["function"]["parameters"] for model in models)
-    for schema in (first, second):
-        assert schema["required"] == ["answerable", "answer"]  # as OpenAI's strict mode wants it: no defaults
-        assert [schema["properties"][name]["type"] for name in schema["required"]] == ["boolean", "string"]
-        assert all(value.keys() <= {"description", "title", "type"} for value in schema["properties"].values())
-    described = [{name: value["description"] for name, value in of["properties"].items()} for of in (first, second)]
-    assert described[0] == described[1]
-
-
 @pytest.mark.parametrize("text", ["", "{", "}", "}{", "[]", "{]}", "null", '{"a": }', "{" * 100_000])
 def test_what_is_no_object_is_none(text: str) -> None:
     assert json_in(text) is None
