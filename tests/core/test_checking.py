@@ -75,6 +75,7 @@ def well_formed(findings: Findings) -> Findings:
     for one in findings:
         assert (one.message + one.advice).isprintable(), one
         assert one.message
+        assert not one.advice or one.advice not in one.message
         assert one.as_dict().keys() == {"subject", "ok", "message", "advice"}
     assert findings.ok is all(one.ok is not False for one in findings)
     assert SECRET not in str(findings)
@@ -318,6 +319,13 @@ class Stopped(BaseException):
 
 
 def test_what_stops_the_program_stops_a_check() -> None:
+    def stops(text: str) -> int:
+        if text != "a":  # on which each counter is tried
+            raise Stopped
+        return 1
+
+    with pytest.raises(Stopped):
+        a_chain(token_counter=stops, max_context_tokens=9).check()
     with pytest.raises(Stopped):
         a_chain(documents=raising(Stopped())).check()  # type: ignore[arg-type]
     with pytest.raises(Stopped):
