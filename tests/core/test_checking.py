@@ -319,13 +319,6 @@ class Stopped(BaseException):
 
 
 def test_what_stops_the_program_stops_a_check() -> None:
-    def stops(text: str) -> int:
-        if text != "a":  # on which each counter is tried
-            raise Stopped
-        return 1
-
-    with pytest.raises(Stopped):
-        a_chain(token_counter=stops, max_context_tokens=9).check()
     with pytest.raises(Stopped):
         a_chain(documents=raising(Stopped())).check()  # type: ignore[arg-type]
     with pytest.raises(Stopped):
