@@ -37,7 +37,7 @@ class Provider:
         until_first: Seconds until the first piece of a reply.
     """
 
-    until_first: float = 0.05
+    until_first: float = 0.03
     asked: list[float] = field(default_factory=list)
     began: list[float] = field(default_factory=list)
 
@@ -80,20 +80,15 @@ async def in_tasks(flights: Flights, provider: Provider, number: int, **how: Any
     return await asyncio.gather(*(one(flights, provider, **how) for _ in range(number)))
 
 
-def test_threads_wait_for_the_first_piece_of_the_first_reply() -> None:
-    provider = Provider()
-    assert in_threads(Flights(), provider, 8) == ["Ms Okafor"] * 8
-    assert provider.asked_before_the_first_piece() == 1
-
-
-async def test_tasks_wait_for_the_first_piece_of_the_first_reply() -> None:
-    provider = Provider()
-    assert await in_tasks(Flights(), provider, 8) == ["Ms Okafor"] * 8
-    assert provider.asked_before_the_first_piece() == 1
+async def test_threads_and_tasks_wait_for_the_first_piece_of_the_first_reply() -> None:
+    for crowd in (in_threads, lambda *given: asyncio.run(in_tasks(*given))):
+        provider = Provider()
+        assert await asyncio.to_thread(crowd, Flights(), provider, 8) == ["Ms Okafor"] * 8
+        assert provider.asked_before_the_first_piece() == 1
 
 
 def test_a_task_waits_for_a_thread() -> None:
-    flights, provider = Flights(), Provider(until_first=0.2)
+    flights, provider = Flights(), Provider(until_first=0.1)
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(lambda: list(flights.in_turn("key", SECONDS, provider.reply())))
         while not provider.asked:
@@ -104,7 +99,7 @@ def test_a_task_waits_for_a_thread() -> None:
 
 
 async def test_a_call_that_blocks_the_event_loop_does_not_wait_for_a_task_of_it() -> None:
-    flights, provider = Flights(), Provider(until_first=0.2)
+    flights, provider = Flights(), Provider(until_first=0.1)
     first = asyncio.create_task(one(flights, provider))
     await asyncio.sleep(0.05)
     started = time.monotonic()
@@ -166,7 +161,7 @@ async def test_who_waits_can_be_cancelled_without_harm_to_the_others() -> None:
 
 
 def test_nobody_waits_longer_than_the_limit() -> None:
-    flights, slow, fast = Flights(longest=0.1), Provider(until_first=0.6), Provider(until_first=0)
+    flights, slow, fast = Flights(longest=0.1), Provider(until_first=0.4), Provider(until_first=0)
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(lambda: list(flights.in_turn("key", SECONDS, slow.reply())))
         while not slow.asked:

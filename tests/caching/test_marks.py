@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,23 +54,26 @@ def knows_marks(framework: str, client: str) -> None:
         pytest.skip("langchain-openai does not know prompt_cache_options yet")
 
 
+def chain_over(llm: Any, **fields: Any) -> SelfRouteChain:
+    """Return a chain over a document that the passages do not hold."""
+    return SelfRouteChain(
+        **{"retriever": langchain_parts.ListRetriever(), "llm": llm, "documents": [Document(WHOLE)], **fields}
+    )
+
+
+def engine_over(llm: Any, **fields: Any) -> SelfRouteQueryEngine:
+    return SelfRouteQueryEngine(
+        retriever=llamaindex_parts.ListRetriever(), llm=llm, documents=[LlamaDocument(text=WHOLE)], **fields
+    )
+
+
 async def ask(server: LoopbackServer, framework: str, client: str, mode: str, question: str, **fields: Any) -> Any:
     """Return the answer to a question that the passages do not answer."""
     if framework == "langchain":
-        chain = SelfRouteChain(
-            retriever=langchain_parts.ListRetriever(),
-            llm=own_addresses.chat_model(server, client),
-            documents=[Document(WHOLE)],
-            **fields,
-        )
+        chain = chain_over(own_addresses.chat_model(server, client), **fields)
         return (await langchain_parts.ask(chain, question, mode))["answer"]
-    engine = SelfRouteQueryEngine(
-        retriever=llamaindex_parts.ListRetriever(),
-        llm=own_addresses.llm(server, client),
-        documents=[LlamaDocument(text=WHOLE)],
-        streaming=mode in llamaindex_parts.STREAMS,
-        **fields,
-    )
+    streaming = mode in llamaindex_parts.STREAMS
+    engine = engine_over(own_addresses.llm(server, client), streaming=streaming, **fields)
     return (await llamaindex_parts.ask(engine, question, mode)).text
 
 
@@ -140,29 +142,19 @@ async def test_the_second_step_marks_where_the_documents_end_and_nothing_else(  
 
 
 @pytest.mark.parametrize("client", ["openai", "openai responses"])
-async def test_openai_is_told_to_keep_only_what_is_marked_and_finds_it_by_a_key(
+def test_openai_is_told_to_keep_only_what_is_marked_and_finds_each_document_by_a_key(
     server: LoopbackServer, client: str
 ) -> None:
     knows_marks("langchain", client)
-    for question in QUESTIONS:
-        await ask(server, "langchain", client, "invoke", question)
-    drafts, reads = bodies(server)
-    assert {json.dumps(body["prompt_cache_options"]) for body in drafts + reads} == {json.dumps({"mode": "explicit"})}
-    assert not any("prompt_cache_key" in body for body in drafts)
-    (key,) = {body["prompt_cache_key"] for body in reads}
-    assert key.startswith("selfroute-")
-    assert len(key) <= 64
-    assert KEY not in key
-
-
-async def test_two_documents_have_two_keys(server: LoopbackServer) -> None:
-    knows_marks("langchain", "openai")
-    llm = own_addresses.chat_model(server, "openai")
     for text in (WHOLE, f"{WHOLE} And Tuesday's."):
-        chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), llm=llm, documents=[Document(text)])
-        chain.invoke(QUESTIONS[0])
-    _, reads = bodies(server)
-    assert len({body["prompt_cache_key"] for body in reads}) == 2
+        for question in QUESTIONS:
+            chain_over(chat(server, client), documents=[Document(text)]).invoke(question)
+    drafts, reads = bodies(server)
+    assert {json.dumps(body["prompt_cache_options"]) for body in drafts + reads} == {json.dumps(OPENAI_MARK)}
+    assert not any("prompt_cache_key" in body for body in drafts)
+    keys = {body["prompt_cache_key"] for body in reads}
+    assert len(keys) == 2
+    assert all(key.startswith("selfroute-") and len(key) <= 64 and KEY not in key for key in keys)
 
 
 def chat(server: LoopbackServer, client: str = "openai", **fields: Any) -> Any:
@@ -188,9 +180,7 @@ CARRIED: dict[str, Callable[[LoopbackServer], Any]] = {
 @pytest.mark.parametrize("name", CARRIED)
 def test_marks_go_through_what_is_built_around_a_model(server: LoopbackServer, name: str) -> None:
     knows_marks("langchain", "openai")
-    llm = CARRIED[name](server)
-    chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), llm=llm, documents=[Document(WHOLE)])
-    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    assert chain_over(CARRIED[name](server)).invoke(QUESTIONS[0])["answer"] == ANSWER
     drafts, (read,) = bodies(server)
     assert [mark for _, mark in marked_with(read)] == [{"mode": "explicit"}]
     assert all(marked_with(body) == [] for body in drafts)
@@ -202,13 +192,7 @@ def test_a_structured_report_is_asked_for_with_the_same_marks(server: LoopbackSe
     server.answer = lambda request: json.dumps(
         {"answerable": WHOLE in request.prompt, "answer": ANSWER if WHOLE in request.prompt else ""}
     )
-    chain = SelfRouteChain(
-        retriever=langchain_parts.ListRetriever(),
-        llm=chat(server),
-        documents=[Document(WHOLE)],
-        answerability="structured",
-    )
-    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    assert chain_over(chat(server), answerability="structured").invoke(QUESTIONS[0])["answer"] == ANSWER
     _, (read,) = bodies(server)
     assert [text[-len(WHOLE) :] for text, _ in marked_with(read)] == [WHOLE]
 
@@ -225,13 +209,7 @@ IN_PARTS = ChatPromptTemplate.from_messages(
 @pytest.mark.parametrize("client", ["openai", "anthropic"])
 def test_a_prompt_of_the_users_own_is_marked_where_its_documents_end(server: LoopbackServer, client: str) -> None:
     knows_marks("langchain", client)
-    chain = SelfRouteChain(
-        retriever=langchain_parts.ListRetriever(),
-        llm=chat(server, client),
-        documents=[Document(WHOLE)],
-        long_context_prompt=OWN_PROMPT,
-        prompt_cache="5m",
-    )
+    chain = chain_over(chat(server, client), long_context_prompt=OWN_PROMPT, prompt_cache="5m")
     assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
     _, (read,) = bodies(server)
     assert [text for text, _ in marked_with(read)] == [f"<doc>{WHOLE}"]
@@ -244,10 +222,7 @@ def test_a_draft_is_kept_only_if_a_long_message_of_the_system_may_be_found_again
 ) -> None:
     knows_marks("langchain", "openai")
     prompt = ChatPromptTemplate.from_messages([("system", system), ("human", "{context}\n{input}")])
-    chain = SelfRouteChain(
-        retriever=langchain_parts.ListRetriever(), llm=chat(server), documents=[Document(WHOLE)], rag_prompt=prompt
-    )
-    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    assert chain_over(chat(server), rag_prompt=prompt).invoke(QUESTIONS[0])["answer"] == ANSWER
     (draft,), _ = bodies(server)
     assert (draft.get("prompt_cache_options") or {}).get("mode") == mode
     assert marked_with(draft) == []
@@ -268,75 +243,47 @@ def test_only_content_that_was_one_text_is_made_one_text_again(content: Any, tex
     assert caching.unmarked(content) == text
 
 
-@dataclass(frozen=True)
-class Unmarked:
-    """A setting in which a mark would be refused, useless, or not ours to make.
-
-    Attributes:
-        chain: Returns the fields of the chain, but for its documents.
-        inputs: What is asked.
-    """
-
-    chain: Callable[[LoopbackServer], Json]
-    inputs: Any = QUESTIONS[0]
-
-
-def _fallback(server: LoopbackServer) -> Json:
-    return {"llm": chat(server).with_fallbacks([chat(server, model="gpt-4o")])}
-
-
 def _shortened(prompt: PromptValue) -> list[BaseMessage]:
     """Rewrite a prompt as it has always been: messages of text."""
     return [message.model_copy(update={"content": message.content.strip()}) for message in prompt.to_messages()]
 
 
 CONVERSATION = {"input": QUESTIONS[0], "chat_history": [HumanMessage("Hello."), AIMessage("Hello!")]}
-UNMARKED = {
-    "another address": Unmarked(lambda server: {"llm": chat(server, base_url=server.openai_url)}),
-    "another address priced as OpenAI's": Unmarked(
-        lambda server: {"llm": chat(server, base_url=server.openai_url), "priced_as": "openai:gpt-5.6-luna"}
+# Where a mark would be refused, useless, or not ours to make: the model, the options, and what is asked.
+UNMARKED: dict[str, Callable[[LoopbackServer], tuple[Any, ...]]] = {
+    "another address priced as OpenAI's": lambda server: (
+        chat(server, base_url=server.openai_url),
+        {"priced_as": "openai:gpt-5.6-luna"},
     ),
-    "an address that looks alike": Unmarked(
-        lambda server: {"llm": chat(server, base_url="https://api.openai.com.example.org/v1")}
+    "a history in front": lambda server: (chat(server), {}, CONVERSATION),
+    "a fallback of another kind": lambda server: (chat(server).with_fallbacks([chat(server, model="gpt-4o")]), {}),
+    "the question before the documents": lambda server: (
+        chat(server),
+        {"long_context_prompt": QUESTION_FIRST, "rag_prompt": QUESTION_FIRST},
     ),
-    "an earlier model": Unmarked(lambda server: {"llm": chat(server, model="gpt-4o")}),
-    "off": Unmarked(lambda server: {"llm": chat(server), "prompt_cache": "off"}),
-    "a history in front": Unmarked(lambda server: {"llm": chat(server)}, CONVERSATION),
-    "a fallback of another kind": Unmarked(_fallback),
-    "the question before the documents": Unmarked(
-        lambda server: {"llm": chat(server), "long_context_prompt": QUESTION_FIRST, "rag_prompt": QUESTION_FIRST}
+    "a prompt in parts": lambda server: (chat(server), {"long_context_prompt": IN_PARTS, "rag_prompt": IN_PARTS}),
+    "a model that is a function": lambda server: (RunnableLambda(lambda prompt: chat(server).invoke(prompt)), {}),
+    "a function before the model": lambda server: (RunnableLambda(_shortened) | chat(server), {}),
+    "a function before Anthropic's model": lambda server: (
+        RunnableLambda(_shortened) | chat(server, "anthropic"),
+        {"prompt_cache": "5m"},
     ),
-    "a prompt in parts": Unmarked(
-        lambda server: {"llm": chat(server), "long_context_prompt": IN_PARTS, "rag_prompt": IN_PARTS}
+    "an earlier model, bound around a parser": lambda server: (
+        (chat(server) | StrOutputParser()).bind(model="gpt-4o"),
+        {},
     ),
-    "a model that is a function": Unmarked(
-        lambda server: {"llm": RunnableLambda(lambda prompt: chat(server).invoke(prompt))}
-    ),
-    "a function before the model": Unmarked(lambda server: {"llm": RunnableLambda(_shortened) | chat(server)}),
-    "a function before Anthropic's model": Unmarked(
-        lambda server: {"llm": RunnableLambda(_shortened) | chat(server, "anthropic"), "prompt_cache": "5m"}
-    ),
-    "an earlier model, bound around a parser": Unmarked(
-        lambda server: {"llm": (chat(server) | StrOutputParser()).bind(model="gpt-4o")}
-    ),
-    "Anthropic, not asked for": Unmarked(lambda server: {"llm": chat(server, "anthropic")}),
-    "Anthropic elsewhere": Unmarked(
-        lambda server: {
-            "llm": chat(server, "anthropic", anthropic_api_url="https://example.org"),
-            "prompt_cache": "5m",
-        }
-    ),
-    "Anthropic, a history in front": Unmarked(
-        lambda server: {"llm": chat(server, "anthropic"), "prompt_cache": "5m"}, CONVERSATION
+    "Anthropic, a history in front": lambda server: (
+        chat(server, "anthropic"),
+        {"prompt_cache": "5m"},
+        CONVERSATION,
     ),
 }
 
 
 @pytest.mark.parametrize("name", UNMARKED)
 def test_nothing_is_marked_where_it_could_be_refused_or_cannot_help(server: LoopbackServer, name: str) -> None:
-    case = UNMARKED[name]
-    chain = SelfRouteChain(retriever=langchain_parts.ListRetriever(), documents=[Document(WHOLE)], **case.chain(server))
-    assert chain.invoke(case.inputs)["answer"] == ANSWER
+    llm, fields, *inputs = UNMARKED[name](server)
+    assert chain_over(llm, **fields).invoke(*inputs or [QUESTIONS[0]])["answer"] == ANSWER
     server.settle()
     assert len(server.book) == 2
     assert traces([entry.request.body for entry in server.book]) == []
@@ -360,52 +307,35 @@ MARKED_BY_THE_USER: dict[str, Callable[[LoopbackServer], Any]] = {
 @pytest.mark.parametrize("name", MARKED_BY_THE_USER)
 def test_who_marks_prompts_in_a_way_of_their_own_is_left_alone(server: LoopbackServer, name: str) -> None:
     knows_marks("langchain", "anthropic" if "Anthropic" in name else "openai")
-    chain = SelfRouteChain(
-        retriever=langchain_parts.ListRetriever(),
-        llm=MARKED_BY_THE_USER[name](server),
-        documents=[Document(WHOLE)],
-        prompt_cache="5m",
-    )
-    assert chain.invoke(QUESTIONS[0])["answer"] == ANSWER
+    assert chain_over(MARKED_BY_THE_USER[name](server), prompt_cache="5m").invoke(QUESTIONS[0])["answer"] == ANSWER
     _, (read,) = bodies(server)
     assert not any("prompt_cache_breakpoint" in block for block in blocks(read))
     assert not any(block["text"].endswith(WHOLE) for block in blocks(read))
     assert "explicit" not in json.dumps(read)
 
 
-def _asked(server: LoopbackServer, llm: Any, **fields: Any) -> str:
-    engine = SelfRouteQueryEngine(
-        retriever=llamaindex_parts.ListRetriever(), llm=llm, documents=[LlamaDocument(text=WHOLE)], **fields
-    )
-    answered = str(engine.query(QUESTIONS[0]))
-    server.settle()
-    return answered
-
-
-UNMARKED_BY_LLAMAINDEX: dict[str, tuple[str, Json, Json]] = {
-    "off": ("anthropic", {}, {"prompt_cache": "off"}),
-    "not asked for": ("anthropic", {}, {}),
-    "elsewhere": ("anthropic", {"base_url": "https://example.org"}, {"prompt_cache": "5m"}),
+QUESTION_FIRST_HERE = PromptTemplate("{query_str} Read this:\n{context_str}")
+UNMARKED_BY_LLAMAINDEX: dict[str, tuple[str, Json]] = {
     "a prompt that begins with the question": (
         "anthropic",
-        {},
-        {"prompt_cache": "5m", "long_context_prompt": PromptTemplate("{query_str} Read this:\n{context_str}")},
+        {"prompt_cache": "5m", "long_context_prompt": QUESTION_FIRST_HERE},
     ),
-    "OpenAI, whose package carries no marks": ("openai", {}, {}),
+    "OpenAI, whose package carries no marks": ("openai", {}),
 }
 
 
 @pytest.mark.parametrize("name", UNMARKED_BY_LLAMAINDEX)
 def test_llamaindex_marks_nothing_where_it_could_be_refused(server: LoopbackServer, name: str) -> None:
-    client, own, fields = UNMARKED_BY_LLAMAINDEX[name]
-    assert _asked(server, own_addresses.llm(server, client, **own), **fields) == ANSWER
+    client, fields = UNMARKED_BY_LLAMAINDEX[name]
+    assert str(engine_over(own_addresses.llm(server, client), **fields).query(QUESTIONS[0])) == ANSWER
+    server.settle()
     assert len(server.book) == 2
     assert traces([entry.request.body for entry in server.book]) == []
 
 
 def test_llamaindexes_own_switch_is_left_alone(server: LoopbackServer) -> None:
     llm = own_addresses.llm(server, "anthropic", cache_idx=-1)
-    assert _asked(server, llm, prompt_cache="1h") == ANSWER
+    assert str(engine_over(llm, prompt_cache="1h").query(QUESTIONS[0])) == ANSWER
     _, (read,) = bodies(server)
     assert "1h" not in json.dumps(read)
     assert len(blocks(read)) == 1
@@ -422,18 +352,8 @@ def test_replies_that_an_evaluation_kept_are_taken_with_and_without_marks(
 
     def pipeline(wish: str) -> Any:
         if framework == "langchain":
-            return SelfRouteChain(
-                retriever=langchain_parts.ListRetriever(),
-                llm=chat(server, client),
-                documents=[Document(WHOLE)],
-                prompt_cache=wish,
-            )
-        return SelfRouteQueryEngine(
-            retriever=llamaindex_parts.ListRetriever(),
-            llm=own_addresses.llm(server, client),
-            documents=[LlamaDocument(text=WHOLE)],
-            prompt_cache=wish,
-        )
+            return chain_over(chat(server, client), prompt_cache=wish)
+        return engine_over(own_addresses.llm(server, client), prompt_cache=wish)
 
     questions = [{"question": question, "answers": [ANSWER]} for question in QUESTIONS]
     scores = []

@@ -633,22 +633,9 @@ def test_no_module_of_the_core_names_a_package_that_it_cannot_do_without(path: P
 
 
 HEAVY = {
-    "langchain",
-    "langchain_openai",
-    "langchain_google_genai",
-    "langchain_chroma",
-    "langchain_huggingface",
-    "langchain_classic",
-    "langchain_text_splitters",
-    "langgraph",
-    "openai",
-    "google",
-    "chromadb",
-    "torch",
-    "transformers",
-    "sentence_transformers",
-    "typer",
-    "rich",
+    *("langchain", "langchain_openai", "langchain_google_genai", "langchain_chroma", "langchain_huggingface"),
+    *("langchain_classic", "langchain_text_splitters", "langgraph", "openai", "google", "chromadb", "torch"),
+    *("transformers", "sentence_transformers", "typer", "rich"),
 }
 
 

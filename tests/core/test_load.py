@@ -1,103 +1,33 @@
-"""Many streams at once while much goes wrong, small; `benchmarks/soak.py` asks a thousand. And faults one by one."""
+"""Faults one by one, over a single connection: what keeps it keeps the next request waiting."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, closing, suppress
 from itertools import islice
 from typing import Any
 
 import httpx
 import pytest
-from langchain_core.documents import Document
-from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
-from llama_index.core import Document as LlamaDocument
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.llms.openai_like import OpenAILike
 
-from langchain_selfroute import SelfRouteChain
-from ledger_traffic import FAILURES, PASSAGES, WHOLE, Found, Query
-from llamaindex_selfroute import SelfRouteQueryEngine
-from load_parts import Chains, Desk, Draws, Engines, account_is_wrong, ask_all, left_over, sums
+from langchain_parts import a_chain
+from llamaindex_parts import an_engine
 from loopback import RATE_LIMITED, SERVER_ERROR, LoopbackServer, Reply, Request
+from scenarios import QUESTION
+from traffic import FAILURES
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
-STREAMS, SEED, SLOW, DEADLINE = 80, 2, 0.2, 60
-QUESTION = "Who chaired the meeting?"
 RAMBLES = Reply(f"unanswerable because of{' this' * 30}", hold_after=4)
 HELD = Reply("Yes, Ms Okafor chaired it and went on and on.", hold_after=4)
 
 
-class Round:
-    """A round of queries, each with an end of its own, and what is left when it is over."""
-
-    def __init__(self, kind: type[Chains | Engines]) -> None:
-        threads, handlers = set(threading.enumerate()), get_dispatcher().event_handlers
-        before = list(handlers)
-        with LoopbackServer(lambda _: "") as server:
-            crowd, dice = kind(server.openai_url, patience=2 * SLOW), Draws(kind, seed=SEED, slow=SLOW)
-            handlers.extend(getattr(crowd, "handlers", ()))
-            plan = [dice.query(number) for number in range(STREAMS)]
-            desk = Desk(server, plan)
-            asyncio.run(self._ask(crowd, plan))
-            handlers[:] = before
-            gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
-            server.settle(timeout=30)
-        self.threads = set(threading.enumerate()) - threads
-        accounts = [
-            account_is_wrong(one.query, crowd.entries.get(one.query.number, []), desk.bills) for one in self.seen
-        ]
-        self.wrong = [(one.query, wrong) for one, wrong in zip(self.seen, accounts, strict=True) if wrong]
-        self.sums = sums(crowd, self.seen, desk.bills)
-        crowd.entries.clear()
-        self.left_over = left_over()
-
-    async def _ask(self, crowd: Chains | Engines, plan: Sequence[Query]) -> None:
-        self.seen = await ask_all(crowd, plan, deadline=DEADLINE)
-        for _ in range(100):  # what is dropped is closed in tasks of its own
-            if len(asyncio.all_tasks()) > 1:
-                await asyncio.sleep(0.01)
-        self.tasks = {str(task) for task in asyncio.all_tasks() - {asyncio.current_task()}}
-        await crowd.close()
-
-
-@pytest.fixture(scope="module", params=[Chains, Engines], ids=["LangChain", "LlamaIndex"])
-def over(request: pytest.FixtureRequest) -> Round:
-    return Round(request.param)
-
-
-def test_every_stream_shows_its_own_answer_or_a_beginning_of_it_and_ends_as_it_must(over: Round) -> None:
-    assert [(one.query, wrong) for one in over.seen if (wrong := one.wrong())] == []
-
-
-def test_there_is_every_kind_of_end(over: Round) -> None:
-    answered = {(one.query.route, one.query.answerable) for one in over.seen if one.end == "answered"}
-    assert answered == {("rag", True), ("long_context", True), ("long_context", False)}
-    left = {(one.query.cancels, bool(one.text)) for one in over.seen if one.end == "left"}
-    assert left == {(True, False), (True, True), (False, True)}
-    assert len({one.error for one in over.seen if one.end == "failed"}) > 3
-
-
-def test_every_account_agrees_with_the_providers_book(over: Round) -> None:
-    assert over.wrong == []
-
-
-def test_the_ledgers_sums_are_the_books(over: Round) -> None:
-    for name, (ours, theirs) in over.sums.items():
-        assert ours <= theirs if "output" in name else ours == theirs, name
-
-
-def test_nothing_of_a_query_is_left_when_it_is_over(over: Round) -> None:
-    assert (over.left_over, over.tasks, over.threads) == ({}, set(), set())
-
-
 class Pool:
-    """A chain and an engine whose models have one connection: what keeps it keeps the next request waiting."""
+    """A chain and an engine whose models have one connection."""
 
     def __init__(self, server: LoopbackServer) -> None:
         limits: Any = {"limits": httpx.Limits(max_connections=1), "timeout": 20, "trust_env": False}
@@ -106,9 +36,7 @@ class Pool:
         url, awaiting = server.openai_url, self.awaiting
         chat = ChatOpenAI(base_url=url, stream_usage=True, http_async_client=awaiting, **options)
         like = OpenAILike(api_base=url, is_chat_model=True, async_http_client=awaiting, **options)
-        retriever = RunnableLambda(lambda _: [Document(text) for text in PASSAGES])
-        self._chain = SelfRouteChain(retriever=retriever, llm=chat, documents=[Document(WHOLE)])
-        self._engine = SelfRouteQueryEngine(Found(), documents=[LlamaDocument(text=WHOLE)], llm=like, streaming=True)
+        self._chain, self._engine = a_chain(llm=chat), an_engine(llm=like, streaming=True)
 
     async def langchain(self) -> AsyncIterator[str]:
         async with aclosing(self._chain.astream(QUESTION)) as chunks:  # type: ignore[type-var]
@@ -188,10 +116,8 @@ def test_in_sync_one_connection_is_enough_although_drafts_ramble_and_readers_lea
     server: LoopbackServer, pool: Pool, framework: str
 ) -> None:
     server.answer = in_turn(RAMBLES, "Ms Okafor.", HELD, RAMBLES, HELD, "Mr Lin.")
-    assert pool.read_sync(framework) == "Ms Okafor."
-    assert pool.read_sync(framework, 1) == "Yes,"
-    assert pool.read_sync(framework, 2) == "Yes, Ms"
-    assert pool.read_sync(framework) == "Mr Lin."
+    shown = [pool.read_sync(framework, most) for most in (None, 1, 2, None)]
+    assert shown == ["Ms Okafor.", "Yes,", "Yes, Ms", "Mr Lin."]
     server.settle()
     assert [entry.left for entry in server.book] == [True, False, True, True, True, False]
 

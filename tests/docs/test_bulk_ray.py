@@ -216,6 +216,19 @@ async def test_an_actor_that_is_killed_is_replaced_and_all_is_answered_as_by_one
         assert shown[key] == expected[key]
 
 
+def kill_the_driver(server: LoopbackServer, folder: Path, *, step: str, after: int) -> set[int]:
+    """Kill the driver once so much of a step is kept; return the ids of what is kept then."""
+    kept = folder / "out" / "round-001" / f"{step}.checkpoint"
+    with start(server, folder) as bulk:
+        wait_for(lambda: len(committed(kept)) == after, lambda: bulk.text)
+        processes = psutil.Process(bulk.process.pid).children(recursive=True)
+        bulk.process.kill()
+        assert end(bulk) == -signal.SIGKILL
+        psutil.wait_procs(processes, timeout=60)
+    server.settle(30)
+    return committed(kept)
+
+
 def is_actor(process: psutil.Process) -> bool:
     return any("MapWorker" in word for word in process.cmdline())
 
@@ -230,16 +243,8 @@ def test_a_driver_that_is_killed_goes_on_and_what_failed_is_asked_again(
     server.answer = lambda request: (
         Reply("Later.", hold_after=0) if number_in(request) > whole + BLOCK / 2 else sometimes(request)
     )
-    with start(server, tmp_path) as bulk:
-        kept = tmp_path / "out" / "round-001" / "drafts.checkpoint"
-        wait_for(lambda: len(committed(kept)) == whole, lambda: bulk.text)
-        processes = psutil.Process(bulk.process.pid).children(recursive=True)
-        bulk.process.kill()
-        assert end(bulk) == -signal.SIGKILL
-        psutil.wait_procs(processes, timeout=60)
-    server.settle(30)
-    asked, before = calls(server, drafts=True), committed(kept)
-    assert len(before) == whole
+    before = kill_the_driver(server, tmp_path, step="drafts", after=whole)
+    asked = calls(server, drafts=True)
     assert whole < sum(asked.values()) <= whole + 2 * ACTORS * BLOCK  # each had two blocks in hand
     server.answer = sometimes
     server.book.clear()
@@ -273,15 +278,8 @@ def test_a_driver_that_is_killed_in_the_second_step_asks_no_draft_again(
     server.answer = lambda request: (
         Reply("Later.", hold_after=0) if not is_draft(request) and number_in(request) in held else answer(request)
     )
-    with start(server, tmp_path) as bulk:
-        kept = tmp_path / "out" / "round-001" / "answers.checkpoint"
-        wait_for(lambda: len(committed(kept)) == 3, lambda: bulk.text)
-        processes = psutil.Process(bulk.process.pid).children(recursive=True)
-        bulk.process.kill()
-        assert end(bulk) == -signal.SIGKILL
-        psutil.wait_procs(processes, timeout=60)
-    server.settle(30)
-    answered = {number % 5 for number in committed(kept)}  # of the first question on each document
+    kept = kill_the_driver(server, tmp_path, step="answers", after=3)
+    answered = {number % 5 for number in kept}  # of the first question on each document
     server.answer = answer
     server.book.clear()
     with start(server, tmp_path) as bulk:

@@ -146,39 +146,26 @@ def test_the_service_streams_an_answer_with_its_route_and_sources_and_in_the_end
     assert len(server.book) == 2
 
 
+@pytest.mark.parametrize("early", [True, False], ids=["before any text", "in the middle"])
 @pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_the_model_stops_when_the_client_leaves_in_the_middle(
-    server: LoopbackServer, service: httpx.Client, step: str
+def test_the_model_stops_when_the_client_leaves(
+    server: LoopbackServer, service: httpx.Client, step: str, *, early: bool
 ) -> None:
-    server.answer = lambda request: (
-        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, hold_after=3)
-    )
+    reply = Reply(ANSWER, first_delay=60) if early else Reply(ANSWER, hold_after=3)
+    server.answer = lambda request: "unanswerable" if step == "long_context" and is_draft(request) else reply
     with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}) as response:
-        seen = []
-        for event in events(response.iter_lines()):
-            seen.append(event)
-            if event == ("text", f" {WORDS[1]}"):
-                break
+        if early:
+            wait_for(lambda: len(server.book) == (2 if step == "long_context" else 1))
+        else:
+            lines = events(response.iter_lines())
+            assert next(lines) == ("route", step)
+            assert any(event == ("text", f" {WORDS[1]}") for event in lines)
     server.settle(30)
-    assert seen[0] == ("route", step)
-    *_, last = server.book
-    assert (last.left, last.done, last.sent, is_draft(last.request)) == (True, False, 3, step == "rag")
+    *earlier, last = server.book
+    assert [entry.left for entry in earlier] == [False] * (step == "long_context")
+    assert (last.left, last.done, last.sent, is_draft(last.request)) == (True, False, 0 if early else 3, step == "rag")
     figures = service.post("/ledger/close").json()
     assert (figures["left"], figures["failed"]) == (1, 0)
-
-
-@pytest.mark.parametrize("step", ["rag", "long_context"])
-def test_the_model_stops_when_the_client_leaves_before_there_is_any_text(
-    server: LoopbackServer, service: httpx.Client, step: str
-) -> None:
-    server.answer = lambda request: (
-        "unanswerable" if step == "long_context" and is_draft(request) else Reply(ANSWER, first_delay=60)
-    )
-    calls = 2 if step == "long_context" else 1
-    with service.stream("POST", "/ask", json={"question": "Who brought the bell up?"}):
-        wait_for(lambda: len(server.book) == calls)
-    server.settle(30)
-    assert [entry.left for entry in server.book] == [False, True][-calls:]
 
 
 def test_an_error_of_the_provider_is_an_event_without_a_key_in_it(

@@ -44,35 +44,6 @@ def test_a_document_is_kept_under_its_source_and_filter() -> None:
     assert cache.get("budget", "a") is None
 
 
-def test_a_document_that_is_read_again_takes_the_place_of_the_one_before() -> None:
-    cache = Cache(characters=10)
-    for text in ("12345678", "abcdefgh", "ABCDEFGH"):
-        cache.put("minutes", ALL, _kept(text))
-    cache.put("budget", ALL, _kept("!!"))
-    assert cache.get("minutes", ALL) == _kept("ABCDEFGH")
-    assert cache.get("budget", ALL)
-
-
-def test_what_was_not_asked_for_the_longest_makes_room() -> None:
-    cache = Cache(characters=30)
-    for source in range(3):
-        cache.put(source, ALL, _kept("." * 10))
-    assert cache.get(0, ALL)
-    cache.put(3, ALL, _kept("." * 10))
-    assert _held(cache, [2, 3, 0, 1]) == [2, 3, 0]
-    cache.put(4, ALL, _kept("." * 11))
-    assert _held(cache, [0, 1, 2, 3, 4]) == [0, 4]
-
-
-def test_a_document_that_is_larger_than_the_cache_drives_out_no_other() -> None:
-    cache = Cache(characters=10)
-    cache.put("minutes", ALL, _kept("." * 10))
-    cache.put("novel", ALL, _kept("." * 11))
-    assert _held(cache, ["minutes", "novel"]) == ["minutes"]
-    cache.put("minutes", ALL, _kept("." * 11))
-    assert _held(cache, ["minutes", "novel"]) == []
-
-
 sizes = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12), st.sampled_from(["put", "get", "forget"])))
 
 

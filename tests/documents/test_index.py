@@ -99,12 +99,17 @@ def test_an_error_is_only_of_the_one_who_met_it(making: Making) -> None:
     assert making.made == [TEXT, TEXT]
 
 
-def test_an_index_that_is_too_large_to_keep_displaces_no_other(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "a\n" * len(TEXT)
+def test_the_latest_texts_are_kept_and_one_that_is_too_large_displaces_none(
+    making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, third = "a\n" * len(TEXT), TEXT.replace("crane", "quays")
     monkeypatch.setattr(index, "_MOST", Index(TEXT).memory + Index(OTHER).memory)
-    for text in (TEXT, lines, OTHER, TEXT, OTHER, lines):
+    for text in (TEXT, lines, OTHER, "".join([TEXT[:9], TEXT[9:]]), OTHER, lines):
         KEPT.of(text)
     assert making.made == [TEXT, lines, OTHER, lines]
+    for text in (third, OTHER, TEXT):
+        KEPT.of(text)
+    assert making.made[4:] == [third, TEXT]
 
 
 KINDS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -103,11 +102,6 @@ MINUTES = (
 STARTS = (0, 19, 44, 69, 99)
 PARTS = [Chunk(MINUTES[start : start + 36].strip(), start) for start in STARTS]
 END = ((len(MINUTES), len(MINUTES)),)
-
-
-def test_the_chunks_of_these_tests_are_what_they_seem() -> None:
-    assert rebuild(PARTS) == RebuiltDocument(MINUTES, "offsets", 5)
-    assert all(left.start + len(left.text) > right.start for left, right in pairwise(PARTS))  # type: ignore[operator]
 
 
 REFRAIN = ["Row the boat. Row the boat. Row", "boat. Row the boat. Row the boat."]

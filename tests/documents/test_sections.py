@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes import examples
+from selfroute.citations import locate
 from selfroute.demo.corpus import load_documents
 from selfroute.documents import index
 from selfroute.documents.index import KEPT, SECTION, Index, stems_of
@@ -171,17 +172,14 @@ def test_a_passage_is_looked_for_in_the_documents_it_may_be_from_first() -> None
 
 def by_words(question: str, texts: list[str]) -> Ranking:
     """BM25 over all sections, word by word."""
-    sections = [Run(number, *span) for number, text in enumerate(texts) for span in Index(text).sections]
-    lengths = [size for text in texts for size in Index(text).section_sizes]
-    first = list(accumulate((len(Index(text).sections) for text in texts), initial=0))
+    indexes = [Index(text) for text in texts]
+    sections = [Run(number, *span) for number, one in enumerate(indexes) for span in one.sections]
+    lengths = [size for one in indexes for size in one.section_sizes]
+    first = list(accumulate((len(one.sections) for one in indexes), initial=0))
     scores: dict[int, float] = defaultdict(float)
     asked = set(stems_of(question))
     for stem in sorted(asked - set(stems_of(_STOP_WORDS)) or asked):
-        held = [
-            (first[at] + n, times)
-            for at, text in enumerate(texts)
-            for n, times in Index(text).in_sections(stem).items()
-        ]
+        held = [(first[at] + n, times) for at, one in enumerate(indexes) for n, times in one.in_sections(stem).items()]
         for number, times in held:
             most = 1.2 * (0.25 + 0.75 * lengths[number] * len(lengths) / sum(lengths))
             rarity = math.log(1 + (len(lengths) - len(held) + 0.5) / (len(held) + 0.5))
@@ -310,6 +308,7 @@ def test_a_text_that_was_cited_is_not_taken_apart_for_its_sections(monkeypatch: 
     monkeypatch.delattr(index, "Index")
     assert kept.sections
     assert ranked("Who retrieved the bell?", [MINUTES], []).documents == [0]
+    assert locate("Who retrieved the bell?", "Osric Pellan", MINUTES)
 
 
 HOSTILE = {

@@ -142,21 +142,7 @@ BLOCKS = [FENCE, "# One", "## Two", "# One", "---", "***", "* a\n* b\n* a", "| a
 blocks = st.lists(paragraphs | st.sampled_from(BLOCKS), min_size=1, max_size=12)
 markdown = st.builds(lambda parts, between: between.join(parts), blocks, st.sampled_from(["\n\n", "\n", "\n\n\n\n"]))
 ODD = [
-    "é",
-    "e\u0301",
-    "是",
-    "會議。",
-    "😀",
-    "👩‍👧",
-    "\u200b",
-    "\ufeff",
-    "𝔘𝔫",
-    "שלום",
-    "ﬁ",
-    "\u0301",
-    "İ",
-    " ",
-    "\n\n",
+    *("é", "e\u0301", "是", "會議。", "😀", "👩‍👧", "\u200b", "\ufeff", "𝔘𝔫", "שלום", "ﬁ", "\u0301", "İ", " ", "\n\n"),
     ". ",
 ]
 unicode = st.lists(st.sampled_from(ODD), max_size=80).map("".join)
@@ -193,14 +179,7 @@ def test_what_is_said_to_be_exact_is_the_original_but_for_white_space(
 
 NAMES = ["Okafor", "Lin", "Brandt", "Osei", "Haddad", "Novak", "Silva", "Moreau", "Kaya", "Berg", "Ito", "Mensah"]
 DEEDS = [
-    "asked about",
-    "voted for",
-    "objected to",
-    "repaired",
-    "inspected",
-    "wrote of",
-    "paid for",
-    "forgot",
+    *("asked about", "voted for", "objected to", "repaired", "inspected", "wrote of", "paid for", "forgot"),
     "measured",
 ]
 THINGS = ["crane", "ledger", "harbour wall", "lamp", "boat house", "tea urn", "gate", "slipway", "rope store", "pump"]

@@ -82,23 +82,6 @@ def test_what_a_splitter_cut_is_the_same_in_any_order(seed: int, size: tuple[int
     assert re.sub(r"\s", "", twice.text) == re.sub(r"\s", "", text)
 
 
-AGAIN: dict[str, tuple[list[int], bool]] = {
-    "all of them": ([0, 1, 2], True),
-    "one": ([1], True),
-    "two": ([0, 1], True),
-    "the last one, which may come again": ([2], False),
-}
-
-
-@pytest.mark.parametrize(("again", "certain"), AGAIN.values(), ids=AGAIN)
-def test_chunks_that_were_stored_again_count_once_in_any_order(again: list[int], certain: bool) -> None:
-    once = [Chunk("The crane was old.", 0), Chunk("Tea was served.", 19), Chunk("Nobody came.", 35)]
-    text = "The crane was old.\nTea was served.\nNobody came."
-    expected = RebuiltDocument(text, "offsets", 3, () if certain else ((47, 47),))
-    held = [*once, *(once[number] for number in again)]
-    assert all(rebuild(mixed, ordered=False) == expected for mixed in permutations(held))
-
-
 def _links(ids: Sequence[str | None], *, starts: bool) -> list[Link]:
     """Nodes that are linked to their neighbours; None stands for one that is missing."""
     links = []

@@ -108,17 +108,19 @@ def test_tags_within_a_script_are_text() -> None:
     assert read_bytes(page.encode(), "a.html").text == "text"
 
 
-ENTITIES = f"<!DOCTYPE l [<!ENTITY a '{'<w:p/>' * 100}'><!ENTITY b '{'&a;' * 100}'>]>"
+ENTITIES = f"<!DOCTYPE l [<!ENTITY a '{'<w:p/>' * 10}'><!ENTITY b '{'&a;' * 10}'>]>"
 TOO_MUCH: dict[str, tuple[Callable[[], bytes], str, str]] = {
-    "tags": (lambda: b"<html>" + b"<p>" * 300_001, "a.html", "300,000 elements"),
-    "paragraphs": (lambda: docx("<w:p/>" * 300_000), "a.docx", "300,000 elements"),
-    "a text": (lambda: docx(PARAGRAPH.replace("x", "x" * 10_000_001)), "a.docx", "10,000,000 characters"),
-    "entities": (lambda: docx("&b;" * 30, before=ENTITIES), "a.docx", "300,000 elements"),
+    "tags": (lambda: b"<html>" + b"<p>" * 3_001, "a.html", "3,000 elements"),
+    "paragraphs": (lambda: docx("<w:p/>" * 3_000), "a.docx", "3,000 elements"),
+    "a text": (lambda: docx(PARAGRAPH.replace("x", "x" * 100_001)), "a.docx", "100,000 characters"),
+    "entities": (lambda: docx("&b;" * 30, before=ENTITIES), "a.docx", "3,000 elements"),
 }
 
 
 @pytest.mark.parametrize("case", TOO_MUCH)
-def test_a_file_that_unpacks_to_more_than_any_real_one_is_refused(case: str) -> None:
+def test_a_file_that_unpacks_to_more_than_a_limit_is_refused(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kinds._MOST_OF_MARKUP == {"elements": 300_000, "characters": 10_000_000}, "more than any real file"
+    monkeypatch.setattr(kinds, "_MOST_OF_MARKUP", {"elements": 3_000, "characters": 100_000})
     made, name, most = TOO_MUCH[case]
     with pytest.raises(UnreadableFileError, match=f"{name}: it holds more than {most}: split it"):
         read_bytes(made(), name)

@@ -100,22 +100,9 @@ def test_a_lead_in_with_nothing_after_it_is_empty_and_a_refusal_after_it_decline
 
 
 REFUSAL_WORDS = [
-    "unanswerable",
-    "Unanswerable.",
-    "NO ANSWER",
-    "[NO ANSWER]",
-    "{unanswerable}",
-    "**none**",
-    "I don't know.",
-    "keine Angabe",
-    "Sans r\u00e9ponse",
-    "no se sabe",
-    "\u4e0d\u660e",
-    "\u56de\u7b54\u3067\u304d\u307e\u305b\u3093",
-    "N/A",
-    "-1",
-    "???",
-    "(a|b)+",
+    *("unanswerable", "Unanswerable.", "NO ANSWER", "[NO ANSWER]", "{unanswerable}", "**none**", "I don't know."),
+    *("keine Angabe", "Sans r\u00e9ponse", "no se sabe", "\u4e0d\u660e"),
+    *("\u56de\u7b54\u3067\u304d\u307e\u305b\u3093", "N/A", "-1", "???", "(a|b)+"),
 ]
 SAID = ["jonathan", "false", "answerable", "a", "he is not named", "questions go to the chair", "ZEBRA", "May", "5/10"]
 SAID += ["? no", "?? who", ": false", "(x)", ".net", "'s plural", "-- y", "\u201cquoted\u201d", "<b>x</b>", "<think>x"]

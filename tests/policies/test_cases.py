@@ -11,15 +11,15 @@ import pytest
 
 import langchain_parts
 import llamaindex_parts
-from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, SYNC, document, outcome, reading
+from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, Outcome, document, outcome, reading
 from scenarios import FOUND, PASSAGE_TEXTS, QUESTION
-from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.policies import Budget, Case
-from steering import BY_NAME, LONG_TEXTS, Steered, only_gold
+from selfroute.errors import ConfigurationError
+from selfroute.policies import Budget, Case, Never
+from selfroute.policies.policy import Escalation
+from steering import BY_NAME, LONG_TEXTS, UNANSWERABLE, Steered, only_gold
 
 everywhere = pytest.mark.parametrize("where", EVERYWHERE)
 awaited = pytest.mark.parametrize("where", AWAITED)
-in_sync = pytest.mark.parametrize("where", SYNC)
 DECLINED = BY_NAME["a decline that is granted"]
 DOUBTED = BY_NAME["a doubt that is granted"]
 SECTIONS = BY_NAME["sections that decline"]
@@ -110,6 +110,7 @@ TEXT = "\n".join(
 REAL = {"a draft that declined": DECLINED, "a draft in doubt": DOUBTED}
 GIVEN = {
     "listed": lambda where: [document(where, TEXT)],
+    "five": lambda where: [document(where, f"{number} {TEXT}") for number in range(5)],
     "read": lambda where: reading([TEXT], where, []),
 }
 
@@ -157,64 +158,92 @@ async def test_a_policy_is_asked_before_each_step_that_costs(where: str) -> None
 
 
 @everywhere
-async def test_a_draft_that_is_still_open_counts_in_what_was_used(where: str) -> None:
+async def test_a_draft_that_is_still_open_counts_in_what_was_used_and_in_the_budget_of_its_question(where: str) -> None:
     cases: list[Case] = []
+    needed: list[int] = []
 
     def noting(case: Case) -> bool:
         cases.append(case)
+        needed.append(case.usage["total_tokens"] + case.tokens)
         return False
 
-    found = await outcome(where, BY_NAME["a doubt that is refused"], escalation=noting)
+    kept = BY_NAME["a doubt that is refused"]
+    found = await outcome(where, kept, escalation=noting)
     assert cases[0].draft.startswith("80 42\n")
     assert cases[0].decision["signal"] == "doubt"
     so_far, in_the_end = cases[0].usage["rag"], found.usage["rag"]
     assert so_far["input_tokens"] == in_the_end["input_tokens"] > 0
     assert 0 < so_far["output_tokens"] <= in_the_end["output_tokens"]
-
-
-@everywhere
-async def test_a_budget_for_each_question_counts_a_draft_that_is_still_open(where: str) -> None:
-    needed: list[int] = []
-
-    def noting(case: Case) -> bool:
-        needed.append(case.usage["total_tokens"] + case.tokens)
-        return False
-
-    kept = BY_NAME["a doubt that is refused"]
-    await outcome(where, kept, escalation=noting)
     found = await outcome(where, kept, escalation=Budget(tokens=needed[0] - 1))
     assert (found.route, found.decision["ruling"]["go"]) == ("rag", False)
     found = await outcome(where, DOUBTED, escalation=Budget(tokens=needed[0] + 10))
     assert (found.route, found.decision["ruling"]["go"]) == ("long_context", True)
 
 
+def taken(found: Outcome) -> int:
+    """The tokens that the last step took."""
+    step = found.usage["long_context"]
+    return step["input_tokens"] + step["output_tokens"] if step else 0
+
+
+PLACES: dict[str, tuple[Callable[[Budget], Escalation], bool]] = {
+    "within a function": (lambda budget: lambda case: budget(case).go, True),
+    "in vain": (lambda budget: lambda case: budget(case).go and case.question == "", False),
+    "and never": (lambda budget: budget & Never(), False),
+    "asked twice": (lambda budget: budget & (Never() | budget), True),
+}
+
+
+@everywhere
+@pytest.mark.parametrize(("policy_of", "reads"), PLACES.values(), ids=PLACES)
+async def test_a_budget_is_told_what_its_step_took_wherever_it_stands(
+    policy_of: Callable[[Budget], Escalation], reads: bool, where: str
+) -> None:
+    budget = Budget(tokens=20_000, per="day")
+    found = await outcome(where, DECLINED, escalation=policy_of(budget), usage=True)
+    assert (taken(found) > 0) is reads
+    assert budget.spent["tokens"] == taken(found)
+
+
+@everywhere
+async def test_a_flood_of_unanswerable_questions_ends_at_the_budget_and_reads_nothing_after_it(where: str) -> None:
+    log: list[Any] = []
+    flood = {"final": UNANSWERABLE, "documents": reading(LONG_TEXTS, where, log), "usage": True}
+    once = taken(await outcome(where, DECLINED, escalation=None, **flood))
+    budget = Budget(tokens=5 * once, per="day")
+    results = [await outcome(where, DECLINED, escalation=budget, **flood) for _ in range(8)]
+    assert once < budget.spent["tokens"] == sum(map(taken, results)) <= 5 * once
+    assert not any(result.answerable for result in results)
+    spent, before = Budget(tokens=1000, per="day", spent={"tokens": 1000}), len(log)
+    await outcome(where, DECLINED, escalation=spent, **flood)
+    assert len(log) == before
+
+
+@everywhere
+async def test_where_no_price_is_known_a_limit_in_dollars_says_no_and_why(where: str) -> None:
+    nameless = {"escalation": Budget(usd=1, per="day"), "label": "", "final": None}
+    ruling = (await outcome(where, DECLINED, **nameless)).decision["ruling"]
+    assert (ruling["go"], "price is not known: the model does not report its name" in ruling["reason"]) == (False, True)
+
+
 @everywhere
 @pytest.mark.parametrize("scenario", [DECLINED, DOUBTED, SECTIONS], ids=str)
 async def test_an_error_of_a_policy_passes_through_and_nothing_is_paid(scenario: Steered, where: str) -> None:
+    budget = Budget(tokens=90_000, per="day")
+
     def broken(case: Case) -> bool:
         raise LookupError(case.step)
 
-    with pytest.raises(LookupError):
-        await outcome(where, scenario, escalation=broken, looks=(), final=None)
-
-
-@everywhere
-@pytest.mark.parametrize("value", [None, "yes", 1])
-async def test_anything_else_than_a_ruling_is_refused(value: Any, where: str) -> None:
-    with pytest.raises(ReplyError, match="True, False or a Ruling"):
-        await outcome(where, DECLINED, escalation=lambda _: value, final=None)
+    for policy in (broken, budget & broken, lambda case: budget(case) and broken(case)):
+        with pytest.raises(LookupError):
+            await outcome(where, scenario, escalation=policy, looks=(), final=None)
+    assert budget.spent["tokens"] == 0
 
 
 async def later(case: Case) -> bool:
     """Agree, in async alone."""
     await asyncio.sleep(0)
     return case.step == "long_context"
-
-
-@in_sync
-async def test_an_async_policy_in_a_sync_call_says_what_to_do(where: str) -> None:
-    with pytest.raises(ConfigurationError, match="ainvoke, astream or aquery"):
-        await outcome(where, DECLINED, escalation=later, final=None)
 
 
 @awaited

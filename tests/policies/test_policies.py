@@ -39,36 +39,25 @@ def gold(case: Case) -> bool:
     return bool(case.inputs["tier"] == "gold")
 
 
-YES: list[Escalation] = [lambda case: True, gold, Budget(tokens=1000), gold & Budget(tokens=1000), Never() | gold]
-NO: list[Escalation] = [lambda case: False, Never(), Budget(tokens=1), gold & Never(), Budget(tokens=5) | Never()]
+SAYS: dict[str, tuple[Escalation, bool, str]] = {  # the policy, what it says, and who said it
+    "a lambda": (lambda case: True, True, "escalation"),
+    "a function": (gold, True, "gold"),
+    "a ruling": (lambda case: Ruling(True, "my rule", "so"), True, "my rule"),
+    "a budget": (Budget(tokens=1000), True, "budget"),
+    "both": (gold & Budget(tokens=1000), True, "gold & budget"),
+    "one of them": (Never() | gold, True, "gold"),
+    "a lambda that objects": (lambda case: False, False, "escalation"),
+    "never": (Never(), False, "never"),
+    "a small budget": (Budget(tokens=1), False, "budget"),
+    "one of both": (gold & Never(), False, "never"),
+    "neither": (Budget(tokens=1) | Never(), False, "budget | never"),
+}
 
 
-@pytest.mark.parametrize("policy", YES)
-def test_a_policy_that_agrees_says_yes_in_both_worlds(policy: Escalation) -> None:
-    assert ask(policy, case_of())
-    assert asyncio.run(aask(policy, case_of()))
-
-
-@pytest.mark.parametrize("policy", NO)
-def test_a_policy_that_objects_says_no_in_both_worlds(policy: Escalation) -> None:
-    assert not ask(policy, case_of())
-    assert not asyncio.run(aask(policy, case_of()))
-
-
-@pytest.mark.parametrize(
-    ("policy", "by"),
-    [
-        (gold, "gold"),
-        (lambda case: True, "escalation"),
-        (lambda case: Ruling(True, "my rule", "so"), "my rule"),
-        (Never(), "never"),
-        (gold & Never(), "never"),
-        (gold & Budget(tokens=1000), "gold & budget"),
-        (Budget(tokens=1) | Never(), "budget | never"),
-    ],
-)
-def test_a_ruling_names_the_policies_that_made_it(policy: Escalation, by: str) -> None:
-    assert ask(policy, case_of()).by == by
+@pytest.mark.parametrize(("policy", "go", "by"), SAYS.values(), ids=SAYS)
+def test_a_policy_says_the_same_in_both_worlds_and_who_said_it(policy: Escalation, go: bool, by: str) -> None:
+    for ruling in (ask(policy, case_of()), asyncio.run(aask(policy, case_of()))):
+        assert (ruling.go, ruling.by) == (go, by)
 
 
 def test_policies_are_asked_in_order_and_no_further_than_needed() -> None:
@@ -221,6 +210,51 @@ def test_a_step_that_takes_more_or_less_than_estimated_is_charged_what_it_took()
     assert budget.spent == {"usd": "0.15", "tokens": 170}
     assert ask(budget, case_of())
     assert budget.spent["tokens"] == 170 + 120, "the next one may be as far off"
+
+
+def test_one_surprise_does_not_close_a_budget() -> None:
+    budget = Budget(tokens=1000, per="day")
+    surprise, other, third = case_of(), case_of(), case_of()
+    assert ask(budget, surprise)
+    settle(budget, surprise, Spent(500, Decimal(0)))
+    assert ask(budget, other), "alone, it may be as far off as one estimate is"
+    assert budget.spent["tokens"] == 500 + 5 * 100
+    assert not ask(budget, third), "beside one that may take five times its estimate, it may not"
+    settle(budget, other, Spent(100, Decimal(0)))
+    assert ask(budget, third)
+
+
+def test_a_first_surprise_raises_what_is_in_flight_already() -> None:
+    budget, cases = Budget(tokens=1000, per="day"), [case_of(Estimate(50)) for _ in range(4)]
+    assert all(ask(budget, case) for case in cases)
+    settle(budget, cases[0], Spent(200, None))
+    assert budget.spent["tokens"] == 200 + 3 * 200
+
+
+def test_what_is_in_flight_counts_until_it_is_over_however_short_the_window() -> None:
+    now = 0.0
+    budget = Budget(tokens=250, per=timedelta(seconds=10), clock=lambda: now)
+    slow = case_of()
+    assert ask(budget, slow)
+    now = 15.0
+    assert budget.spent["tokens"] == 100
+    settle(budget, slow, Spent(240, None))
+    assert not ask(budget, case_of())
+
+
+def test_a_stream_that_the_garbage_collector_closes_within_the_lock_is_settled() -> None:
+    closing: list[Case] = []
+
+    def clock() -> float:  # is read while the budget is locked
+        while closing:
+            settle(budget, closing.pop(), Spent(40, None))
+        return 0.0
+
+    budget, left = Budget(tokens=1000, per="day", clock=clock), case_of()
+    assert ask(budget, left)
+    closing.append(left)
+    assert ask(budget, case_of())
+    assert budget.spent["tokens"] == 140
 
 
 def test_threads_and_tasks_never_pass_a_budget_by_more_than_one_estimate_was_off() -> None:

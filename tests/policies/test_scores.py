@@ -17,31 +17,10 @@ from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
 from selfroute.prompts import GRADED, SECTIONS, check_asks_for_numbers
 
 NUMBERS = [
-    "80 42",
-    "80, 42",
-    "80,42",
-    "80/42",
-    "80% / 42%",
-    "80 % 42 %",
-    "**80 42**",
-    "**80** **42**",
-    "80 | 42",
-    "(80, 42)",
-    "[80, 42]",
-    "`80 42`",
-    "80 - 42",
-    "80 \u2013 42",
-    "80; 42",
-    "80.0 42.0",
-    "80/100 42/100",
-    "80 out of 100, 42 out of 100",
-    "Prospect: 80, confidence: 42",
-    "First: 80. Second: 42.",
-    "80 and 42",
-    "  80 42  ",
-    "\n\n80 42",
-    "80\u300142",
-    "```\n80 42",
+    *("80 42", "80, 42", "80,42", "80/42", "80% / 42%", "80 % 42 %", "**80 42**", "**80** **42**", "80 | 42"),
+    *("(80, 42)", "[80, 42]", "`80 42`", "80 - 42", "80 \u2013 42", "80; 42", "80.0 42.0", "80/100 42/100"),
+    *("80 out of 100, 42 out of 100", "Prospect: 80, confidence: 42", "First: 80. Second: 42.", "80 and 42"),
+    *("  80 42  ", "\n\n80 42", "80\u300142", "```\n80 42"),
 ]
 ONE_NUMBER = [
     *("62", "**62**", "62%", "62 %", "62/100", "62 / 100", "62 out of 100", "62 of 100", "(62)", "`62`", "62.", "62.0"),
@@ -57,22 +36,9 @@ ONE_NUMBER = [
     ),
 ]
 TEXTS = [
-    "",
-    "Paris",
-    "80",
-    "80\nParis",
-    "80%\nParis",
-    "80 42 17",
-    "80 42 17\nParis",
-    "1850 42\nParis",
-    "1850 was the year.",
-    "1850\nThe year is given twice.",
-    "80 42 people came\nThat is all.",
-    "In 80 of 42 cases",
-    "-",
-    "101 20\nParis",
-    "unanswerable",
-    "20 to 30 people\nas it says",
+    *("", "Paris", "80", "80\nParis", "80%\nParis", "80 42 17", "80 42 17\nParis", "1850 42\nParis"),
+    *("1850 was the year.", "1850\nThe year is given twice.", "80 42 people came\nThat is all."),
+    *("In 80 of 42 cases", "-", "101 20\nParis", "unanswerable", "20 to 30 people\nas it says"),
 ]
 
 
@@ -163,19 +129,8 @@ def test_the_numbers_are_known_as_soon_as_the_text_after_them_begins() -> None:
 DRAFTS = st.lists(
     st.sampled_from(
         [
-            "80 42",
-            "5 0",
-            "62",
-            "20",
-            "12 and 15",
-            "\n",
-            " ",
-            "**",
-            "```",
-            "Paris",
-            "unanswerable",
-            "The answer is:",
-            "-",
+            *("80 42", "5 0", "62", "20", "12 and 15", "\n", " ", "**", "```", "Paris", "unanswerable"),
+            *("The answer is:", "-"),
         ]
     ),
     max_size=6,

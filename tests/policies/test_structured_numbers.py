@@ -126,6 +126,7 @@ def test_both_frameworks_ask_for_the_same_report() -> None:
             module.report_of(form).model_json_schema() for module in (langchain_structured, llamaindex_structured)
         )
         assert one == two
+        assert all(field.keys() <= {"description", "items", "title", "type"} for field in one["properties"].values())
         assert [*one["properties"]] == [*form.fields] == one["required"]
         tool = get_function_tool(llamaindex_structured.report_of(form))
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]

@@ -1,12 +1,14 @@
-"""The ledger against the provider's book: a thousand mixed queries to servers that book every token they bill."""
+"""Mixed queries to servers that book every token they bill: each shows its own answer, and the ledger is the book's."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
+from random import Random
 from typing import Any
 
 import genai_prices
@@ -18,102 +20,85 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 import loopback
 from langchain_parts import MODES, a_chain, ask
 from langchain_selfroute import SelfRouteLedger
-from ledger_traffic import (
-    MANY,
-    MOST_AFTER,
-    STEPS,
-    Bills,
-    Chains,
-    Dice,
-    Engines,
-    Host,
-    Provider,
-    Query,
-    ask_all,
-    billed,
-    counted,
-    told,
-)
 from loopback import LoopbackServer
 from scenarios import QUESTION, WHOLE
-from selfroute.effects import Route
-from selfroute.usage import NOTHING, StepUsage
+from traffic import STEPS, Chains, Desk, Dice, Engines, Query, ask_all, broken_laws, left_over
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
-
-@pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    with LoopbackServer(lambda _: "") as started:
-        yield started
-    gc.collect()
+SLOW = 0.2  # seconds; `benchmarks/soak.py` asks a thousand at once
 
 
-@pytest.fixture
-def listening() -> Iterator[Callable[[Host], None]]:
-    """Let the handlers of a host hear LlamaIndex's events."""
-    handlers = get_dispatcher().event_handlers
-    before = list(handlers)
-    yield lambda host: handlers.extend(getattr(host, "handlers", ()))
-    handlers[:] = before
+async def at_any_moment(query: Query) -> None:
+    await asyncio.sleep(Random(query.number).uniform(0, 2 * SLOW))  # noqa: S311
 
 
-def asked(
-    server: LoopbackServer, plan: Sequence[Query], kind: Any, listening: Callable[[Host], None]
-) -> tuple[Any, Bills]:
-    """Ask all queries; return the host, and what the provider billed."""
-    provider = Provider(server, plan)
-    host = kind(server, provider)
-    listening(host)
-    asyncio.run(ask_all(host, plan))
-    gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
-    server.settle(timeout=30)
-    return host, provider.bills
+class Round:
+    """A round of queries, each with an end of its own, and what is left when it is over."""
+
+    def __init__(self, kind: type[Chains | Engines], many: int, *, slow: float = 0.0) -> None:
+        self.kind, self.slow, handlers = kind, slow, get_dispatcher().event_handlers
+        before, threads = list(handlers), set(threading.enumerate())
+        dice = Dice(kind, seed=7, slow=slow)
+        self.plan = [dice.query(number) for number in range(many)]
+        with LoopbackServer(lambda _: "") as server:
+            desk = Desk(server, self.plan)
+            crowd = kind(server, at_any_moment if slow else desk.holds)
+            handlers.extend(getattr(crowd, "handlers", ()))
+            asyncio.run(self._ask(crowd))
+            handlers[:] = before
+            gc.collect()  # LlamaIndex leaves a sync stream that was closed to the garbage collector
+            server.settle(timeout=30)
+        self.threads, self.bills = set(threading.enumerate()) - threads, desk.bills
+        self.broken = broken_laws(crowd, self.seen, desk.bills, at_any_moment=bool(slow))
+        self.money = crowd.ledger.to_dict()["money"]
+        self.costs = {number: [entry.usage.cost for entry in some] for number, some in crowd.entries.items()}
+        crowd.entries.clear()
+        crowd.ledger.reset()
+        self.left_over = left_over()
+
+    async def _ask(self, crowd: Chains | Engines) -> None:
+        self.seen = await ask_all(crowd, self.plan, deadline=60, at_once=0 if self.slow else 8)
+        for _ in range(100):  # what is dropped is closed in tasks of its own
+            if len(asyncio.all_tasks()) > 1:
+                await asyncio.sleep(0.01)
+        self.tasks = {str(task) for task in asyncio.all_tasks() - {asyncio.current_task()}}
+        await crowd.close()
 
 
-def agree(counts: StepUsage, bills: Sequence[loopback.Entry], *, reported: bool) -> None:
-    """Compare what one query counts for one step with its bills."""
-    bill, whole = billed(bills), all(one.done for one in bills if told(one) or one.left)
-    assert counts.estimated is not (whole and reported)
-    assert (counts.input_tokens, counts.cached_tokens) == (bill.input_tokens, bill.cached_tokens)
-    # What a reader who left did not read was made all the same.
-    assert 0 <= bill.output_tokens - counts.output_tokens <= (0 if whole else MOST_AFTER)
+ROUNDS = {
+    "LangChain": partial(Round, Chains, 90),
+    "LlamaIndex": partial(Round, Engines, 90),
+    "LangChain, slow": partial(Round, Chains, 80, slow=SLOW),
+    "LlamaIndex, slow": partial(Round, Engines, 80, slow=SLOW),
+    "LangChain, many": partial(Round, Chains, 520),
+    "LlamaIndex, many": partial(Round, Engines, 520),
+}
 
 
-HOSTS = pytest.mark.parametrize("kind", [Chains, Engines], ids=["LangChain", "LlamaIndex"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.matrix) if "many" in name else name for name in ROUNDS],
+)
+def over(request: pytest.FixtureRequest) -> Round:
+    return ROUNDS[request.param]()
 
 
-@HOSTS
-@pytest.mark.parametrize("many", [100, pytest.param(MANY, marks=pytest.mark.matrix)])
-def test_the_ledger_agrees_with_the_providers_book_to_the_token(
-    server: LoopbackServer, listening: Callable[[Host], None], kind: type[Host], many: int
+def test_each_query_shows_its_own_answer_or_a_beginning_of_it_and_counts_to_the_token_what_the_provider_booked(
+    over: Round,
 ) -> None:
-    dice = Dice(kind)
-    plan = [dice.query(number) for number in range(many)]
-    host, bills = asked(server, plan, kind, listening)
-    counts: dict[tuple[int, Route], StepUsage] = {}
-    for query in plan:
-        entries = host.entries[query.number]
-        assert Counter(entry.outcome for entry in entries) == Counter(query.outcomes), query
-        assert query.route in {None, entries[-1].route}, query
-        for step in STEPS:
-            at = query.number, step
-            counts[at] = counted(entries, step)
-            agree(counts[at], bills.get(at, []), reported=query.trouble != "unreported" or step != query.step)
-    figures = host.ledger.to_dict()
-    for step in STEPS:
-        all_of = [counts[at] for at in counts if at[1] == step]
-        total = sum(all_of, start=NOTHING)
-        estimated = sum(some.total_tokens for some in all_of if some.estimated)
-        tokens = {**total.as_dict(), "estimated_tokens": estimated, "total_tokens": total.total_tokens}
-        assert figures["tokens"][step] == tokens
-        book = billed(bill for (_, of), some in bills.items() if of == step for bill in some)
-        assert (tokens["input_tokens"], tokens["cached_tokens"]) == (book.input_tokens, book.cached_tokens)
-    good = [query for query in plan if not query.fails]
-    assert (figures["queries"], figures["failed"]) == (len(good), sum(q.outcomes.count("failed") for q in plan))
-    assert figures["routes"] == {route: sum(query.route == route for query in good) for route in figures["routes"]}
-    assert figures["left"] == sum("left" in query.outcomes for query in good)
-    assert figures["unanswerable"] == sum("left" not in q.outcomes and not q.answerable for q in good)
+    assert over.broken == []
+
+
+def test_there_is_every_kind_of_end(over: Round) -> None:
+    answered = {(one.query.route, one.query.answerable) for one in over.seen if one.end == "answered"}
+    assert answered == {("rag", True), ("long_context", True), ("long_context", False)}
+    left = {(one.query.cancels, bool(one.text)) for one in over.seen if one.end == "left"}
+    assert left == {(True, False), (True, True), (False, True)}
+    assert len({one.error for one in over.seen if one.end == "failed"}) > 3
+    if not over.slow:
+        assert {one.query.mode for one in over.seen} == set(over.kind.modes)
+        assert {one.query.again for one in over.seen} == {None, *over.kind.again(streams=False)}
 
 
 PROVIDERS = {"gpt-4o-mini": "openai", "gemini-2.5-flash": "google"}
@@ -128,19 +113,26 @@ def price(bill: loopback.Entry) -> Decimal:
     return genai_prices.calc_price(usage, model, provider_id=PROVIDERS[model]).total_price
 
 
-@HOSTS
-def test_the_ledgers_money_is_the_price_of_the_providers_book(
-    server: LoopbackServer, listening: Callable[[Host], None], kind: type[Host]
-) -> None:
-    dice = Dice(kind)
-    plan = [query for query in map(dice.query, range(100)) if query.trouble == "none"]
-    host, bills = asked(server, plan, kind, listening)
-    book = [bill for some in bills.values() for bill in some]
-    money = host.ledger.to_dict()["money"]
-    assert {bill.request.model for bill in book} == (PROVIDERS.keys() if len(kind.models) > 2 else {"gpt-4o-mini"})
-    assert any(bill.cached_tokens for bill in book)
-    assert money["unpriced"] == {}
-    assert Decimal(money["cost"]) == sum(map(price, book))
+def test_the_money_is_the_price_of_the_providers_book(over: Round) -> None:
+    known: Sequence[Query] = [query for query in over.plan if query.trouble == "none"]
+    for query in known:
+        book = [bill for step in STEPS for bill in over.bills.get((query.number, step), [])]
+        assert sum(cost.dollars or 0 for cost in over.costs[query.number]) == sum(map(price, book)), query
+    assert any(bill.cached_tokens for some in over.bills.values() for bill in some)
+    assert over.money["unpriced"] == {}
+
+
+def test_nothing_of_a_query_is_left_when_it_is_over(over: Round) -> None:
+    assert over.left_over == {}
+    if over.slow:
+        assert (over.tasks, over.threads) == (set(), set())
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(lambda _: "") as started:
+        yield started
+    gc.collect()
 
 
 @pytest.mark.parametrize("draft", ["Mr Lin.", "unanswerable"])
@@ -159,7 +151,7 @@ async def test_what_langchain_repeats_from_its_cache_is_on_no_bill(
         disable_streaming=not streams,
     )
     chain, ledger = a_chain(llm=llm, priced_as="openai:gpt-4o-mini"), SelfRouteLedger()
-    results = [await ask(chain, QUESTION, mode, {"callbacks": [ledger]}) for _ in range(3)]
+    results: Any = [await ask(chain, QUESTION, mode, {"callbacks": [ledger]}) for _ in range(3)]
     steps = 2 if draft == "unanswerable" else 1
     money, first = ledger.to_dict()["money"], results[0]["usage"]
     assert Decimal(money["cost"]) == sum(price(entry) for entry in server.book)

@@ -163,9 +163,6 @@ NO_ROWS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
         **row,
         "usage": {**row["usage"], "ledger": {"models": {"a": ["1", "2", "3"]}}},
     },
-    "usage that is a text": lambda row: {**row, "usage": "x"},
-    "a decision that is no dict": lambda row: {**row, "decision": True},
-    "a ruling that is no dict": lambda row: {**row, "decision": {"ruling": ["go"]}},
     "models that are no counts": lambda row: {**row, "usage": {**row["usage"], "ledger": {"models": {"a": 3}}}},
 }
 

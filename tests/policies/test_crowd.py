@@ -1,0 +1,256 @@
+"""What one user can make another pay is bounded, whatever a crowd asks and however its questions end."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, closing, suppress
+from contextvars import ContextVar
+from decimal import Decimal
+from typing import Any, Protocol
+
+import pytest
+from langchain_core.documents import Document
+from langchain_openai import ChatOpenAI
+from llama_index.core.schema import Document as LlamaDocument
+from llama_index.llms.openai_like import OpenAILike
+
+from langchain_parts import ScriptedModel, a_chain
+from llamaindex_parts import ScriptedLLM, an_engine
+from selfroute.errors import ConfigurationError
+from selfroute.policies import Budget, Case, Never, Ruling
+from selfroute.policies.policy import Policy, Spent
+
+AT_ONCE = 4  # threads, and tasks beside them
+FULL = pytest.mark.matrix
+WAYS = ("answers", "declines", "reads", "fails", "breaks", "leaves", "cancels")
+WHOLE = "The whole report. " + "The harbour board met in the long room and read the minutes before it rose. " * 20
+ASKING: ContextVar[Any] = ContextVar("ASKING", default=None)  # the task that asks
+
+
+def number_in(question: str) -> int:
+    return int(re.findall(r"item (\d+)", question)[-1])
+
+
+def way_of(question: str) -> str:
+    return WAYS[number_in(question) % len(WAYS)]
+
+
+def draft(prompt: str) -> tuple[str, ...]:
+    return ("Mr ", "Okafor.") if way_of(prompt) == "answers" else ("unanswerable",)
+
+
+def final(prompt: str) -> tuple[str, ...]:
+    """Reply to a whole document; fail, or cancel who asks, if that is the way of the question."""
+    way = way_of(prompt)
+    if way == "fails":
+        raise ConnectionError
+    if way == "cancels" and (task := ASKING.get()):
+        task.cancel()
+    return ("unanswerable",) if way == "declines" else ("Mr ", "Okafor ", "did ", "it.")
+
+
+class Breaking:
+    """Breaks off after two pieces, if that is the way of the question."""
+
+    def _piece(self, call: Any, pieces: Any) -> Any:
+        if (call.step, call.emitted, way_of(call.prompt)) == ("long_context", 2, "breaks"):
+            raise ConnectionError
+        return super()._piece(call, pieces)  # type: ignore[misc]
+
+
+class Chat(Breaking, ScriptedModel):
+    """LangChain's model."""
+
+
+class Llm(Breaking, ScriptedLLM):
+    """LlamaIndex's model."""
+
+
+SCRIPT: dict[str, Any] = {"draft": draft, "final": final, "usage": True, "marker": "The whole report."}
+PRICED = {"priced_as": "openai:gpt-4o-mini"}
+
+
+class Crowd(Protocol):
+    """Asks one question, as a stream or as a whole."""
+
+    def __init__(self, escalation: Policy) -> None: ...
+
+    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]: ...
+
+    def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]: ...
+
+
+class Chains:
+    """LangChain."""
+
+    def __init__(self, escalation: Policy) -> None:
+        self.chain = a_chain(llm=Chat(**SCRIPT), documents=[Document(WHOLE)], escalation=escalation, **PRICED)
+
+    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]:
+        yield from self.chain.stream(question) if streams else [self.chain.invoke(question)]
+
+    async def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]:
+        if not streams:
+            yield await self.chain.ainvoke(question)
+            return
+        async with aclosing(self.chain.astream(question)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                yield chunk
+
+
+class Engines:
+    """LlamaIndex."""
+
+    def __init__(self, escalation: Policy) -> None:
+        options: Any = {"documents": [LlamaDocument(text=WHOLE)], "escalation": escalation, **PRICED}
+        self.engines = [an_engine(llm=Llm(**SCRIPT), streaming=streams, **options) for streams in (False, True)]
+
+    def ask(self, question: str, *, streams: bool) -> Generator[Any, None, None]:
+        response: Any = self.engines[streams].query(question)
+        yield from response.response_gen if streams else [response]
+
+    async def aask(self, question: str, *, streams: bool) -> AsyncGenerator[Any, None]:
+        response: Any = await self.engines[streams].aquery(question)
+        if not streams:
+            yield response
+            return
+        async with aclosing(response.async_response_gen()) as texts:
+            async for text in texts:
+                yield text
+
+
+def ask_all(crowd: Crowd, number: int) -> None:
+    """Ask half of the questions from threads, and half from tasks, side by side; every other one as a stream."""
+
+    def asked(item: int) -> tuple[str, bool]:
+        return f"Who built item {item}?", item // len(WAYS) % 2 == 0 or WAYS[item % len(WAYS)] == "leaves"
+
+    def thread(item: int) -> None:
+        question, streams = asked(item)
+        with suppress(ConnectionError), closing(crowd.ask(question, streams=streams)) as pieces:
+            for _ in pieces:
+                if way_of(question) == "leaves":
+                    break
+
+    async def tasks() -> None:
+        turns, loop = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop()
+
+        async def task(item: int) -> None:
+            question, streams = asked(item)
+            ASKING.set(asyncio.current_task())
+            with suppress(ConnectionError, asyncio.CancelledError):
+                async with turns, aclosing(crowd.aask(question, streams=streams)) as pieces:
+                    async for _ in pieces:
+                        if way_of(question) == "leaves":
+                            break
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            threads = [loop.run_in_executor(pool, thread, item) for item in range(number // 2)]
+            await asyncio.gather(*map(task, range(number // 2, number)), *threads)
+
+    asyncio.run(tasks())
+
+
+class Noting(Policy):
+    """Says yes, and notes what it was asked and told."""
+
+    name = "noting"
+
+    def __init__(self) -> None:
+        self.estimates: dict[Case, tuple[int, Decimal]] = {}
+        self.told: list[tuple[Case, Spent]] = []
+
+    def __call__(self, case: Case) -> Ruling:
+        self.estimates[case] = case.tokens, case.cost or Decimal(0)
+        return Ruling(go=True, by=self.name)
+
+    async def acall(self, case: Case) -> Ruling:
+        await case.aestimate()
+        return self(case)
+
+    def settle(self, case: Case, spent: Spent) -> None:
+        self.told.append((case, spent))
+
+
+@pytest.mark.parametrize("limit", ["tokens", "usd"])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [(Chains, 100), (Engines, 60), *(pytest.param(kind, 2_000, marks=FULL) for kind in (Chains, Engines))],
+)
+def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
+    kind: type[Crowd], number: int, limit: str
+) -> None:
+    most: Any = number * 100 if limit == "tokens" else Decimal(number) / 50_000
+    budget, noting = Budget(per="day", **{limit: most}), Noting()
+    ask_all(kind(budget & noting), number)
+    assert len(noting.told) == len(noting.estimates), "nothing leaks"
+    tokens, dollars = (sum(each) for each in zip(*((one.tokens, one.cost or 0) for _, one in noting.told), strict=True))
+    assert (budget.spent["tokens"], Decimal(budget.spent["usd"])) == (tokens, dollars)
+    spent = {"tokens": tokens, "usd": dollars}[limit]
+    off = [
+        one.tokens - noting.estimates[case][0] if limit == "tokens" else (one.cost or 0) - noting.estimates[case][1]
+        for case, one in noting.told
+    ]
+    assert 0.8 * float(most) <= spent <= most + max(0, *off)
+
+
+def test_a_policy_that_hangs_keeps_nobody_else_waiting_and_gives_back_what_it_held() -> None:
+    budget = Budget(tokens=10_000, per="day")
+
+    async def hanging(case: Case) -> bool:
+        if "item 1" in case.question:
+            await asyncio.sleep(60)
+        return True
+
+    async def answered() -> int:
+        chain = Chains(budget & hanging).chain
+        hung = asyncio.ensure_future(chain.ainvoke("Who built item 1?"))
+        others = await asyncio.gather(*[chain.ainvoke("Who built item 2?") for _ in range(5)])
+        hung.cancel()
+        await asyncio.wait([hung])
+        return sum(
+            sum(other["usage"]["long_context"][kind] for kind in ("input_tokens", "output_tokens")) for other in others
+        )
+
+    assert 0 < asyncio.run(answered()) == budget.spent["tokens"]
+
+
+LOCAL = {
+    a_chain: lambda: ChatOpenAI(model="qwen3", base_url="http://localhost:8000/v1", api_key="k"),
+    an_engine: lambda: OpenAILike(model="qwen3", api_base="http://localhost:8000/v1", api_key="k"),
+}
+HOSTED = {
+    a_chain: lambda: ChatOpenAI(model="gpt-4o-mini", api_key="k"),
+    an_engine: lambda: OpenAILike(model="gpt-4o-mini", api_base="https://api.openai.com/v1", api_key="k"),
+}
+SILENT = {a_chain: lambda: ScriptedModel(label=""), an_engine: lambda: ScriptedLLM(label="")}
+DAY = {"usd": 1, "per": "day"}
+PRICES: dict[str, tuple[Any, Any, dict[str, Any], dict[str, Any], str]] = {
+    "local": (LOCAL, None, DAY, {}, "price of llm"),
+    "local, in tokens": (LOCAL, None, {"tokens": 1}, {}, ""),
+    "local, priced": (LOCAL, None, DAY, {"priced_as": "openai:gpt-4o-mini"}, ""),
+    "local, priced as itself": (LOCAL, None, DAY, {"priced_as": "openai:qwen3"}, "price of llm"),
+    "unknown": (SILENT, None, DAY, {}, ""),
+    "hosted": (HOSTED, None, {"usd": 1}, {}, ""),
+    "a local second": (HOSTED, LOCAL, DAY, {}, "price of long_context_llm"),
+    "a local second, priced": (HOSTED, LOCAL, DAY, {"long_context_priced_as": "openai:gpt-4o-mini"}, ""),
+    "a local first": (LOCAL, HOSTED, DAY, {}, ""),
+    "a local first, by question": (LOCAL, HOSTED, {"usd": 1}, {}, "price of llm"),
+}
+
+
+@pytest.mark.parametrize("build", [a_chain, an_engine])
+@pytest.mark.parametrize("name", PRICES)
+def test_a_limit_in_dollars_is_refused_where_a_model_certainly_has_no_price(
+    name: str, build: Callable[..., Any]
+) -> None:
+    llm, second, limit, fields, refused = PRICES[name]
+    parts = {"llm": llm[build](), "long_context_llm": second and second[build](), **fields}
+    if not refused:
+        build(escalation=Never() | Budget(**limit), **parts)
+        return
+    with pytest.raises(ConfigurationError, match=rf"{refused}, but .*Budget\(tokens=\.\.\.\), or set .*priced_as"):
+        build(escalation=Never() | Budget(**limit), **parts)
