@@ -17,7 +17,8 @@ from typing_extensions import override
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.misplaced import checked_store
 from langchain_selfroute.stored.filters import Limits, Wall, is_empty, scope_of
-from langchain_selfroute.stored.stores import Fetch, store_of
+from langchain_selfroute.stored.kinds import store_of
+from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild

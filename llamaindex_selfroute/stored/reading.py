@@ -29,8 +29,9 @@ from llamaindex_selfroute.misplaced import check_index
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
+from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
-from llamaindex_selfroute.stored.stores import Fetch, store_of
+from llamaindex_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.metadata import PLACE_KEYS, without_keys

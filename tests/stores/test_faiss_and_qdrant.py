@@ -110,7 +110,7 @@ def test_another_client_with_the_same_rights_reads_the_same_collection() -> None
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
-    from selfroute.documents.qdrant import collection_of  # noqa: PLC0415
+    from selfroute.stores.qdrant import collection_of  # noqa: PLC0415
 
     def client(**options: Any) -> Any:
         return QdrantClient(check_compatibility=False, **options)
@@ -130,7 +130,7 @@ def test_another_client_with_the_same_rights_reads_the_same_collection() -> None
 def test_a_document_is_complete_however_many_rows_a_page_has(
     qdrant: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("selfroute.documents.qdrant.LOCAL_PAGE", rows)
+    monkeypatch.setattr("selfroute.stores.qdrant.LOCAL_PAGE", rows)
     qdrant.add(PIECES)
     assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
 

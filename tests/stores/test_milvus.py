@@ -18,8 +18,8 @@ from llama_index.core.vector_stores import (
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
-from selfroute.documents import milvus
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.stores import milvus
 from store_cases import Piece, cut, missing, numbered, text_of
 from store_cases.in_langchain import HashEmbeddings, read
 from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
