@@ -25,6 +25,7 @@ _NAMES = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")
 class InMemory(Store):
     """LangChain's own `InMemoryVectorStore`. Filters are callables that take a Document."""
 
+    filters, callables = (), True
     takes = "a sync callable over a Document as filter"
     lists_ids = False
 
@@ -39,10 +40,6 @@ class InMemory(Store):
 
         return ByFunction(rows)
 
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a callable."""
-        return is_sync(condition)
-
     def test_of(self, condition: Any) -> Test:
         """Call the filter with a new Document, as a search does."""
         return lambda chunk: bool(condition(Document(chunk.text, id=chunk.id, metadata={**chunk.metadata})))
@@ -51,6 +48,7 @@ class InMemory(Store):
 class Faiss(Store):
     """`FAISS` of `langchain_community`. Filters are dicts, or callables that take the metadata."""
 
+    callables = True
     takes = "a dict or a sync callable over the metadata as filter"
     lists_ids = False
 
@@ -65,10 +63,6 @@ class Faiss(Store):
                     yield StoredChunk(id_, document.page_content, document.metadata)
 
         return ByFunction(rows)
-
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a dict or a callable."""
-        return isinstance(condition, Mapping) or is_sync(condition)
 
     def test_of(self, condition: Any) -> Test:
         """Test the metadata as FAISS does."""
@@ -89,8 +83,6 @@ class Faiss(Store):
 class Chroma(Store):
     """`Chroma` of `langchain_chroma`, embedded or over HTTP. Filters are dicts in the form of Chroma's `where`."""
 
-    takes = "a dict as filter"
-
     def listing_of(self, wrapper: Any) -> chroma.Chroma:
         """Read its collection."""
         return chroma.Chroma(wrapper)
@@ -99,22 +91,19 @@ class Chroma(Store):
         """Return the id of its collection."""
         return collection_id(wrapper)
 
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a dict."""
-        return isinstance(condition, Mapping)
-
 
 class Qdrant(Store):
     """`QdrantVectorStore` of `langchain_qdrant`. Filters are `qdrant_client.models.Filter`."""
 
     takes = "a qdrant_client.models.Filter as filter"
     harmless = frozenset({"search_params", "offset", "consistency", "timeout", "hybrid_fusion"})
-    added = frozenset({"_id", "_collection_name"})
 
     def listing_of(self, wrapper: Any) -> qdrant.Qdrant:
         """Read its collection."""
+        from qdrant_client import models  # noqa: PLC0415 - only where it is used
+
         text, metadata = wrapper.content_payload_key, wrapper.metadata_payload_key
-        return qdrant.Qdrant(wrapper.client, wrapper.collection_name, text=text, metadata=metadata)
+        return qdrant.Qdrant(models, wrapper.client, wrapper.collection_name, text=text, metadata=metadata)
 
     def identity_of(self, wrapper: Any) -> Any:
         """Return the place and the name of its collection."""
@@ -130,15 +119,11 @@ class Qdrant(Store):
 class Milvus(Store):
     """`Milvus` of `langchain_milvus`, embedded or a server. Filters are strings in Milvus's own language (`expr`)."""
 
+    filters = (str,)
     takes = "a string as filter, such as 'tenant == \"north\"'"
     filter_key = "expr"
     harmless = frozenset({"param", "ranker_type", "ranker_params", "timeout"})
     supported = "langchain-milvus 0.3.3 or 0.4"
-
-    @property
-    def added(self) -> frozenset[str]:
-        """The id of a row, which passages have among their metadata."""
-        return frozenset([self.wrapper._primary_field])  # noqa: SLF001
 
     def listing_of(self, wrapper: Any) -> milvus.Milvus:
         """Read its collection."""
@@ -150,14 +135,11 @@ class Milvus(Store):
         place = milvus.place_of(getattr(wrapper, "_connection_args", None))
         return place and (place, wrapper.collection_name)
 
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a string."""
-        return isinstance(condition, str)
-
 
 class LanceDB(Store):
     """`LanceDB` of `langchain_community`. Filters are strings in SQL, or dicts of columns such as `metadata.tenant`."""
 
+    filters = (str, Mapping)
     takes = "a string in SQL as filter, such as \"metadata.tenant = 'north'\", or a dict"
     harmless = frozenset({"fts", "metrics", "prefilter", "query_type"})
     supported = "langchain-community 0.4"
@@ -170,10 +152,6 @@ class LanceDB(Store):
     def identity_of(self, wrapper: Any) -> Any:
         """Return the place of its database and the name of its table."""
         return lancedb.place_of(getattr(wrapper, "_connection", None), getattr(wrapper, "_table_name", None))
-
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a string or a dict."""
-        return isinstance(condition, str | Mapping)
 
     def check(self, condition: Any) -> None:
         """Refuse also a dict of which a key names no column."""

@@ -16,10 +16,6 @@ class _Postgres(Store):
     takes = "a dict as filter, such as {'tenant': 'north'}"
     supported = "langchain-postgres 0.0.17 to 0.0.19"
 
-    def is_filter(self, condition: Any) -> bool:
-        """Return whether it is a dict."""
-        return isinstance(condition, Mapping)
-
     def _clause(self, store: Any, condition: Any) -> Any:
         """Return the store's own clause for a filter, in which values are bound; None if it hides nothing."""
         clause_of = store._create_filter_clause  # noqa: SLF001
@@ -39,16 +35,18 @@ class PGVector(_Postgres):
         if wrapper.async_mode and not hasattr(wrapper, "EmbeddingStore"):  # an async one connects at its first use
             msg = "this PGVector is not connected yet: await vectorstore.acreate_collection() before the first question"
             raise ConfigurationError(msg)
-        from sqlalchemy import and_  # noqa: PLC0415 - only where it is used
+        import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
 
         chunks, collections = wrapper.EmbeddingStore, wrapper.CollectionStore
-        here = and_(chunks.collection_id == collections.uuid, collections.name == wrapper.collection_name)
+        here = sa.and_(chunks.collection_id == collections.uuid, collections.name == wrapper.collection_name)
+        of_async = wrapper.async_mode
         return Sql(
-            on_async_engine(_engine_of(wrapper)) if wrapper.async_mode else in_session(wrapper._make_sync_session),  # noqa: SLF001
+            sa,
+            on_async_engine(sa, _engine_of(wrapper)) if of_async else in_session(wrapper._make_sync_session),  # noqa: SLF001
             id=chunks.id,
             text=chunks.document,
             metadata=chunks.cmetadata,
-            own=lambda key, source: and_(here, chunks.cmetadata.contains({key: source})),
+            own=lambda key, source: sa.and_(here, chunks.cmetadata.contains({key: source})),
         )
 
     def identity_of(self, wrapper: Any) -> Any:
@@ -89,7 +87,8 @@ class PGVectorStore(_Postgres):
             return table.c[name][key].astext.in_(_texts(source))
 
         return Sql(
-            on_async_engine(store.engine, getattr(getattr(wrapper, "_engine", None), "_loop", None)),
+            sa,
+            on_async_engine(sa, store.engine, getattr(getattr(wrapper, "_engine", None), "_loop", None)),
             id=table.c[store.id_column],
             text=table.c[store.content_column],
             metadata=sa.null() if name is None else table.c[name],

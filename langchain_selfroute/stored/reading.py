@@ -178,11 +178,6 @@ class StoredDocuments(StoredReader[Document, Document]):
             whole=originals is not None,
         )
 
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
-
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:
         return cast("Sequence[Document]", given[0]["retrieved"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -25,6 +24,8 @@ class Store(Wrapped):
     """A vector store of one kind.
 
     Attributes:
+        filters: The types of its filters.
+        callables: Whether a sync callable can be a filter.
         takes: What it takes as a filter, for error messages.
         filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
         harmless: The other arguments of its search that hide nothing.
@@ -32,15 +33,17 @@ class Store(Wrapped):
         in_threads: Whether it may be used from several threads at once.
     """
 
-    takes: str
+    filters: tuple[type, ...] = (Mapping,)
+    callables: bool = False
+    takes: str = "a dict as filter"
     filter_key: str = "filter"
     harmless: AbstractSet[str] = frozenset()
     lists_ids: bool = True
     in_threads: bool = True
 
-    @abstractmethod
     def is_filter(self, condition: Any) -> bool:
         """Return whether a value can be a filter of the store."""
+        return isinstance(condition, self.filters) or (self.callables and is_sync(condition))
 
     def condition_of(self, condition: Any) -> Any:
         """Return a filter in the language of the store's client.
@@ -59,11 +62,6 @@ class Store(Wrapped):
         return None
 
     @property
-    def added(self) -> AbstractSet[str]:
-        """The keys that its search adds to the metadata of what it returns."""
-        return frozenset()
-
-    @property
     def ordered(self) -> bool:
         """Whether it lists chunks in the order in which they were added."""
         return self.listing().ordered
@@ -79,10 +77,7 @@ class Store(Wrapped):
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Return all chunks with `metadata[key] == source` that meet the conditions, each looked at once more."""
         tests = [test for test in map(self.test_of, conditions) if test]
-        native = self._native(conditions)
-        with in_known_version(self.supported):
-            added = self.added
-        return self.listing().chunks(key, source, native, tests=tests, added=added)
+        return self.listing().chunks(key, source, self._native(conditions), tests)
 
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """Return the ids of these chunks."""
@@ -103,6 +98,7 @@ class Store(Wrapped):
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
+    filters = (object,)  # only `fetch` knows what it takes
     lists_ids = in_threads = False
 
     def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
@@ -115,10 +111,6 @@ class Fetched(Store):
     def listing_of(self, wrapper: Any) -> ByFunction:  # noqa: ARG002
         """Return what lists the chunks that `fetch` returns."""
         return ByFunction(self._rows)
-
-    def is_filter(self, condition: Any) -> bool:  # noqa: ARG002
-        """Return True: only `fetch` knows what it takes."""
-        return True
 
     def is_of(self, wrapper: Any) -> bool:
         """Return whether this is the vector store."""

@@ -54,7 +54,9 @@ class Qdrant(VectorStore):
                 "client=QdrantClient(...) beside aclient="
             )
             raise ConfigurationError(msg)
-        return qdrant.Qdrant(wrapper.client, wrapper.collection_name, text=wrapper.text_key, metadata=None)
+        from qdrant_client import models  # noqa: PLC0415 - only where it is used
+
+        return qdrant.Qdrant(models, wrapper.client, wrapper.collection_name, text=wrapper.text_key, metadata=None)
 
     @override
     def identity_of(self, wrapper: Any) -> Any:
@@ -78,9 +80,12 @@ class Postgres(VectorStore):
 
     @override
     def listing_of(self, wrapper: Any) -> Sql:
+        import sqlalchemy  # noqa: PLC0415 - only where it is used
+
         wrapper._initialize()  # noqa: SLF001
         table, session = wrapper._table_class, wrapper._session  # noqa: SLF001
         return Sql(
+            sqlalchemy,
             in_session(session),
             id=table.node_id,
             text=table.text,

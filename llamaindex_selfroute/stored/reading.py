@@ -183,11 +183,6 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         cached, dropped = self._store.lists_ids, wall.dropped
         return Access(limits, limits.key, cached=cached, verified=verified, declared=not unknown, dropped=dropped)
 
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
-
     @override
     def _source_of(self, passage: NodeWithScore) -> Hashable | None:
         return passage.node.ref_doc_id or None

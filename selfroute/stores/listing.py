@@ -20,7 +20,12 @@ class Listing(ABC):
 
     Keys and sources are data: they are passed as parameters, or escaped here. Conditions are in the store's own
     language, and let through what its search lets through under the same filter.
+
+    Attributes:
+        added: The keys that a framework's search adds to the metadata of what it returns.
     """
+
+    added: AbstractSet[str] = frozenset()
 
     @property
     def ordered(self) -> bool:
@@ -45,13 +50,7 @@ class Listing(ABC):
         return [chunk.id for chunk in self.rows(key, source, conditions)]
 
     def chunks(
-        self,
-        key: str,
-        source: Any,
-        conditions: Sequence[Any],
-        *,
-        tests: Sequence[Test] = (),
-        added: AbstractSet[str] = frozenset(),
+        self, key: str, source: Any, conditions: Sequence[Any], tests: Sequence[Test] = ()
     ) -> Iterator[StoredChunk]:
         """Yield these chunks, each looked at once more.
 
@@ -60,7 +59,6 @@ class Listing(ABC):
             source: The name of the document.
             conditions: What each chunk must meet, in the store's own language.
             tests: What each chunk must meet besides.
-            added: The keys that the host adds to the metadata of what it finds; they are left out.
         """
 
         def belongs(chunk: StoredChunk) -> bool:
@@ -68,7 +66,7 @@ class Listing(ABC):
 
         for chunk in checked_rows(self.rows(key, source, conditions), belongs=belongs, id_of=lambda chunk: chunk.id):
             about = chunk.metadata
-            yield chunk if added.isdisjoint(about) else replace(chunk, metadata=without_keys(about, added))
+            yield chunk if self.added.isdisjoint(about) else replace(chunk, metadata=without_keys(about, self.added))
 
 
 class ByFunction(Listing):

@@ -33,6 +33,11 @@ class Milvus(Listing):
         self._client, self._collection, self._text, self._metadata = client, collection, text, metadata
 
     @property
+    def added(self) -> frozenset[str]:  # type: ignore[override]
+        """The field with the ids of rows."""
+        return frozenset([self._primary["name"]])
+
+    @property
     def ordered(self) -> bool:
         """Whether Milvus numbers the rows as they are added; else they have the ids that they were given.
 

@@ -21,17 +21,20 @@ class Qdrant(Listing):
     """The points of a collection, in no order. Conditions are `qdrant_client.models.Filter`."""
 
     ordered = False
+    added = frozenset({"_id", "_collection_name"})  # by LangChain
 
-    def __init__(self, client: Any, collection: str, *, text: str, metadata: str | None) -> None:
+    def __init__(self, models: Any, client: Any, collection: str, *, text: str, metadata: str | None) -> None:
         """Take a `QdrantClient`.
 
         Args:
+            models: The module `qdrant_client.models`.
             client: The client.
             collection: The name of the collection.
             text: The key of the payload that holds a chunk's text.
             metadata: The key that holds its metadata; None if these are the payload itself.
         """
-        self._client, self._collection, self._text, self._metadata = client, collection, text, metadata
+        self._models, self._client, self._collection = models, client, collection
+        self._text, self._metadata = text, metadata
 
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Yield the points whose metadata have the source; each point itself is the chunk's `host`."""
@@ -44,10 +47,8 @@ class Qdrant(Listing):
         return [str(point.id) for point in self._points(key, source, conditions, with_payload=False)]
 
     def _points(self, key: str, source: Any, conditions: Sequence[Any], *, with_payload: bool) -> Iterator[Any]:
-        from qdrant_client import models  # noqa: PLC0415 - only where it is used
-
         path = path_of(key) if self._metadata is None else path_of(self._metadata, key)
-        where = models.Filter(must=[equals(models, path, source), *conditions])
+        where = self._models.Filter(must=[self._equals(path, source), *conditions])
         options = getattr(self._client, "init_options", None) or {}
         limit = LOCAL_PAGE if options.get("location") == ":memory:" or options.get("path") else PAGE
         offset = None
@@ -64,18 +65,11 @@ class Qdrant(Listing):
             if offset is None:
                 return
 
-
-def equals(models: Any, path: str, value: Any) -> Any:
-    """Return the condition that a value of the payload is the given one, or a list that holds it.
-
-    Args:
-        models: The module `qdrant_client.models`.
-        path: Where the value is in the payload.
-        value: A string or a number.
-    """
-    if isinstance(value, float):
-        return models.FieldCondition(key=path, range=models.Range(gte=value, lte=value))
-    return models.FieldCondition(key=path, match=models.MatchValue(value=value))
+    def _equals(self, path: str, value: Any) -> Any:
+        """Return the condition that a value of the payload is a string or a number, or a list that holds it."""
+        if isinstance(value, float):
+            return self._models.FieldCondition(key=path, range=self._models.Range(gte=value, lte=value))
+        return self._models.FieldCondition(key=path, match=self._models.MatchValue(value=value))
 
 
 def path_of(*keys: str) -> str:

@@ -30,6 +30,7 @@ class Sql(Listing):
 
     def __init__(  # noqa: PLR0913 - the layout of a table
         self,
+        sa: Any,
         run: Run,
         *,
         id: Any,  # noqa: A002
@@ -42,6 +43,7 @@ class Sql(Listing):
         """Take what runs a statement.
 
         Args:
+            sa: The module `sqlalchemy`.
             run: Runs a statement.
             id: The column of a row's id.
             text: The column of its text.
@@ -51,7 +53,7 @@ class Sql(Listing):
             order_by: The column that says in which order rows were added. Without it rows have no order: Postgres puts
                 new rows where old ones were deleted.
         """
-        self._run, self._id, self._own, self._order_by = run, id, own, order_by
+        self._sa, self._run, self._id, self._own, self._order_by = sa, run, id, own, order_by
         self._fields = fields or {}
         self._columns = [id, text, metadata, *self._fields.values()]
 
@@ -78,9 +80,7 @@ class Sql(Listing):
     def _selected(
         self, columns: Sequence[Any], key: str, source: Any, conditions: Sequence[Any], made: Callable[[Any], Made]
     ) -> list[Made]:
-        from sqlalchemy import select  # noqa: PLC0415 - only where it is used
-
-        statement = select(*columns).where(self._own(key, source), *conditions)
+        statement = self._sa.select(*columns).where(self._own(key, source), *conditions)
         return self._run(statement if self._order_by is None else statement.order_by(self._order_by), made)
 
 
@@ -94,10 +94,11 @@ def in_session(opened: Callable[[], AbstractContextManager[Any]]) -> Run:
     return run
 
 
-def on_async_engine(engine: Any, loop: asyncio.AbstractEventLoop | None = None) -> Run:
+def on_async_engine(sa: Any, engine: Any, loop: asyncio.AbstractEventLoop | None = None) -> Run:
     """Return what runs a statement on an `AsyncEngine` from sync code.
 
     Args:
+        sa: The module `sqlalchemy`.
         engine: The engine.
         loop: The event loop that its connections belong to, if that is known.
     """
@@ -106,7 +107,7 @@ def on_async_engine(engine: Any, loop: asyncio.AbstractEventLoop | None = None) 
         if loop is not None and loop.is_running() and loop is not _running():
             return asyncio.run_coroutine_threadsafe(_all(engine, statement, made), loop).result()
         with ThreadPoolExecutor(1) as thread:  # this one may be running a loop
-            return thread.submit(copy_context().run, asyncio.run, _apart(engine, statement, made)).result()
+            return thread.submit(copy_context().run, asyncio.run, _apart(sa, engine, statement, made)).result()
 
     return run
 
@@ -116,25 +117,22 @@ async def _all(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list
         return list(map(made, await connection.execute(statement)))
 
 
-async def _apart(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+async def _apart(sa: Any, engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
     """Run it on a new connection, since those of the engine belong to another loop.
 
     It is made as theirs are, and used through the engine itself: its listeners may say which rows it sees.
     """
-    from sqlalchemy import Connection  # noqa: PLC0415 - only where it is used
-    from sqlalchemy.util import greenlet_spawn  # noqa: PLC0415
-
     theirs = engine.sync_engine
 
     def rows() -> list[Made]:
         pool = theirs.pool.recreate()
         try:
-            with Connection(theirs, pool.connect()) as connection:
+            with sa.Connection(theirs, pool.connect()) as connection:
                 return list(map(made, connection.execute(statement)))
         finally:
             pool.dispose()
 
-    found: list[Made] = await greenlet_spawn(rows)
+    found: list[Made] = await sa.util.greenlet_spawn(rows)
     return found
 
 
