@@ -161,15 +161,18 @@ class LanceDB(Store):
                 msg = f"{name!r} in a filter of LanceDB does not name a column, such as metadata.tenant"
                 raise ConfigurationError(msg)
 
-    def condition_of(self, condition: Any) -> str:
-        """Return a filter in SQL; the integration compares a dict's values as texts, but does not escape them."""
-        if isinstance(condition, str):
-            return condition
-        parts = []
-        for name, value in condition.items():
-            path = [part.strip("`").replace("``", "`") for part in _NAME.findall(name)]
-            parts.append(f"{lancedb.column(*path)} = {lancedb.literal(str(value))}")
-        return " AND ".join(parts)
+    def conditions(self, filters: Sequence[Any]) -> list[str]:
+        """Return filters in SQL."""
+        return [one if isinstance(one, str) else _in_sql(one) for one in filters]
+
+
+def _in_sql(condition: Mapping[str, Any]) -> str:
+    """Return a dict in SQL; the integration compares its values as texts, too, but does not escape them."""
+    parts = []
+    for name, value in condition.items():
+        path = [part.strip("`").replace("``", "`") for part in _NAME.findall(name)]
+        parts.append(f"{lancedb.column(*path)} = {lancedb.literal(str(value))}")
+    return " AND ".join(parts)
 
 
 _KINDS: Mapping[tuple[str, str], type[Store]] = {

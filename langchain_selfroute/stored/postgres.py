@@ -16,14 +16,13 @@ class _Postgres(Store):
     takes = "a dict as filter, such as {'tenant': 'north'}"
     supported = "langchain-postgres 0.0.17 to 0.0.19"
 
-    def _clause(self, store: Any, condition: Any) -> Any:
-        """Return the store's own clause for a filter, in which values are bound; None if it hides nothing."""
+    def _clauses(self, store: Any, filters: Sequence[Any]) -> list[Any]:
+        """Return the store's own clauses for filters, in which values are bound."""
         clause_of = store._create_filter_clause  # noqa: SLF001
         try:
-            left = _without_empty(condition)
-            return clause_of(left) if left else None
+            return [clause_of(one) for one in map(_without_empty, filters) if one]
         except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
-            msg = f"{type(self.wrapper).__name__} does not take the filter {condition!r}: {error}"
+            msg = f"{type(self.wrapper).__name__} does not take the filter {filters!r}: {error}"
             raise ConfigurationError(msg) from error
 
 
@@ -53,12 +52,9 @@ class PGVector(_Postgres):
         """Return its engine, not the address: connections to one address may see different schemas."""
         return _engine_of(wrapper), wrapper.collection_name
 
-    def condition_of(self, condition: Any) -> Any:
-        """Return a clause."""
-        from sqlalchemy import true  # noqa: PLC0415 - only where it is used
-
-        clause = self._clause(self.wrapper, condition)
-        return true() if clause is None else clause
+    def conditions(self, filters: Sequence[Any]) -> list[Any]:
+        """Return clauses."""
+        return self._clauses(self.wrapper, filters) if filters else []
 
 
 class PGVectorStore(_Postgres):
@@ -101,13 +97,15 @@ class PGVectorStore(_Postgres):
         store = _table_of(wrapper)
         return store.engine, store.schema_name, store.table_name
 
-    def condition_of(self, condition: Any) -> Any:
-        """Return a clause."""
+    def conditions(self, filters: Sequence[Any]) -> list[Any]:
+        """Return clauses."""
         import sqlalchemy as sa  # noqa: PLC0415 - only where it is used
 
-        clause, values = self._clause(_table_of(self.wrapper), condition) or ("TRUE", {})
-        bound = [sa.bindparam(name, value, sa.types.NullType()) for name, value in values.items()]
-        return sa.text(f"({clause})").bindparams(*bound)
+        conditions, untyped = [], sa.types.NullType()
+        for clause, values in self._clauses(_table_of(self.wrapper), filters) if filters else ():
+            bound = [sa.bindparam(name, value, untyped) for name, value in values.items()]
+            conditions.append(sa.text(f"({clause})").bindparams(*bound))
+        return conditions
 
 
 def _engine_of(vectorstore: Any) -> Any:

@@ -14,7 +14,7 @@ from langchain_selfroute.documents import documents_of
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.stores.listing import ByFunction, Test
-from selfroute.stores.wrapped import Wrapped, in_known_version, is_sync
+from selfroute.stores.wrapped import Wrapped, is_sync
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 """Takes key, source and filter; returns all chunks with `metadata[key] == source` that the filter lets through."""
@@ -45,14 +45,6 @@ class Store(Wrapped):
         """Return whether a value can be a filter of the store."""
         return isinstance(condition, self.filters) or (self.callables and is_sync(condition))
 
-    def condition_of(self, condition: Any) -> Any:
-        """Return a filter in the language of the store's client.
-
-        Raises:
-            ConfigurationError: The store does not take such a filter.
-        """
-        return condition
-
     def test_of(self, condition: Any) -> Test | None:  # noqa: ARG002
         """Return a function that tests a chunk against a filter; None if only the store itself can.
 
@@ -60,11 +52,6 @@ class Store(Wrapped):
             ConfigurationError: The store does not take such a filter.
         """
         return None
-
-    @property
-    def ordered(self) -> bool:
-        """Whether it lists chunks in the order in which they were added."""
-        return self.listing().ordered
 
     def check(self, condition: Any) -> None:
         """Raise a `ConfigurationError` if a value cannot be a filter of the store."""
@@ -77,22 +64,18 @@ class Store(Wrapped):
     def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Return all chunks with `metadata[key] == source` that meet the conditions, each looked at once more."""
         tests = [test for test in map(self.test_of, conditions) if test]
-        return self.listing().chunks(key, source, self._native(conditions), tests)
+        return self.listing().chunks(key, source, self.native(conditions), tests)
 
     def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
         """Return the ids of these chunks."""
         if not self.lists_ids:
             return [chunk.id for chunk in self.chunks(key, source, conditions)]
-        return self.listing().ids(key, source, self._native(conditions))
+        return self.listing().ids(key, source, self.native(conditions))
 
     def cache_key(self, conditions: Sequence[Any]) -> str | None:
         """Return a cache key for documents read under these conditions; None if they cannot be cached."""
         known = self.identity()  # not the object: two may share a collection, and one may change it
         return None if known is None else repr((known, conditions))
-
-    def _native(self, conditions: Sequence[Any]) -> list[Any]:
-        with in_known_version(self.supported):
-            return list(map(self.condition_of, conditions))
 
 
 class Fetched(Store):

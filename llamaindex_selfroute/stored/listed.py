@@ -37,10 +37,6 @@ class Listed(VectorStore):
         return ByFunction(partial(_listed, wrapper))
 
     @override
-    def conditions(self, filters: Filters) -> Filters:
-        return filters
-
-    @override
     def node_of(self, chunk: StoredChunk) -> BaseNode:
         node: BaseNode = chunk.host
         return node

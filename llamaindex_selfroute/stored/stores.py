@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, t
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ReplyError
 from selfroute.stores.listing import checked_rows
-from selfroute.stores.wrapped import Wrapped, in_known_version
+from selfroute.stores.wrapped import Wrapped
 
 Fetch: TypeAlias = Callable[[str, MetadataFilters | None], Iterable[BaseNode]]
 """Takes the id of a document and filters; returns all of its nodes that the filters let through."""
@@ -83,14 +83,6 @@ class VectorStore(Wrapped, Store):
     key: str = "ref_doc_id"
     columns: AbstractSet[str] = frozenset()
 
-    @abstractmethod
-    def conditions(self, filters: Filters) -> Sequence[Any]:
-        """Return filters in the language of the store's client, without those that hide nothing.
-
-        Raises:
-            ConfigurationError: The store does not take such filters.
-        """
-
     def node_of(self, chunk: StoredChunk) -> BaseNode:
         """Return a node with the metadata of its row: they decide what a filter hides, and may have changed."""
         row, own = chunk.metadata, _OWN | self.columns
@@ -100,11 +92,6 @@ class VectorStore(Wrapped, Store):
             node.metadata = {**held, **{key: value for key, value in node.metadata.items() if key in own}}
         return node
 
-    @property
-    @override
-    def ordered(self) -> bool:
-        return self.listing().ordered
-
     @override
     def is_searched_by(self, retriever: Any) -> bool:
         store = host.vector_store_of(retriever)
@@ -112,17 +99,13 @@ class VectorStore(Wrapped, Store):
 
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        return map(self.node_of, self.listing().rows(self.key, document, self._native(filters)))
+        return map(self.node_of, self.listing().rows(self.key, document, self.native(filters)))
 
     @override
     def ids(self, document: str, filters: Filters) -> list[str]:
         if not self.lists_ids or (filters and self.tests_filters):
             return super().ids(document, filters)
-        return self.listing().ids(self.key, document, self._native(filters))
-
-    def _native(self, filters: Filters) -> Sequence[Any]:
-        with in_known_version(self.supported):
-            return self.conditions(filters)
+        return self.listing().ids(self.key, document, self.native(filters))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)(deepcopy(self.wrapper, memo), self.base)

@@ -41,6 +41,28 @@ class Wrapped(ABC):
         """Return what two wrappers of one collection have in common; None if that is unknown."""
         return None
 
+    def conditions(self, filters: Sequence[Any]) -> Sequence[Any]:
+        """Return the framework's filters in the language of the store's client.
+
+        Raises:
+            ConfigurationError: The store does not take such filters.
+        """
+        return filters
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the store lists chunks in the order in which they were added."""
+        return self.listing().ordered
+
+    def native(self, filters: Sequence[Any]) -> Sequence[Any]:
+        """Return conditions for the listing.
+
+        Raises:
+            ConfigurationError: The store does not take such filters, or the framework's class has changed.
+        """
+        with in_known_version(self.supported):
+            return self.conditions(filters)
+
     def listing(self) -> Listing:
         """Return what lists the chunks of this store, as it is configured now.
 
