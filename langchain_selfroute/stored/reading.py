@@ -17,7 +17,8 @@ from typing_extensions import override
 from langchain_selfroute.arguments import check_store
 from langchain_selfroute.documents import Given, documents_of
 from langchain_selfroute.stored.filters import Limits, Wall, is_empty, scope_of
-from langchain_selfroute.stored.stores import Fetch, store_of
+from langchain_selfroute.stored.kinds import store_of
+from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
@@ -176,11 +177,6 @@ class StoredDocuments(StoredReader[Document, Document]):
             dropped=wall.dropped,
             whole=originals is not None,
         )
-
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
 
     @override
     def _passages_in(self, *given: Given) -> Sequence[Document]:

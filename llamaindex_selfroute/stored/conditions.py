@@ -1,4 +1,4 @@
-"""Translate metadata filters for stores, and apply them as LlamaIndex's own vector store does."""
+"""Join metadata filters, and apply them as LlamaIndex's own vector store does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores import FilterCondition, MetadataFilter, MetadataFilters
 
 from llamaindex_selfroute import host
 from selfroute.errors import ConfigurationError
@@ -18,43 +18,11 @@ DOCUMENT = ("document_id", "doc_id", "ref_doc_id")
 
 _Test: TypeAlias = "Callable[[Mapping[str, Any]], bool]"
 
-_CHROMA = {
-    FilterOperator.EQ: "$eq",
-    FilterOperator.NE: "$ne",
-    FilterOperator.GT: "$gt",
-    FilterOperator.GTE: "$gte",
-    FilterOperator.LT: "$lt",
-    FilterOperator.LTE: "$lte",
-    FilterOperator.IN: "$in",
-    FilterOperator.NIN: "$nin",
-}
 _CONDITIONS: Mapping[str, Callable[[Iterable[bool]], bool]] = {
     "and": all,
     "or": any,
     "not": lambda met: not any(met),
 }
-
-
-def chroma_where(filters: MetadataFilters) -> dict[str, Any]:
-    """Return filters in Chroma's form, translated as LlamaIndex does for a search.
-
-    Raises:
-        ConfigurationError: Chroma has no such operator or condition.
-    """
-    parts = []
-    for one in filters.filters:
-        if isinstance(one, MetadataFilters):
-            parts.append(chroma_where(one))
-        elif one.operator in _CHROMA:
-            parts.append({one.key: {_CHROMA[one.operator]: one.value}})
-        else:
-            msg = f"Chroma has no filter operator {one.operator}; use another one"
-            raise ConfigurationError(msg)
-    condition = {"and": "$and", "or": "$or"}.get(filters.condition or "and")
-    if condition is None or not parts:
-        msg = f"Chroma cannot combine {len(parts)} filters with {filters.condition}; use FilterCondition.AND or OR"
-        raise ConfigurationError(msg)
-    return {condition: parts} if len(parts) > 1 else parts[0]
 
 
 def translated(
@@ -86,11 +54,6 @@ def translated(
 
     found = (nested(each) if isinstance(each, MetadataFilters) else one(each) for each in filters)
     return [part for part in found if part is not None]
-
-
-def joined(by: str) -> Callable[[Sequence[str]], str]:
-    """Return a function that joins conditions in a text language, each in brackets."""
-    return lambda parts: f" {by} ".join(f"({part})" for part in parts)
 
 
 def together(filters: Filters) -> MetadataFilters | None:

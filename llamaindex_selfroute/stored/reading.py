@@ -29,8 +29,9 @@ from llamaindex_selfroute.host import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
+from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
-from llamaindex_selfroute.stored.stores import Fetch, store_of
+from llamaindex_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.metadata import PLACE_KEYS, without_keys
@@ -181,11 +182,6 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         verified = unknown or (known is not None and not here)
         cached, dropped = self._store.lists_ids, wall.dropped
         return Access(limits, limits.key, cached=cached, verified=verified, declared=not unknown, dropped=dropped)
-
-    @property
-    @override
-    def _is_overridden(self) -> bool:
-        return type(self).__call__ is not StoredDocuments.__call__
 
     @override
     def _source_of(self, passage: NodeWithScore) -> Hashable | None:

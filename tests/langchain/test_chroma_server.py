@@ -19,7 +19,6 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 from langchain_parts import MODES, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored.stores import chroma
 from langchain_stores import (
     EMBEDDING,
     a_model,
@@ -32,6 +31,7 @@ from langchain_stores import (
     watched,
 )
 from selfroute.errors import ConfigurationError
+from selfroute.stores import chroma
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OWNERS = ("Ash", "Birch")
@@ -143,7 +143,7 @@ async def test_tenants_ask_at_once(shared: Any, way: str) -> None:
 async def test_a_second_question_reads_ids_only_and_pages_are_small(
     port: int, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chroma, "_PAGE", 3)
+    monkeypatch.setattr(chroma, "PAGE", 3)
     seen: list[Any] = []
     store = _over_http(port, chunks_of(text_of("Ash"), source="handbook"), of=watched(seen))
     chain = SelfRouteChain.from_vectorstore(store, a_model())

@@ -23,7 +23,6 @@ from pydantic import ValidationError
 
 from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored.stores import chroma
 from langchain_stores import (
     EMBEDDING,
     KINDS,
@@ -42,6 +41,7 @@ from langchain_stores import (
 )
 from scenarios import FOUND
 from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError
+from selfroute.stores import chroma
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -641,8 +641,8 @@ async def test_to_forget_while_a_document_is_read_holds_for_that_reading(forget:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 8, 9, 24])
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 async def test_a_store_is_read_in_pages(count: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chroma._PAGE < 32_766, "more than Chroma answers"
-    monkeypatch.setattr(chroma, "_PAGE", size)
+    assert chroma.PAGE < 32_766, "more than Chroma answers"
+    monkeypatch.setattr(chroma, "PAGE", size)
     seen: list[Any] = []
     chunks = chunks_of(text_of("Ash", count), source="ash.md")
     store = store_with("chroma", chunks + chunks_of(text_of("Birch"), source="birch.md"), of=watched(seen))

@@ -30,7 +30,6 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_parts import FAR_APART, QUESTION, ask
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_selfroute.stored.stores import chroma
 from langchain_stores import (
     EMBEDDING,
     KINDS,
@@ -48,6 +47,7 @@ from langchain_stores import (
 )
 from langchain_walls import MINE, OTHER, House, chunks_about, no_leak, reads_its_own, refuses, two_tenants
 from selfroute.errors import ConfigurationError
+from selfroute.stores import chroma
 
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -520,7 +520,7 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(kind: str, name:
 
 @both_modes
 async def test_what_may_be_hidden_is_not_read_to_its_end(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chroma, "_PAGE", 2)
+    monkeypatch.setattr(chroma, "PAGE", 2)
     seen: list[Any] = []
     house = House("chroma", store_with("chroma", two_tenants(), of=watched(seen)))
     await refuses(chain_on(house.store, StoredDocuments(house.store), house.hidden()), mode, "in tenant")

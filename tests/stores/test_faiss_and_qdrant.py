@@ -10,7 +10,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_selfroute import SelfRouteChain, StoredDocuments
+from langchain_selfroute import StoredDocuments
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 from store_cases import Piece, cut, numbered, text_of
 from store_cases.in_langchain import HashEmbeddings
@@ -50,13 +50,6 @@ def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: A
         str(tmp_path / "saved"), HashEmbeddings(), allow_dangerous_deserialization=True
     )
     assert "".join(read(StoredDocuments(again, filter={})).split()) == "".join(text_of(PIECES).split())
-
-
-@pytest.mark.parametrize("wrong", ["tenant = north", 7, ["north"]], ids=repr)
-def test_a_filter_of_another_store_is_refused_with_what_this_one_takes(faiss: Any, qdrant: Any, wrong: Any) -> None:
-    for store, takes in ((faiss, "dict or a sync callable"), (qdrant, "models.Filter")):
-        with pytest.raises(ConfigurationError, match=takes):
-            StoredDocuments(store.vectorstore, filter=wrong)
 
 
 async def _north(about: Any) -> bool:
@@ -110,7 +103,7 @@ def test_another_client_with_the_same_rights_reads_the_same_collection() -> None
     pytest.importorskip("qdrant_client")
     from qdrant_client import QdrantClient  # noqa: PLC0415
 
-    from selfroute.documents.qdrant import collection_of  # noqa: PLC0415
+    from selfroute.stores.qdrant import collection_of  # noqa: PLC0415
 
     def client(**options: Any) -> Any:
         return QdrantClient(check_compatibility=False, **options)
@@ -130,18 +123,9 @@ def test_another_client_with_the_same_rights_reads_the_same_collection() -> None
 def test_a_document_is_complete_however_many_rows_a_page_has(
     qdrant: Any, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("selfroute.documents.qdrant.LOCAL_PAGE", rows)
+    monkeypatch.setattr("selfroute.stores.qdrant.LOCAL_PAGE", rows)
     qdrant.add(PIECES)
     assert qdrant.reader().read(PIECES[0]).text == text_of(PIECES)
-
-
-def test_a_class_of_the_same_name_from_elsewhere_is_not_taken_for_the_store(faiss: Any, qdrant: Any) -> None:
-    for store in (faiss.vectorstore, qdrant.vectorstore):
-        namesake = type(type(store).__name__, (type(store).__mro__[1],), dict(vars(type(store))))
-        namesake.__module__ = "elsewhere.stores"
-        other = object.__new__(namesake)
-        with pytest.raises(ConfigurationError, match="fetch="):
-            SelfRouteChain.from_vectorstore(other, llm=None)
 
 
 @pytest.mark.parametrize("argument", [{"offset": 1}, {"timeout": 3}, {"search_params": None}], ids=repr)

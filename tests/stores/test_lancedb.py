@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.vector_stores import (
     MetadataFilter,
     MetadataFilters,
@@ -15,10 +14,10 @@ from llama_index.core.vector_stores import (
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
-from selfroute.documents.lancedb import rows_of
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.stores.lancedb import rows_of
 from store_cases import Piece, cut, missing, numbered
-from store_cases.in_langchain import HashEmbeddings, read
+from store_cases.in_langchain import read
 from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
 from store_cases.in_milvus_and_lancedb import LangChainLanceDBCase, LlamaIndexLanceDBCase, open_lancedb
 
@@ -59,12 +58,6 @@ def test_a_value_in_a_dict_is_data(case: LangChainLanceDBCase) -> None:
 def test_a_key_in_a_dict_that_names_no_column_is_refused(case: LangChainLanceDBCase, name: Any) -> None:
     with pytest.raises(ConfigurationError, match="does not name a column"):
         StoredDocuments(case.vectorstore, filter={name: "x"})
-
-
-@pytest.mark.parametrize("condition", [len, ["metadata.tenant = 'north'"], 7], ids=["callable", "list", "number"])
-def test_a_filter_of_another_kind_is_refused(case: LangChainLanceDBCase, condition: Any) -> None:
-    with pytest.raises(ConfigurationError, match="LanceDB takes a string in SQL"):
-        StoredDocuments(case.vectorstore, filter=condition)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +141,6 @@ def test_a_listing_that_is_cut_short_is_an_error(case: LangChainLanceDBCase) -> 
     rows = rows_of(_CutShort(case.vectorstore.get_table()), ["metadata.source = 'minutes'"], ["text"])
     with pytest.raises(ConfigurationError, match="the rest of the document is missing"):
         list(rows)
-
-
-def test_a_stranger_of_the_same_name_is_no_lancedb() -> None:
-    stranger = type("LanceDB", (InMemoryVectorStore,), {"__module__": "langchain_lancedb"})(HashEmbeddings())
-    assert type(StoredDocuments(stranger)._store).__name__ == "InMemory"
 
 
 def test_a_filter_of_nodes_lets_through_no_more_than_the_search(index_case: LlamaIndexLanceDBCase) -> None:

@@ -203,6 +203,16 @@ def test_chunks_with_neither_offsets_nor_numbers_are_joined_only_where_the_store
             store.reader().read(pieces[0])
 
 
+@pytest.mark.parametrize("store", _cases(kind for kind in CASES if kind.not_filters), indirect=True)
+def test_a_filter_of_another_store_is_refused_with_what_this_one_takes(store: Case) -> None:
+    store.add([piece := Piece("Line.")])
+    for wrong in (7, ["tenant == 'north'"], *store.not_filters):
+        with pytest.raises(ConfigurationError, match=r"takes a .* as filter.*, not a "):
+            store.reader(declared=wrong)
+        with pytest.raises(ConfigurationError, match=r"takes a .* as filter.*, not a "):
+            store.reader(within=wrong).read(piece)
+
+
 COPIES: dict[str, Any] = {
     "deepcopy": copy.deepcopy,
     "cloudpickle": lambda one: pickle.loads(cloudpickle.dumps(one)),  # noqa: S301

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import (
     MetadataFilter,
@@ -18,10 +17,10 @@ from llama_index.core.vector_stores import (
 
 from langchain_parts import QUESTION
 from langchain_selfroute import StoredDocuments
-from selfroute.documents import milvus
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.stores import milvus
 from store_cases import Piece, cut, missing, numbered, text_of
-from store_cases.in_langchain import HashEmbeddings, read
+from store_cases.in_langchain import read
 from store_cases.in_llamaindex import VECTOR, filtered, listing_of, node_of
 from store_cases.in_milvus_and_lancedb import ORM, LangChainMilvusCase, LlamaIndexMilvusCase, open_milvus
 
@@ -138,17 +137,6 @@ def test_a_key_that_no_row_can_have_names_no_document(case: LangChainMilvusCase)
         read(StoredDocuments(store, source_key="nokey"), "minutes", key="nokey")
 
 
-@pytest.mark.parametrize(
-    "condition", [{"tenant": "north"}, len, ["tenant == 'north'"]], ids=["dict", "callable", "list"]
-)
-def test_a_filter_of_another_kind_is_refused(case: LangChainMilvusCase, condition: Any) -> None:
-    case.add(cut(numbered("minutes")))
-    with pytest.raises(ConfigurationError, match="Milvus takes a string as filter"):
-        StoredDocuments(case.vectorstore, filter=condition)
-    with pytest.raises(ConfigurationError, match="Milvus takes a string as filter"):
-        read(StoredDocuments(case.vectorstore), "minutes", condition)
-
-
 def test_an_empty_filter_hides_nothing(case: LangChainMilvusCase) -> None:
     case.add(cut(numbered("minutes")))
     for condition in ("", "  "):
@@ -172,11 +160,6 @@ def test_a_collection_that_was_dropped_is_an_error_that_names_it(case: LangChain
     case.vectorstore.client.drop_collection(case.vectorstore.collection_name)  # its own `drop` leaves a coroutine
     with pytest.raises(Exception, match="LangChainCollection"):
         read(stored, "minutes")
-
-
-def test_a_stranger_of_the_same_name_is_no_milvus() -> None:
-    stranger = type("Milvus", (InMemoryVectorStore,), {"__module__": "somewhere.else"})(HashEmbeddings())
-    assert type(StoredDocuments(stranger)._store).__name__ == "InMemory"
 
 
 VALUES: tuple[Any, ...] = ("north", "nor", "o'hara \"\\", "x' or tenant != '", 7, 7.5, ["a", "b"], None)

@@ -52,6 +52,7 @@ class Case(ABC):
         heavy: Whether these are large, so that only the matrix installs them.
         ignored: How messages of warnings begin that its packages give as they are used.
         many: The number of chunks of a long document.
+        not_filters: Values that are filters of other stores.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Case(ABC):
     heavy: bool = False
     ignored: Sequence[str] = ()
     many: int = 20_000
+    not_filters: Sequence[Any] = ()
 
     def __init__(self, folder: Path) -> None:
         """Open an empty store."""

@@ -19,6 +19,7 @@ class FaissCase(LangChainCase):
     """FAISS in memory."""
 
     name = "langchain-faiss"
+    not_filters = ("tenant = 'north'",)
     copied = True
     needs = ("langchain_community", "faiss")
 
@@ -54,6 +55,7 @@ class QdrantCase(LangChainCase):
     """Qdrant in memory."""
 
     name = "langchain-qdrant"
+    not_filters = ({"tenant": "north"}, len, "tenant = 'north'")
     copied = True
     needs = ("langchain_qdrant",)
     ignored = _IGNORED

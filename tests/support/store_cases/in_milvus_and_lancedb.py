@@ -64,6 +64,7 @@ class LangChainMilvusCase(_Milvus, LangChainCase):
     """`Milvus` of `langchain_milvus`."""
 
     name = "langchain-milvus"
+    not_filters = ({"tenant": "north"}, len)
     needs = ("langchain_milvus", "milvus_lite")
     ignored = (ORM,)
     filter_key = "expr"
@@ -131,6 +132,7 @@ class LangChainLanceDBCase(LangChainCase):
     """`LanceDB` of `langchain_community`."""
 
     name = "langchain-lancedb"
+    not_filters = (len,)
     needs = ("langchain_community", "lancedb")
     heavy = True
     typed = False

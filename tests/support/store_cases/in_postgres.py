@@ -64,6 +64,7 @@ def a_name() -> str:
 
 class _LangChainPostgres(LangChainCase):
     ordered = False
+    not_filters = (len, "tenant = 'north'")
 
     def filters(self, tenant: str) -> Mapping[str, Any]:
         """Dicts, with operators."""

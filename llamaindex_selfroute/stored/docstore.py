@@ -14,14 +14,12 @@ from typing_extensions import override
 
 from llamaindex_selfroute import host
 from llamaindex_selfroute.stored.conditions import Filters, test_of
-from llamaindex_selfroute.stored.stores.base import Store, searches_as
+from llamaindex_selfroute.stored.stores import Store
+from selfroute.stores.wrapped import searches_as
 
 
 class Docstore(Store):
     """The document store of an index; only those of its nodes that are in the index."""
-
-    lists_ids = True
-    tests_filters = False
 
     def __init__(self, index: Any) -> None:
         self._index, self._docstore = index, index.docstore

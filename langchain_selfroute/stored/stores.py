@@ -1,0 +1,121 @@
+"""List the chunks of one document in a vector store, apart from those that a filter hides."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from langchain_selfroute.documents import documents_of
+from selfroute.documents.access import StoredChunk
+from selfroute.errors import ConfigurationError, ReplyError
+from selfroute.stores.listing import ByFunction, Test
+from selfroute.stores.wrapped import Wrapped, is_sync
+
+Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
+"""Takes key, source and filter; returns all chunks with `metadata[key] == source` that the filter lets through."""
+
+
+class Store(Wrapped):
+    """A vector store of one kind.
+
+    Attributes:
+        filters: The types of its filters.
+        callables: Whether a sync callable can be a filter.
+        takes: What it takes as a filter, for error messages.
+        filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
+        harmless: The other arguments of its search that hide nothing.
+        lists_ids: Whether `ids` costs much less than `chunks`.
+        in_threads: Whether it may be used from several threads at once.
+    """
+
+    filters: tuple[type, ...] = (Mapping,)
+    callables: bool = False
+    takes: str = "a dict as filter"
+    filter_key: str = "filter"
+    harmless: AbstractSet[str] = frozenset()
+    lists_ids: bool = True
+    in_threads: bool = True
+
+    def is_filter(self, condition: Any) -> bool:
+        """Return whether a value can be a filter of the store."""
+        return isinstance(condition, self.filters) or (self.callables and is_sync(condition))
+
+    def test_of(self, condition: Any) -> Test | None:  # noqa: ARG002
+        """Return a function that tests a chunk against a filter; None if only the store itself can.
+
+        Raises:
+            ConfigurationError: The store does not take such a filter.
+        """
+        return None
+
+    def check(self, condition: Any) -> None:
+        """Raise a `ConfigurationError` if a value cannot be a filter of the store."""
+        if not self.is_filter(condition):
+            an = "an async" if callable(condition) and not is_sync(condition) else "a"
+            msg = f"{self.base.__name__} takes {self.takes}, not {an} {type(condition).__name__}"
+            raise ConfigurationError(msg)
+        self.test_of(condition)
+
+    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        """Return all chunks with `metadata[key] == source` that meet the conditions, each looked at once more."""
+        tests = [test for test in map(self.test_of, conditions) if test]
+        return self.listing().chunks(key, source, self.native(conditions), tests)
+
+    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
+        """Return the ids of these chunks."""
+        if not self.lists_ids:
+            return [chunk.id for chunk in self.chunks(key, source, conditions)]
+        return self.listing().ids(key, source, self.native(conditions))
+
+    def cache_key(self, conditions: Sequence[Any]) -> str | None:
+        """Return a cache key for documents read under these conditions; None if they cannot be cached."""
+        known = self.identity()  # not the object: two may share a collection, and one may change it
+        return None if known is None else repr((known, conditions))
+
+
+class Fetched(Store):
+    """Any other store, through the user's own callable."""
+
+    filters = (object,)  # only `fetch` knows what it takes
+    lists_ids = in_threads = False
+
+    def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
+        """Take a vector store, and what is known of its kind apart from how its chunks are listed."""
+        super().__init__(vectorstore, type(vectorstore))
+        self._fetch = fetch
+        if known:
+            self.filter_key, self.harmless = known.filter_key, known.harmless
+
+    def listing_of(self, wrapper: Any) -> ByFunction:  # noqa: ARG002
+        """Return what lists the chunks that `fetch` returns."""
+        return ByFunction(self._rows)
+
+    def is_of(self, wrapper: Any) -> bool:
+        """Return whether this is the vector store."""
+        return wrapper is self.wrapper
+
+    def is_plain(self, wrapper: Any) -> bool:  # noqa: ARG002
+        """Return True: `fetch` is to hide what a search hides."""
+        return True
+
+    def chunks(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        """Return what `fetch` returns: that may have no source, or one id for all."""
+        return self._rows(key, source, conditions)
+
+    def _rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        if len(conditions) > 1:
+            msg = "fetch takes one filter: pass the same to the retriever and StoredDocuments, or to only one of them"
+            raise ConfigurationError(msg)
+        found: Any = self._fetch(key, source, conditions[0] if conditions else None)
+        if inspect.iscoroutine(found):
+            found.close()  # it is refused below
+        for document in documents_of(found, "fetch"):
+            if document.metadata.get(key, source) != source:
+                msg = f"fetch was asked for {source!r} and returned a chunk of {document.metadata[key]!r}"
+                raise ReplyError(msg)
+            yield StoredChunk(document.id or "", document.page_content, document.metadata)

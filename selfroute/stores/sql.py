@@ -1,0 +1,143 @@
+"""List the rows of tables through SQLAlchemy, whose engines may be sync or async."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from contextvars import copy_context
+from typing import Any, Protocol, TypeVar
+
+from selfroute.documents.access import StoredChunk
+from selfroute.stores.listing import Listing
+
+Made = TypeVar("Made")
+
+
+class Run(Protocol):
+    """Runs a statement and returns what is made of each of its rows."""
+
+    def __call__(self, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+        """Run the statement."""
+
+
+class Sql(Listing):
+    """The rows of a table. Conditions are clauses of SQLAlchemy, in which values are bound.
+
+    All rows are fetched before the first is used, so that no connection is kept meanwhile.
+    """
+
+    def __init__(  # noqa: PLR0913 - the layout of a table
+        self,
+        sa: Any,
+        run: Run,
+        *,
+        id: Any,  # noqa: A002
+        text: Any,
+        metadata: Any,
+        fields: Mapping[str, Any] | None = None,
+        own: Callable[[str, Any], Any],
+        order_by: Any = None,
+    ) -> None:
+        """Take what runs a statement.
+
+        Args:
+            sa: The module `sqlalchemy`.
+            run: Runs a statement.
+            id: The column of a row's id.
+            text: The column of its text.
+            metadata: The column of its metadata; SQL's NULL if it has none.
+            fields: Columns that are part of its metadata, by their keys.
+            own: Takes key and source; returns the clause that a row is of that source.
+            order_by: The column that says in which order rows were added. Without it rows have no order: Postgres puts
+                new rows where old ones were deleted.
+        """
+        self._sa, self._run, self._id, self._own, self._order_by = sa, run, id, own, order_by
+        self._fields = fields or {}
+        self._columns = [id, text, metadata, *self._fields.values()]
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows say in which order they were added."""
+        return self._order_by is not None
+
+    def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
+        """Yield the rows that have the source."""
+        names = list(self._fields)
+
+        def chunk_of(row: Any) -> StoredChunk:
+            id_, text, metadata, *values = row
+            about = {**(metadata or {}), **dict(zip(names, values, strict=True))} if names else metadata or {}
+            return StoredChunk(str(id_), text or "", about)
+
+        return iter(self._selected(self._columns, key, source, conditions, chunk_of))
+
+    def ids(self, key: str, source: Any, conditions: Sequence[Any]) -> list[str]:
+        """Return the ids of these rows, each once."""
+        return list(dict.fromkeys(self._selected([self._id], key, source, conditions, lambda row: str(row[0]))))
+
+    def _selected(
+        self, columns: Sequence[Any], key: str, source: Any, conditions: Sequence[Any], made: Callable[[Any], Made]
+    ) -> list[Made]:
+        statement = self._sa.select(*columns).where(self._own(key, source), *conditions)
+        return self._run(statement if self._order_by is None else statement.order_by(self._order_by), made)
+
+
+def in_session(opened: Callable[[], AbstractContextManager[Any]]) -> Run:
+    """Return what runs a statement in a session, past what this does to keep track of objects, which takes long."""
+
+    def run(statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+        with opened() as session:
+            return list(map(made, session.connection().execute(statement)))
+
+    return run
+
+
+def on_async_engine(sa: Any, engine: Any, loop: asyncio.AbstractEventLoop | None = None) -> Run:
+    """Return what runs a statement on an `AsyncEngine` from sync code.
+
+    Args:
+        sa: The module `sqlalchemy`.
+        engine: The engine.
+        loop: The event loop that its connections belong to, if that is known.
+    """
+
+    def run(statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+        if loop is not None and loop.is_running() and loop is not _running():
+            return asyncio.run_coroutine_threadsafe(_all(engine, statement, made), loop).result()
+        with ThreadPoolExecutor(1) as thread:  # this one may be running a loop
+            return thread.submit(copy_context().run, asyncio.run, _apart(sa, engine, statement, made)).result()
+
+    return run
+
+
+async def _all(engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+    async with engine.connect() as connection:
+        return list(map(made, await connection.execute(statement)))
+
+
+async def _apart(sa: Any, engine: Any, statement: Any, made: Callable[[Any], Made]) -> list[Made]:
+    """Run it on a new connection, since those of the engine belong to another loop.
+
+    It is made as theirs are, and used through the engine itself: its listeners may say which rows it sees.
+    """
+    theirs = engine.sync_engine
+
+    def rows() -> list[Made]:
+        pool = theirs.pool.recreate()
+        try:
+            with sa.Connection(theirs, pool.connect()) as connection:
+                return list(map(made, connection.execute(statement)))
+        finally:
+            pool.dispose()
+
+    found: list[Made] = await sa.util.greenlet_spawn(rows)
+    return found
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

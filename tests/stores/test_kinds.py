@@ -1,0 +1,37 @@
+"""A kind of store is known by the package and the name of its class, also where a user derives from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from langchain_selfroute.stored import kinds as in_langchain
+from llamaindex_selfroute.stored import kinds as in_llamaindex
+from selfroute.stores.wrapped import kind_of
+
+KINDS = [(*name, module._KINDS) for module in (in_langchain, in_llamaindex) for name in module._KINDS]
+every_kind = pytest.mark.parametrize(("package", "name", "kinds"), KINDS, ids=lambda value: str(value)[:60])
+
+
+def of(package: str, name: str, base: type = object) -> type:
+    return type(name, (base,), {"__module__": package})
+
+
+@every_kind
+@pytest.mark.parametrize("module", ["", ".base"])
+def test_a_class_and_those_derived_from_it_are_of_its_kind(
+    package: str, name: str, kinds: dict[Any, Any], module: str
+) -> None:
+    known = of(package + module, name)
+    assert kind_of(known(), kinds) == (known, kinds[package, name])
+    assert kind_of(of("app", "Theirs", known)(), kinds) == (known, kinds[package, name])
+
+
+@every_kind
+@pytest.mark.parametrize("elsewhere", ["app.stores", "{}_aws.stores", "my.{}", "{}s"])
+def test_a_class_of_the_same_name_from_elsewhere_is_not_taken_for_the_store(
+    package: str, name: str, kinds: dict[Any, Any], elsewhere: str
+) -> None:
+    assert kind_of(of(elsewhere.format(package), name)(), kinds) is None
+    assert kind_of(of(package, f"My{name}")(), kinds) is None
