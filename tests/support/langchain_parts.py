@@ -265,6 +265,11 @@ def node(run: Run) -> Node:
     return Node(run.run_type, run.name, run.tags or [], run.error, run.inputs, run.outputs, children)
 
 
+def all_of(of: Node) -> list[Node]:
+    """The run and all that are below it."""
+    return [of, *(inner for child in of.children for inner in all_of(child))]
+
+
 def outline(of: Node) -> Any:
     """The names alone: `name`, or `{name: [children]}`."""
     return {of.name: [outline(child) for child in of.children]} if of.children else of.name
