@@ -1,4 +1,4 @@
-"""Both hosts: what happens when there is nothing to read, when a provider fails, when the reader leaves, and at once."""
+"""Both hosts: what happens when there is nothing to read, when a provider fails, and when the reader leaves."""
 
 from __future__ import annotations
 

@@ -129,13 +129,18 @@ TITLES: dict[str, list[tuple[Any, str]]] = {
         (None, "Document 1"),
         (["a\nb"], "Document 1: ['a\\nb']"),
     ],
-    "llamaindex": [("A  b", "title: A  b"), (3, "title: 3"), (["a\nb"], "title: ['a\\nb']"), ("", "Document 1: May.md")],
+    "llamaindex": [
+        ("A  b", "title: A  b"),
+        (3, "title: 3"),
+        (["a\nb"], "title: ['a\\nb']"),
+        ("", "Document 1: May.md"),
+    ],
 }
 
 
 @each_host
 async def test_a_title_as_people_have_it_stays_as_it_is(where: str) -> None:
-    for title, line in TITLES[where.split()[0]]:
+    for title, line in TITLES[where.split(maxsplit=1)[0]]:
         (_, sent), _ = await prompts_with(where, Text(TEXT, "May.md", metadata={"title": title}))
         assert line in sent.splitlines()
 

@@ -15,8 +15,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from both_parts import COMPLETION, EVERYWHERE, Outcome, awaited, every_stream, everywhere, outcome
-from both_parts import pipeline, pipeline_for
+from both_parts import (
+    COMPLETION,
+    EVERYWHERE,
+    Outcome,
+    awaited,
+    every_stream,
+    everywhere,
+    outcome,
+    pipeline,
+    pipeline_for,
+)
 from lanes import examples
 from replies import ANSWERS, DECLINES, REFUSALS, by_language
 from scenarios import (
@@ -200,7 +209,7 @@ def test_the_outcome_does_not_depend_on_where_a_reply_is_cut(
 
 
 WORDS = "unanswerable|Unanswerable.|un|The passages|The text|I|There is|Mr Lin|do not|does not|no|mention|information"
-WORDS += "|answer|it|the chair|because|however|,|.|:|\n\n|**|\"|S4"
+WORDS += '|answer|it|the chair|because|however|,|.|:|\n\n|**|"|S4'
 _WRITTEN = st.lists(st.sampled_from(WORDS.split("|")), max_size=9).map(" ".join)
 
 

@@ -1,4 +1,4 @@
-"""Both hosts, all modes: how a graded reply may end, what each step is asked for, and options that are kept in copies."""
+"""Both hosts, all modes: how a graded reply may end, what each step is asked, and options that copies keep."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -69,8 +70,11 @@ def document(where: str, given: str | Text) -> Any:
     text, name, _, metadata = given if isinstance(given, Text) else Text(given)
     if is_langchain(where):
         return LangChainDocument(text, metadata={**({} if name is None else {"source": name}), **metadata})
-    own = {} if name is None else {"id_": name}
-    return LlamaIndexDocument(text=text, metadata=dict(metadata), **own)
+    return LlamaIndexDocument(text=text, metadata=dict(metadata), id_=_id_of(text) if name is None else name)
+
+
+def _id_of(text: str) -> str:
+    return str(uuid5(NAMESPACE_OID, text))  # as random as LlamaIndex's own, but the same in each process
 
 
 def passage(where: str, given: str | Text) -> Any:
@@ -79,9 +83,9 @@ def passage(where: str, given: str | Text) -> Any:
     if is_langchain(where):
         begins = {} if start is None else {"start_index": start}
         return document(where, Text(text, name, None, {**begins, **metadata}))
-    more: dict[str, Any] = {} if start is None else {"id_": f"{name}-{start}", "start_char_idx": start}
+    more: dict[str, Any] = {"id_": _id_of(text)}
     if start is not None:
-        more["end_char_idx"] = start + len(text)
+        more = {"id_": f"{name}-{start}", "start_char_idx": start, "end_char_idx": start + len(text)}
     if name is not None:
         more["relationships"] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
     return NodeWithScore(node=TextNode(text=text, metadata=dict(metadata), **more), score=0.5)
