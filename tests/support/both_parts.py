@@ -135,6 +135,7 @@ class Outcome:
         retrieved: How many passages were retrieved.
         calls: The calls of the model.
         pieces: The text as it came.
+        response: The response of LlamaIndex.
     """
 
     told: dict[str, Any]
@@ -143,6 +144,7 @@ class Outcome:
     retrieved: int
     calls: list[Any]
     pieces: list[str]
+    response: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self.told:
@@ -271,7 +273,7 @@ class Pipeline:
         context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
         names = [one.node.ref_doc_id or one.node.node_id for one in asked.source_nodes]
         found = len(told.pop("retrieved"))
-        return Outcome(told, context, names, found, self.model.calls[before:], asked.pieces)
+        return Outcome(told, context, names, found, self.model.calls[before:], asked.pieces, response)
 
 
 def pipeline(where: str, draft: Any = UNANSWERABLE, final: Any = FINAL, **fields: Any) -> Pipeline:
