@@ -142,7 +142,7 @@ async def test_reading_records_no_text_and_the_root_what_went_in_and_came_out(
     root = (await trace(chain, mode, {"input": QUESTION})).root
     (read,) = [run for run in root.children if run.name == READ]
     recorded = json.dumps([read.inputs, read.outputs])
-    assert ("Secret" in recorded, len(recorded) < 1000) == (False, True)
+    assert ("Secret" in recorded, "Tea was served" in recorded, len(recorded) < 1000) == (False, False, True)
     outputs = (root.outputs["answer"], root.outputs["route"])
     assert (root.inputs, outputs) == ({"input": QUESTION}, (FOUND, "long_context"))
 
