@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -215,13 +215,14 @@ async def test_a_doubted_draft_is_hung_up_on_as_soon_as_text_follows_its_numbers
 @either_step
 @pytest.mark.parametrize("wanted", [1, 3])
 async def test_a_reader_who_leaves_stops_the_model_and_leaves_nothing_open(wanted: int, step: str, where: str) -> None:
-    one = pipeline(where, **saying(step, LONG), usage=True)
-    with seen(one) as watched:
-        async with aclosing(one.pieces()) as pieces:
-            for _ in range(wanted):
-                await anext(pieces)
-    assert watched.open == []
-    assert (one.model.calls[-1].ended, one.model.calls[-1].emitted < 20) == ("closed", True)
+    for watch in (nullcontext, seen):  # a tracer gives the loop turns in which a stream that was dropped is closed
+        one = pipeline(where, **saying(step, LONG), usage=True)
+        with watch(one) as watched:
+            async with aclosing(one.pieces()) as pieces:
+                for _ in range(wanted):
+                    await anext(pieces)
+            assert (one.model.calls[-1].ended, one.model.calls[-1].emitted < 20) == ("closed", True)
+        assert watched is one or watched.open == []
 
 
 @every_stream
