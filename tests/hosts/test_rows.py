@@ -139,7 +139,7 @@ async def test_a_policy_that_reads_early_reads_behind_the_same_wall(where: str) 
 
 @everywhere
 async def test_a_row_goes_on_with_what_is_retrieved_anew_and_its_own_draft(where: str) -> None:
-    """In doubt, the draft is the answer after all; it stands in the passages of this process."""
+    """In doubt, the draft stays the answer; it stands in the passages of this process."""
     graded = {"answerability": "graded", "citations": True, "escalation": lambda case: False}
     row = await row_of(asking(where, draft=("80 20\nThe meeting was long.",), **graded))
     found = await asking(where, draft=None, **graded).second_step(forged(where, row))
@@ -191,7 +191,7 @@ async def test_a_synthesizer_by_itself_cannot_retrieve_again() -> None:
 
 
 def a_store_of_the_north(where: str) -> dict[str, Any]:
-    """A store of its own, with a plain retriever, and originals that both tenants share."""
+    """A separate store with a plain retriever, and originals that both tenants share."""
     store = store_of(where, NORTH)
     originals = {one: document(where, Text(" ".join(texts_of(one)), one)) for one in (NORTH, SOUTH)}
     docstore: Any = InMemoryStore() if is_langchain(where) else SimpleDocumentStore()
@@ -215,7 +215,7 @@ async def test_an_original_is_opened_only_if_the_store_holds_its_document(where:
 
 
 class ForOneTenant(SelfRouteQueryEngine):
-    """An engine that selects nodes in a way of its own."""
+    """An engine that selects nodes itself."""
 
     def retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
         return [one for one in super().retrieve(query_bundle) if one.node.metadata["tenant"] == NORTH]
@@ -288,7 +288,7 @@ async def test_a_damaged_row_is_refused_or_comes_to_a_result(where: str, name: s
             found = await one.second_step(bad)
         except SelfRouteError:
             continue
-        except Exception as error:  # noqa: BLE001 - the law is that there is none
+        except Exception as error:  # noqa: BLE001 - no other error may come
             pytest.fail(f"{what}: {type(error).__name__}: {error}")
         assert isinstance(found.answer, str), what
         assert found.route in {"rag", "sections", "long_context"}, what

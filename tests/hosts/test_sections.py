@@ -118,7 +118,7 @@ def check_places(found: Outcome, *places: Place) -> None:
 
 
 def check_within(found: Outcome, place: Place) -> None:
-    """Check that a passage is within a section of its own document."""
+    """Check that a passage is within a section of the document that it is from."""
     name, start, end = place
     assert any(run[0] == name and run[1] <= start and end <= run[2] for run in runs(found))
 

@@ -110,7 +110,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["alone", "with filters of its own"])
+@pytest.mark.parametrize("own", [False, True], ids=["alone", "with own filters"])
 @pytest.mark.parametrize(("where", "kind", "store"), CASES)
 async def test_what_a_subclass_makes_of_the_documents_is_read_within_the_filters_of_the_retriever(
     where: str, kind: str, store: str, own: bool
