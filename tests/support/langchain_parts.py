@@ -72,8 +72,8 @@ class ScriptedModel(Scripted, BaseChatModel):
         """As LangChain's own models have it."""
         return self.label
 
-    def _asked(self, messages: list[BaseMessage], options: dict[str, Any]) -> tuple[Call, Pieces]:
-        return self._begin("\n".join(str(message.text) for message in messages), messages, options)
+    def _begin(self, messages: list[BaseMessage], options: dict[str, Any]) -> tuple[Call, Pieces]:
+        return self._called("\n".join(str(message.text) for message in messages), messages, options)
 
     def _counts(self, call: Call, pieces: Pieces) -> Any:
         if not self.usage:
@@ -109,12 +109,12 @@ class ScriptedModel(Scripted, BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:
-        call, pieces = self._asked(messages, {**options, "stop": stop})
+        call, pieces = self._begin(messages, {**options, "stop": stop})
         time.sleep(self.delay)
         return self._whole(call, pieces)
 
     async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:
-        call, pieces = self._asked(messages, {**options, "stop": stop})
+        call, pieces = self._begin(messages, {**options, "stop": stop})
         with ending(call):
             await asyncio.sleep(self.delay)
             return self._whole(call, pieces)
@@ -122,7 +122,7 @@ class ScriptedModel(Scripted, BaseChatModel):
     def _stream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
     ) -> Iterator[ChatGenerationChunk]:
-        call, pieces = self._asked(messages, {**options, "stop": stop})
+        call, pieces = self._begin(messages, {**options, "stop": stop})
         with ending(call):
             for piece in pieces:
                 time.sleep(self.delay)
@@ -132,7 +132,7 @@ class ScriptedModel(Scripted, BaseChatModel):
     async def _astream(
         self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        call, pieces = self._asked(messages, {**options, "stop": stop})
+        call, pieces = self._begin(messages, {**options, "stop": stop})
         with ending(call):
             for piece in pieces:
                 await asyncio.sleep(self.delay)

@@ -128,10 +128,10 @@ class ScriptedLLM(Scripted, LLM):
             context_window=self.context_window, num_output=64, is_chat_model=self.is_chat, model_name=self.label
         )
 
-    def _asked(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> tuple[Call, Pieces]:
+    def _begin(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> tuple[Call, Pieces]:
         if isinstance(asked, str):
-            return self._begin(asked, None, options)
-        return self._begin("\n".join(message.content or "" for message in asked), list(asked), options)
+            return self._called(asked, None, options)
+        return self._called("\n".join(message.content or "" for message in asked), list(asked), options)
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
         ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
@@ -169,19 +169,19 @@ class ScriptedLLM(Scripted, LLM):
         return self._reply(call, text_of(pieces) or None, "", self._raw(call, pieces))
 
     def _ask(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> Any:
-        call, pieces = self._asked(asked, options)
+        call, pieces = self._begin(asked, options)
         time.sleep(self.delay)
         return self._whole(call, pieces)
 
     async def _aask(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> Any:
-        call, pieces = self._asked(asked, options)
+        call, pieces = self._begin(asked, options)
         with ending(call):
             await asyncio.sleep(self.delay)
             return self._whole(call, pieces)
 
     def _stream(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> Generator[Any, None, None]:
         def pour(cycle: list[Any]) -> Generator[Any, None, None]:
-            call, pieces = self._asked(asked, options)
+            call, pieces = self._begin(asked, options)
             with ending(call):
                 for n in range(len(pieces)):
                     time.sleep(0 if n % self.packet else self.delay)
@@ -195,7 +195,7 @@ class ScriptedLLM(Scripted, LLM):
 
     def _astream(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
         async def pour(cycle: list[Any]) -> AsyncGenerator[Any, None]:
-            call, pieces = self._asked(asked, options)
+            call, pieces = self._begin(asked, options)
             with ending(call):
                 for n in range(len(pieces)):
                     if n % self.packet == 0:

@@ -41,8 +41,9 @@ class Scripted:
         """How its calls ended."""
         return [call.ended for call in self.calls]
 
-    def _begin(self: Any, prompt: str, messages: Any, options: dict[str, Any]) -> tuple[Call, Pieces]:
-        step = "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
+    def _called(self: Any, prompt: str, messages: Any, options: dict[str, Any]) -> tuple[Call, Pieces]:
+        """Return the call, and what is said in it."""
+        step = self._step(prompt)
         call = Call(step, prompt, messages, options)
         self.calls.append(call)
         failures, times = self.failures.get(step, []), self.steps.count(step)
@@ -52,6 +53,9 @@ class Scripted:
         script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[step]
         assert script is not None, f"the {step} step must not be asked"
         return call, script(prompt) if callable(script) else script
+
+    def _step(self: Any, prompt: str) -> Route:
+        return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
 
     def _look(self: Any) -> Any:
         number = sum(call.step == "sections" and call.ended != "failed" for call in self.calls) - 1
