@@ -14,7 +14,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	browser/% command/% $(addprefix core/test_,flow.py load.py pages_alike.py reach.py) files/% \
+	browser/% command/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
 	$(addprefix evaluation/test_,data.py hub.py indexed.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
 	retrieval.py sampling.py tables.py view.py) policies/test_stored_calibration.py \

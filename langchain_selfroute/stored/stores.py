@@ -30,7 +30,6 @@ class Store(Wrapped):
         filter_key: What its search, and so a retriever's `search_kwargs`, calls a filter.
         harmless: The other arguments of its search that hide nothing.
         lists_ids: Whether `ids` costs much less than `chunks`.
-        in_threads: Whether it may be used from several threads at once.
     """
 
     filters: tuple[type, ...] = (Mapping,)
@@ -39,7 +38,6 @@ class Store(Wrapped):
     filter_key: str = "filter"
     harmless: AbstractSet[str] = frozenset()
     lists_ids: bool = True
-    in_threads: bool = True
 
     def is_filter(self, condition: Any) -> bool:
         """Return whether a value can be a filter of the store."""
@@ -82,7 +80,7 @@ class Fetched(Store):
     """Any other store, through the user's own callable."""
 
     filters = (object,)  # only `fetch` knows what it takes
-    lists_ids = in_threads = False
+    lists_ids = False
 
     def __init__(self, vectorstore: VectorStore, fetch: Fetch, known: type[Store] | None) -> None:
         """Take a vector store, and what is known of its kind apart from how its chunks are listed."""

@@ -33,12 +33,10 @@ class Store(ABC):
 
     Attributes:
         lists_ids: Whether `ids` costs much less than `nodes`.
-        in_threads: Whether it may be used from several threads at once.
         tests_filters: Whether filters are applied to what it lists. Without it, `rows` has applied them.
     """
 
     lists_ids: bool = True
-    in_threads: bool = True
     tests_filters: bool = False
 
     @property
@@ -124,7 +122,7 @@ class VectorStore(Wrapped, Store):
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
-    lists_ids = in_threads = False
+    lists_ids = False
 
     def __init__(self, index: Any, fetch: Fetch) -> None:
         self._index, self._fetch = index, fetch

@@ -1,24 +1,42 @@
-"""Prompts as LangChain has them: listed, chosen by the config of a call, or made by a runnable."""
+"""Prompts as LangChain has them: with a history, listed, chosen by the config of a call, or made by a runnable."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.documents import Document
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.prompt_values import StringPromptValue
-from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda
 
-from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask, outline
+from langchain_parts import (
+    DOCUMENTS,
+    FAR_APART,
+    MODES,
+    QUESTION,
+    ListRetriever,
+    ScriptedModel,
+    TreeTracer,
+    a_chain,
+    ask,
+    outline,
+)
 from langchain_selfroute import SelfRouteChain
 from scenarios import FOUND
+from selfroute import prompts
 from selfroute.errors import ConfigurationError, ReplyError
+from steering import GRADED
 
+every_mode = pytest.mark.parametrize("mode", MODES)
+STEPS = ("rag_prompt", "long_context_prompt")
+each_prompt = pytest.mark.parametrize("field", STEPS)
 PLAIN = PromptTemplate.from_template("Plain. {context} {input}")
 OTHER = ChatPromptTemplate([("system", "Other."), ("human", "{context} {input} {refusal}")])
-STEPS = ("rag_prompt", "long_context_prompt")
 CHOICE = ConfigurableField(id="wording")
+WORDS = ConfigurableField(id="words")
 
 
 def _alternatives(**others: Any) -> Any:
@@ -29,49 +47,63 @@ def _chosen(key: str) -> RunnableConfig:
     return {"configurable": {"wording": key}}
 
 
+PROMPTS = {
+    "chat": ChatPromptTemplate([("system", "Custom. {context}"), ("human", "{input} or {refusal}")]),
+    "history": ChatPromptTemplate(
+        [("system", "Custom. {context}"), MessagesPlaceholder("chat_history", optional=True), ("human", "{input}")]
+    ),
+    "partial": ChatPromptTemplate([("human", "{style} {context} {input}")]).partial(style="Custom."),
+    "fixed messages": ChatPromptTemplate([SystemMessage("Custom. {kept}"), ("human", "{context} {input}")]),
+}
+
+
+@pytest.mark.parametrize("mode", FAR_APART)
+@pytest.mark.parametrize("name", PROMPTS)
+@each_prompt
+async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(field: str, name: str, mode: str) -> None:
+    chain, step = a_chain(**{field: PROMPTS[name]}), STEPS.index(field)
+    given = {"input": QUESTION, "chat_history": [AIMessage("There {was}.")], "more": "{more}"}
+    result = await ask(chain, given, mode)
+    sent = [call.prompt for call in chain.llm.calls]
+    assert (result["answer"], result["more"]) == (FOUND, "{more}")
+    assert (sent[step].startswith("Custom."), "Custom." in sent[1 - step]) == (True, False)
+    assert QUESTION in sent[step]
+    assert ["There {was}." in sent[step], "There {was}." in sent[1 - step]] == [name == "history", True]
+
+
 def test_both_prompts_are_listed() -> None:
     chain = a_chain(rag_prompt=PLAIN, long_context_prompt=_alternatives())
-    assert chain.get_prompts() == [PLAIN, PLAIN]
-    assert chain.get_prompts(_chosen("other")) == [PLAIN, OTHER]
+    assert (chain.get_prompts(), chain.get_prompts(_chosen("other"))) == ([PLAIN, PLAIN], [PLAIN, OTHER])
     default = a_chain()
     assert default.get_prompts() == [default.rag_prompt, default.long_context_prompt]
+    graded, final = a_chain(**GRADED).get_prompts()
+    assert prompts.GRADED.replace("{question}", "{input}") == graded.messages[-1].prompt.template  # type: ignore[attr-defined]
+    assert "from 0 to 100" not in str(final)
 
 
-@pytest.mark.parametrize("field", STEPS)
-@pytest.mark.parametrize("mode", MODES)
-async def test_the_config_of_a_call_chooses_the_prompt(mode: str, field: str) -> None:
-    chain = a_chain(**{field: _alternatives()})
+@every_mode
+@each_prompt
+async def test_the_config_of_a_call_chooses_the_prompt_and_that_is_no_run(mode: str, field: str) -> None:
+    chain, tracer = a_chain(**{field: _alternatives()}), TreeTracer()
     assert "wording" in {spec.id for spec in chain.config_specs}
-    index = STEPS.index(field)
-    for config, begins in ((None, "Plain."), (_chosen("other"), "Other."), (_chosen("plain"), "Plain.")):
+    asked: Any = [(chain, None, "Plain."), (chain, _chosen("other"), "Other."), (chain, _chosen("plain"), "Plain.")]
+    asked += [(chain.with_config(_chosen("other")), {"callbacks": [tracer]}, "Other.")]
+    for one, config, begins in asked:
         chain.llm.calls.clear()
-        assert (await ask(chain, QUESTION, mode, config))["answer"] == FOUND
-        assert chain.llm.calls[index].prompt.startswith(begins)
-    bound = chain.with_config(_chosen("other"))
-    chain.llm.calls.clear()
-    await ask(bound, QUESTION, mode)
-    assert chain.llm.calls[index].prompt.startswith("Other.")
+        assert (await ask(one, QUESTION, mode, config))["answer"] == FOUND
+        assert chain.llm.calls[STEPS.index(field)].prompt.startswith(begins)
+    steps = ["retrieve", "rag", "read_documents", "long_context"]
+    assert [
+        next(iter(one)) if isinstance(one, dict) else one for one in outline(tracer.root)["SelfRouteChain"]
+    ] == steps
 
 
-@pytest.mark.parametrize("mode", MODES)
+@every_mode
 async def test_the_config_of_a_call_changes_a_prompt(mode: str) -> None:
-    template = PLAIN.configurable_fields(template=ConfigurableField(id="words"))
-    chain = a_chain(rag_prompt=template)
+    chain = a_chain(rag_prompt=PLAIN.configurable_fields(template=WORDS))
     config: RunnableConfig = {"configurable": {"words": "Changed. {input} {context}"}}
     assert (await ask(chain, QUESTION, mode, config))["answer"] == FOUND
     assert chain.llm.calls[0].prompt.startswith("Changed.")
-
-
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_chosen_prompt_is_no_run_of_a_trace(mode: str) -> None:
-    tracer = TreeTracer()
-    await ask(a_chain(rag_prompt=_alternatives()), QUESTION, mode, {"callbacks": [tracer], **_chosen("other")})
-    assert [next(iter(one)) if isinstance(one, dict) else one for one in outline(tracer.root)["SelfRouteChain"]] == [
-        "retrieve",
-        "rag",
-        "read_documents",
-        "long_context",
-    ]
 
 
 async def _later(words: dict[str, Any]) -> Any:
@@ -98,29 +130,26 @@ async def test_a_runnable_makes_the_prompt(mode: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("found", [None, 7, [1], {"context": "x"}], ids=repr)
-@pytest.mark.parametrize("mode", MODES)
+@every_mode
 async def test_what_is_no_prompt_is_said(mode: str, found: Any) -> None:
     with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
         await ask(a_chain(rag_prompt=RunnableLambda(lambda _: found)), QUESTION, mode)
 
 
 LACKING = PromptTemplate.from_template("Without. {input}")
+HIDING = {
+    "chat": ChatPromptTemplate([("human", "{input} {text}")]),
+    "fields": LACKING.configurable_fields(template=WORDS),
+    "alternative": _alternatives(lacking=LACKING),
+    "default": LACKING.configurable_alternatives(CHOICE, other=OTHER),
+}
 
 
-@pytest.mark.parametrize("field", STEPS)
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        LACKING,
-        LACKING.configurable_fields(template=ConfigurableField(id="words")),
-        _alternatives(lacking=LACKING),
-        LACKING.configurable_alternatives(CHOICE, other=OTHER),
-    ],
-    ids=["template", "fields", "alternative", "default"],
-)
-def test_a_prompt_that_would_hide_the_context_is_refused_at_once(prompt: Any, field: str) -> None:
+@each_prompt
+@pytest.mark.parametrize("name", HIDING)
+def test_a_prompt_that_would_hide_the_context_is_refused_at_once(name: str, field: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{field} must have the variable {{context}}"):
-        a_chain(**{field: prompt})
+        a_chain(**{field: HIDING[name]})
 
 
 def test_a_prompt_that_turns_out_to_hide_the_context_is_refused() -> None:
@@ -132,7 +161,43 @@ def test_a_prompt_that_turns_out_to_hide_the_context_is_refused() -> None:
         assert chain.llm.calls == []
 
 
-@pytest.mark.parametrize("given", ["{context} {input}", 7, None], ids=repr)
-def test_what_is_no_runnable_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="rag_prompt"):
-        SelfRouteChain(**{**vars(a_chain()), "rag_prompt": given})
+OWN = "From {context} answer {input} or write {refusal}."
+NUMBERLESS = {
+    "chat": ChatPromptTemplate.from_template,
+    "history": lambda text: ChatPromptTemplate([MessagesPlaceholder("chat_history"), ("human", text)]),
+    "configurable": lambda text: PromptTemplate.from_template(text).configurable_fields(template=WORDS),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERLESS)
+def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100"):
+        a_chain(rag_prompt=NUMBERLESS[name](OWN), **GRADED)
+    assert a_chain(rag_prompt=NUMBERLESS[name](f"Two numbers from 0 to 100 first. {OWN}"), **GRADED)
+
+
+PARTS: dict[str, Any] = {"retriever": ListRetriever(), "llm": ScriptedModel(), "documents": DOCUMENTS}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_missing_is_named(name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        SelfRouteChain(**{key: part for key, part in PARTS.items() if key != name})
+    for field, wrong in (("rag_prompt", 7), ("rag_prompt", None), ("refusal", None), ("retriever", len)):
+        with pytest.raises(ValueError, match=field):
+            SelfRouteChain(**{**PARTS, field: wrong})
+
+
+def test_no_dump_of_a_chain_shows_the_text_of_its_documents() -> None:
+    chain = a_chain(documents=[Document("the secret text of a document")])
+    for shown in (str(dumpd(chain)), repr(chain.model_dump()), repr(chain.with_retry())):
+        assert "secret" not in shown
+
+
+def test_lists_of_the_caller_are_read_as_they_were_given() -> None:
+    documents = list(DOCUMENTS)
+    chain = a_chain(documents=documents)
+    result = chain.invoke(QUESTION)
+    result["context"].clear()
+    result["retrieved"].clear()
+    assert documents == chain.invoke(QUESTION)["context"] == DOCUMENTS

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-import langchain_parts
-import llamaindex_parts
-from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, Outcome, document, outcome, reading
+from both_parts import AWAITED, EVERYWHERE, LANGCHAIN, Outcome, document, outcome, pipeline_for, reading
 from scenarios import FOUND, PASSAGE_TEXTS, QUESTION
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Never
@@ -252,17 +250,15 @@ async def test_an_async_policy_is_awaited(where: str) -> None:
     assert (found.answer, found.decision["ruling"]) == (FOUND, {"go": True, "by": "later", "reason": ""})
 
 
-async def test_a_policy_sees_the_inputs_of_the_call() -> None:
-    for mode in langchain_parts.MODES:
-        chain = langchain_parts.steered_chain(DECLINED, escalation=only_gold)
-        result = await langchain_parts.ask(chain, {"input": QUESTION, "tier": "gold"}, mode)
-        assert (result["route"], result["decision"]["ruling"]["go"]) == ("long_context", True)
-    for mode in llamaindex_parts.MODES:
-        seen: list[Any] = []
-        engine = llamaindex_parts.steered_engine(
-            DECLINED, mode, escalation=lambda case, seen=seen: seen.append(case.inputs) or True
-        )
-        await llamaindex_parts.ask(engine, QUESTION, mode)
+@everywhere
+async def test_a_policy_sees_the_inputs_of_the_call(where: str) -> None:
+    seen: list[Any] = []
+    one = pipeline_for(where, DECLINED, escalation=lambda case: seen.append(case.inputs) or only_gold(case))
+    if where in LANGCHAIN:
+        found = await one.ask({"input": QUESTION, "tier": "gold"})
+        assert (found.route, found.decision["ruling"]["go"]) == ("long_context", True)
+    else:
+        assert (await one.ask()).decision["ruling"]["go"] is False
         assert (seen[0]["input"], seen[0]["query_bundle"].query_str) == (QUESTION, QUESTION)
 
 

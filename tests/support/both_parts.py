@@ -1,68 +1,97 @@
-"""One question through either framework in any mode, in the words of neither."""
+"""One question through either framework in any mode, in the words of neither.
+
+`where` is a host and a mode, such as `"langchain astream"`. A `Pipeline` is a chain or an engine over scripted parts.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_OID, uuid5
 
+import pytest
 from langchain_core.documents import Document as LangChainDocument
+from langchain_core.prompts import PromptTemplate as LangChainPrompt
+from llama_index.core import PromptTemplate as LlamaIndexPrompt
 from llama_index.core.schema import Document as LlamaIndexDocument
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 import langchain_parts
 import llamaindex_parts
-from scenarios import QUESTION
-from steering import Steered
+from llamaindex_selfroute import SelfRouteDecisionEvent
+from scenarios import DOCUMENT_TEXTS, FINAL, PASSAGE_TEXTS, QUESTION, Scenario
+from steering import LONG_TEXTS, UNANSWERABLE, Steered
 
 LANGCHAIN = [f"langchain {mode}" for mode in langchain_parts.MODES]
 LLAMAINDEX = [f"llamaindex {mode}" for mode in llamaindex_parts.MODES]
+COMPLETION = [f"completion {mode}" for mode in llamaindex_parts.MODES]  # LlamaIndex, with a model that is no chat model
 EVERYWHERE = [*LANGCHAIN, *LLAMAINDEX]
+EVERY_MODEL = [*EVERYWHERE, *COMPLETION]
+HOSTS = (LANGCHAIN[0], LLAMAINDEX[0])
 SYNC = [where for where in EVERYWHERE if not where.split()[1].startswith("a")]
 AWAITED = [where for where in EVERYWHERE if where not in SYNC]
+STREAMS = [where for where in EVERYWHERE if where.endswith("stream")]
+FAR_APART = [f"langchain {mode}" for mode in langchain_parts.FAR_APART]
+FAR_APART += [f"llamaindex {mode}" for mode in llamaindex_parts.FAR_APART]
+
+everywhere = pytest.mark.parametrize("where", EVERYWHERE)
+every_model = pytest.mark.parametrize("where", EVERY_MODEL)
+every_stream = pytest.mark.parametrize("where", [where for where in EVERY_MODEL if where.endswith("stream")])
+awaited = pytest.mark.parametrize("where", AWAITED)
+far_apart = pytest.mark.parametrize("where", FAR_APART)  # for what happens before a mode matters
+each_host = pytest.mark.parametrize("where", HOSTS)
 
 
-@dataclass
-class Outcome:
-    """What a question came to."""
+class Text(NamedTuple):
+    """A passage or a document: its text, the name of its document, where it begins there, and other metadata."""
 
-    answer: str
-    route: str
-    answerable: bool
-    finish_reason: str | None
-    decision: dict[str, Any]
-    usage: dict[str, Any]
-    read: list[str]
-    calls: list[Any]  # of the model
-
-    @property
-    def steps(self) -> list[str]:
-        """The steps that the model was asked for."""
-        return [call.step for call in self.calls]
+    text: str
+    name: str | None = None
+    start: int | None = None
+    metadata: Mapping[str, Any] = {}
 
 
-async def outcome(where: str, scenario: Steered, **fields: Any) -> Outcome:
-    """Ask the question of a scenario."""
-    framework, mode = where.split()
-    if framework == "langchain":
-        chain = langchain_parts.steered_chain(scenario, **fields)
-        result = await langchain_parts.ask(chain, QUESTION, mode)
-        read = [document.page_content for document in result.pop("context")]
-        kept = {key: result[key] for key in ("answer", "route", "answerable", "finish_reason", "decision", "usage")}
-        return Outcome(**kept, read=read, calls=chain.llm.calls)
-    engine = llamaindex_parts.steered_engine(scenario, mode, **fields)
-    asked = await llamaindex_parts.ask(engine, QUESTION, mode)
-    calls = llamaindex_parts.model_of(engine).calls
-    ended = asked.metadata["finish_reason"]
-    return Outcome(asked.text, asked.route, asked.answerable, ended, asked.decision, asked.usage, asked.sources, calls)
+Texts = Sequence[str | Text]
 
 
-def document(where: str, text: str) -> Any:
+def is_langchain(where: str) -> bool:
+    """Whether LangChain is the host."""
+    return where.startswith("langchain")
+
+
+def document(where: str, given: str | Text) -> Any:
     """A document of the framework."""
-    return LangChainDocument(text) if where in LANGCHAIN else LlamaIndexDocument(text=text)
+    text, name, _, metadata = given if isinstance(given, Text) else Text(given)
+    if is_langchain(where):
+        return LangChainDocument(text, metadata={**({} if name is None else {"source": name}), **metadata})
+    return LlamaIndexDocument(text=text, metadata=dict(metadata), id_=_id_of(text) if name is None else name)
 
 
-def reading(texts: Sequence[str], where: str, log: list[Any]) -> Callable[..., Any]:
+def _id_of(text: str) -> str:
+    return str(uuid5(NAMESPACE_OID, text))  # as random as LlamaIndex's own, but the same in each process
+
+
+def passage(where: str, given: str | Text) -> Any:
+    """A passage of the framework, as a retriever returns it."""
+    text, name, start, metadata = given if isinstance(given, Text) else Text(given)
+    if is_langchain(where):
+        begins = {} if start is None else {"start_index": start}
+        return document(where, Text(text, name, None, {**begins, **metadata}))
+    more: dict[str, Any] = {"id_": _id_of(text)}
+    if start is not None:
+        more = {"id_": f"{name}-{start}", "start_char_idx": start, "end_char_idx": start + len(text)}
+    if name is not None:
+        more["relationships"] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=name)}
+    return NodeWithScore(node=TextNode(text=text, metadata=dict(metadata), **more), score=0.5)
+
+
+def reading(texts: Texts, where: str, log: list[Any]) -> Callable[..., Any]:
     """A callable that returns documents and logs each reading."""
 
     def read(*given: Any) -> list[Any]:
@@ -71,3 +100,271 @@ def reading(texts: Sequence[str], where: str, log: list[Any]) -> Callable[..., A
         return [document(where, text) for text in texts]
 
     return read
+
+
+def retriever(where: str, texts: Texts = PASSAGE_TEXTS, **fields: Any) -> Any:
+    """A retriever that returns passages, and keeps its `queries`; `failures` are the errors of its first calls."""
+    parts: Any = langchain_parts if is_langchain(where) else llamaindex_parts
+    return parts.ListRetriever(passages=[passage(where, text) for text in texts], **{"k": 99, **fields})
+
+
+def template(where: str, text: str) -> Any:
+    """A prompt in the words of the framework: `{context}`, `{question}` and `{refusal}`; `{text}` of a document."""
+    if is_langchain(where):
+        return LangChainPrompt.from_template(text.replace("{question}", "{input}").replace("{text}", "{page_content}"))
+    for ours, theirs in (("{context}", "{context_str}"), ("{question}", "{query_str}"), ("{text}", "{content}")):
+        text = text.replace(ours, theirs)
+    return LlamaIndexPrompt(text)
+
+
+def model(where: str, **script: Any) -> Any:
+    """A scripted model."""
+    if is_langchain(where):
+        return langchain_parts.ScriptedModel(**script)
+    return llamaindex_parts.ScriptedLLM(**{"is_chat": not where.startswith("completion"), **script})
+
+
+@dataclass
+class Outcome:
+    """What a question came to; `told` has the answer and all that is said about it, and can be read as attributes.
+
+    Attributes:
+        told: `answer`, `route`, `decision` and the others.
+        context: The texts that it is from, with their metadata.
+        names: The names of their documents.
+        retrieved: How many passages were retrieved.
+        calls: The calls of the model.
+        pieces: The text as it came.
+        response: The response of LlamaIndex.
+    """
+
+    told: dict[str, Any]
+    context: list[tuple[str, Mapping[str, Any]]]
+    names: list[Any]
+    retrieved: int
+    calls: list[Any]
+    pieces: list[str]
+    response: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self.told:
+            raise AttributeError(name)
+        return self.told[name]
+
+    @property
+    def read(self) -> list[str]:
+        """The texts that the answer is from."""
+        return [text for text, _ in self.context]
+
+    @property
+    def steps(self) -> list[str]:
+        """The steps that the model was asked for."""
+        return [call.step for call in self.calls]
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the model was asked."""
+        return [call.prompt for call in self.calls]
+
+    @property
+    def hung_up(self) -> set[str]:
+        """The steps whose reply was broken off."""
+        return {call.step for call in self.calls if call.ended == "closed"}
+
+
+@dataclass
+class Pipeline:
+    """A chain or an engine, asked in one mode."""
+
+    where: str
+    asked: Any
+    model: Any
+    config: dict[str, Any] = field(default_factory=dict)  # of LangChain
+
+    @property
+    def mode(self) -> str:
+        """The mode, in the host's word."""
+        return self.where.split()[1]
+
+    @property
+    def holder(self) -> Any:
+        """What holds the options as attributes."""
+        return self.asked if is_langchain(self.where) else self.asked._response_synthesizer
+
+    @property
+    def queries(self) -> list[Any]:
+        """What the retriever was asked."""
+        return self.asked.retriever.queries  # type: ignore[no-any-return]
+
+    def again(self, asked: Any) -> Pipeline:
+        """The same with another chain or engine, such as a copy."""
+        one = Pipeline(self.where, asked, None, self.config)
+        one.model = one.holder.llm
+        return one
+
+    async def ask(self, question: Any = QUESTION) -> Outcome:
+        """Ask, and read a stream to its end."""
+        before = len(self.model.calls)
+        if is_langchain(self.where):
+            return self._told(await langchain_parts.chunks(self.asked, question, self.mode, self.config), before)
+        call = self.asked.aquery if self.where in AWAITED or self.mode.startswith("a") else self.asked.query
+        return await self._response(call(question), before)
+
+    async def first_step(self, question: Any = QUESTION) -> dict[str, Any]:
+        """Ask for the first step alone."""
+        awaited = self.mode.startswith("a")
+        if is_langchain(self.where):
+            step = self.asked.first_step
+            row = step.ainvoke(question, self.config) if awaited else step.invoke(question, self.config)
+        else:
+            row = self.asked.afirst_step(question) if awaited else self.asked.first_step(question)
+        return await row if isinstance(row, Awaitable) else row  # type: ignore[no-any-return]
+
+    async def second_step(self, row: Any) -> Outcome:
+        """Go on from a row."""
+        before = len(self.model.calls)
+        if is_langchain(self.where):
+            step = self.asked.second_step
+            return self._told(await langchain_parts.chunks(step, row, self.mode, self.config), before)
+        step = self.asked.asecond_step if self.mode.startswith("a") else self.asked.second_step
+        return await self._response(step(row), before)
+
+    async def pieces(self, question: Any = QUESTION) -> AsyncIterator[str]:
+        """The pieces of text as they come; closing this closes the stream."""
+        if is_langchain(self.where):
+            chunks: Any = getattr(self.asked, self.mode)(question, self.config)
+            try:
+                if self.mode == "stream":
+                    for chunk in chunks:
+                        yield chunk.get("answer", "")
+                else:
+                    async for chunk in chunks:
+                        yield chunk.get("answer", "")
+            finally:
+                chunks.close() if self.mode == "stream" else await chunks.aclose()
+            return
+        awaited = self.mode == "astream"
+        response = await self.asked.aquery(question) if awaited else self.asked.query(question)
+        pieces = response.async_response_gen() if awaited else response.response_gen
+        try:
+            if awaited:
+                async for piece in pieces:
+                    yield piece
+            else:
+                for piece in pieces:
+                    yield piece
+        finally:
+            await pieces.aclose() if awaited else pieces.close()
+
+    def _told(self, chunks: list[Any], before: int) -> Outcome:
+        told = dict(reduce(add, chunks))
+        read, found = told.pop("context"), told.pop("retrieved")
+        context = [(one.page_content, one.metadata) for one in read]
+        names = [one.metadata.get("source") for one in read]
+        pieces = [chunk["answer"] for chunk in chunks if "answer" in chunk]
+        return Outcome(told, context, names, len(found), self.model.calls[before:], pieces)
+
+    async def _response(self, response: Any, before: int) -> Outcome:
+        response = await response if isinstance(response, Awaitable) else response
+        asked = llamaindex_parts.Asked(
+            response, [piece async for piece in llamaindex_parts.pieces_of(response, self.mode)]
+        )
+        told = {"answer": asked.text, **asked.metadata}
+        context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
+        names = [one.node.ref_doc_id or one.node.node_id for one in asked.source_nodes]
+        found = len(told.pop("retrieved"))
+        return Outcome(told, context, names, found, self.model.calls[before:], asked.pieces, response)
+
+
+def pipeline(where: str, draft: Any = UNANSWERABLE, final: Any = FINAL, **fields: Any) -> Pipeline:
+    """A chain or an engine over a scripted model.
+
+    Args:
+        where: The host and the mode.
+        draft: The pieces of the first reply.
+        final: Those of the second.
+        fields: `passages` and a list of `documents` are `Texts`; the others are fields of the host or of the model.
+    """
+    if isinstance(fields.get("documents"), list | tuple):
+        texts = fields["documents"]
+        fields["documents"] = [document(where, one) if isinstance(one, str | Text) else one for one in texts]
+    if "passages" in fields:
+        fields["retriever"] = retriever(where, fields.pop("passages"))
+    if is_langchain(where):
+        chain = langchain_parts.a_chain(draft, final, **fields)
+        return Pipeline(where, chain, chain.llm)
+    if where.startswith("completion"):
+        fields.setdefault("is_chat", False)
+    fields.setdefault("streaming", where.endswith("stream"))
+    engine = llamaindex_parts.an_engine(draft, final, **fields)
+    return Pipeline(where, engine, engine._response_synthesizer.llm)
+
+
+def pipeline_for(where: str, scenario: Scenario, **fields: Any) -> Pipeline:
+    """The chain or the engine of a scenario."""
+    script = {"draft": scenario.draft, "final": scenario.final, "ends": scenario.ends, "refusal": scenario.refusal}
+    script["passages"] = PASSAGE_TEXTS if scenario.draft is not None else ()
+    script["documents"] = DOCUMENT_TEXTS
+    if isinstance(scenario, Steered):
+        script |= {"looks": scenario.looks, "passages": scenario.found, "documents": LONG_TEXTS, **scenario.options}
+    if "retriever" in fields:
+        del script["passages"]
+    return pipeline(where, **{**script, **fields})
+
+
+async def outcome(where: str, scenario: Scenario, **fields: Any) -> Outcome:
+    """Ask the question of a scenario."""
+    return await pipeline_for(where, scenario, **fields).ask()
+
+
+@dataclass
+class Seen:
+    """What the tracers and handlers of the host saw."""
+
+    tracer: langchain_parts.TreeTracer | None
+    recording: llamaindex_parts.Recording | None
+
+    @property
+    def decisions(self) -> list[dict[str, Any]]:
+        """The decisions that were announced, each with its route."""
+        if self.tracer:
+            return [data for _, data in self.tracer.events]
+        assert self.recording
+        events = self.recording.events.of(SelfRouteDecisionEvent)
+        return [{"route": event.route, "decision": event.decision} for event in events]
+
+    @property
+    def open(self) -> list[str]:
+        """What began and never ended."""
+        if self.tracer:
+            return self.tracer.open_runs
+        assert self.recording
+        return [*self.recording.spans.open_spans]
+
+    @property
+    def errors(self) -> int:
+        """How many runs or spans ended in an error."""
+        if self.tracer:
+            return sum(bool(run.error) for run in langchain_parts.all_of(self.tracer.root))
+        assert self.recording
+        return len(self.recording.spans.dropped_spans)
+
+
+@contextmanager
+def seen(one: Pipeline) -> Iterator[Seen]:
+    """Watch what a pipeline is asked."""
+    if is_langchain(one.where):
+        tracer = langchain_parts.TreeTracer()
+        one.config["callbacks"] = [tracer]
+        yield Seen(tracer, None)
+    else:
+        with llamaindex_parts.recorded() as recording:
+            yield Seen(None, recording)
+
+
+async def until(happened: Callable[[], Any]) -> None:
+    """Give the loop its turns until something has happened."""
+    for _ in range(400):
+        await asyncio.sleep(0.002)
+        if happened():
+            return

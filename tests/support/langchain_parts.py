@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -33,32 +32,18 @@ from scenarios import (
     Scenario,
     text_of,
 )
-from selfroute.effects import Route
-from steering import LEFT_OUT, LONG_TEXTS, Steered
+from scripted import Call, Scripted, ending
 
 PASSAGES = [Document(text, metadata={"n": n}) for n, text in enumerate(PASSAGE_TEXTS, 1)]
 DOCUMENTS = [
     Document(text, metadata={"source": source}) for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
-LONG_DOCUMENTS = [Document(text) for text in LONG_TEXTS]
 MODES = ("invoke", "ainvoke", "stream", "astream")
 STREAMS = ("stream", "astream")
 FAR_APART = ("invoke", "astream")  # for what happens before a mode matters
 
 
-@dataclass
-class Call:
-    """One call of a model: what it got, how much it said, how it ended."""
-
-    step: Route
-    prompt: str
-    messages: list[BaseMessage]
-    options: dict[str, Any]
-    emitted: int = 0
-    ended: str = "open"
-
-
-class ScriptedModel(BaseChatModel):
+class ScriptedModel(Scripted, BaseChatModel):
     """Writes `draft` where the prompt holds passages, `final` where it holds whole documents."""
 
     draft: Any = None  # pieces, a function of the prompt that returns pieces, or None: must not be asked
@@ -87,30 +72,8 @@ class ScriptedModel(BaseChatModel):
         """As LangChain's own models have it."""
         return self.label
 
-    @property
-    def steps(self) -> list[Route]:
-        """The steps that it was asked for."""
-        return [call.step for call in self.calls]
-
     def _begin(self, messages: list[BaseMessage], options: dict[str, Any]) -> tuple[Call, Pieces]:
-        prompt = "\n".join(str(message.text) for message in messages)
-        call = Call(self._step(prompt), prompt, messages, options)
-        self.calls.append(call)
-        failures = self.failures.get(call.step, [])
-        error = failures[self.steps.count(call.step) - 1] if self.steps.count(call.step) <= len(failures) else None
-        if error:
-            call.ended = "failed"
-            raise error
-        script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[call.step]
-        assert script is not None, f"the {call.step} step must not be asked"
-        return call, script(prompt) if callable(script) else script
-
-    def _look(self) -> Any:
-        number = sum(call.step == "sections" and call.ended != "failed" for call in self.calls) - 1
-        return self.looks[number % len(self.looks)] if self.looks else None
-
-    def _step(self, prompt: str) -> Route:
-        return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
+        return self._called("\n".join(str(message.text) for message in messages), messages, options)
 
     def _counts(self, call: Call, pieces: Pieces) -> Any:
         if not self.usage:
@@ -137,10 +100,7 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _piece(self, call: Call, piece: str | None) -> ChatGenerationChunk:
-        if call.emitted == self.breaks_after and len(self.calls) <= self.breaks_calls:
-            call.ended = "failed"
-            raise self.breaks_with
-        call.emitted += 1
+        self._say(call)
         return ChatGenerationChunk(message=AIMessageChunk(_content(piece)))
 
     def _last(self, call: Call, pieces: Pieces) -> ChatGenerationChunk:
@@ -155,7 +115,7 @@ class ScriptedModel(BaseChatModel):
 
     async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:
         call, pieces = self._begin(messages, {**options, "stop": stop})
-        with _ending(call):
+        with ending(call):
             await asyncio.sleep(self.delay)
             return self._whole(call, pieces)
 
@@ -163,7 +123,7 @@ class ScriptedModel(BaseChatModel):
         self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
     ) -> Iterator[ChatGenerationChunk]:
         call, pieces = self._begin(messages, {**options, "stop": stop})
-        with _ending(call):
+        with ending(call):
             for piece in pieces:
                 time.sleep(self.delay)
                 yield self._piece(call, piece)
@@ -173,7 +133,7 @@ class ScriptedModel(BaseChatModel):
         self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         call, pieces = self._begin(messages, {**options, "stop": stop})
-        with _ending(call):
+        with ending(call):
             for piece in pieces:
                 await asyncio.sleep(self.delay)
                 yield self._piece(call, piece)
@@ -182,17 +142,6 @@ class ScriptedModel(BaseChatModel):
 
 def _content(piece: str | None) -> Any:
     return [] if piece is None else piece  # the host has no None: an empty list is its "no content"
-
-
-@contextmanager
-def _ending(call: Call) -> Iterator[None]:
-    try:
-        yield
-    except (GeneratorExit, asyncio.CancelledError):
-        call.ended = "closed"
-        raise
-    else:
-        call.ended = "exhausted"
 
 
 class ListRetriever(BaseRetriever):
@@ -265,6 +214,11 @@ def node(run: Run) -> Node:
     return Node(run.run_type, run.name, run.tags or [], run.error, run.inputs, run.outputs, children)
 
 
+def all_of(of: Node) -> list[Node]:
+    """The run and all that are below it."""
+    return [of, *(inner for child in of.children for inner in all_of(child))]
+
+
 def outline(of: Node) -> Any:
     """The names alone: `name`, or `{name: [children]}`."""
     return {of.name: [outline(child) for child in of.children]} if of.children else of.name
@@ -292,13 +246,6 @@ def chain_for(scenario: Scenario, **fields: Any) -> SelfRouteChain:
         "refusal": scenario.refusal,
     }
     return a_chain(**{**told, **fields})
-
-
-def steered_chain(scenario: Steered, **fields: Any) -> SelfRouteChain:
-    """The chain of a scenario with options."""
-    retriever = ListRetriever(passages=PASSAGES if scenario.finds else [])
-    steered = {"looks": scenario.looks, "retriever": retriever, "documents": LONG_DOCUMENTS}
-    return chain_for(scenario, **{**steered, **scenario.options, **fields})
 
 
 async def chunks(

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from llama_index.core.base.llms.types import MessageRole
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
@@ -43,8 +42,8 @@ from scenarios import (
     Scenario,
     text_of,
 )
+from scripted import Call, Scripted, ending
 from selfroute.effects import Route
-from steering import LEFT_OUT, LONG_TEXTS, Steered
 
 # Metadata as in the other framework's parts, hidden from the model as it is hidden there.
 PASSAGES = [
@@ -58,7 +57,6 @@ DOCUMENTS = [
     Document(text=text, id_=source, metadata={"source": source}, excluded_llm_metadata_keys=["source"])
     for text, source in zip(DOCUMENT_TEXTS, ("May", "June"), strict=True)
 ]
-LONG_DOCUMENTS = [Document(text=text, id_=str(UUID(int=n))) for n, text in enumerate(LONG_TEXTS, 1)]
 KEYS = {"route", "answerable", "finish_reason", "decision", "usage", "retrieved"}
 MODES = ("query", "aquery", "stream", "astream")
 STREAMS = ("stream", "astream")
@@ -90,19 +88,7 @@ class Raw(BaseModel):
     refusal: str | None = None
 
 
-@dataclass
-class Call:
-    """One call of a model: what it got, how much it said, how it ended."""
-
-    step: Route
-    prompt: str
-    messages: list[ChatMessage] | None  # None: asked to complete a text
-    options: dict[str, Any]
-    emitted: int = 0
-    ended: str = "open"
-
-
-class ScriptedLLM(LLM):
+class ScriptedLLM(Scripted, LLM):
     """Writes `draft` where the prompt holds passages, `final` where it holds whole documents.
 
     Like the providers' packages it asks for a stream when the first piece is asked for, and reports its counts in the
@@ -142,36 +128,10 @@ class ScriptedLLM(LLM):
             context_window=self.context_window, num_output=64, is_chat_model=self.is_chat, model_name=self.label
         )
 
-    @property
-    def steps(self) -> list[Route]:
-        """The steps that it was asked for."""
-        return [call.step for call in self.calls]
-
-    @property
-    def endings(self) -> list[str]:
-        """How its calls ended."""
-        return [call.ended for call in self.calls]
-
     def _begin(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> tuple[Call, Pieces]:
-        messages = None if isinstance(asked, str) else list(asked)
-        prompt = asked if isinstance(asked, str) else "\n".join(message.content or "" for message in asked)
-        call = Call(self._step(prompt), prompt, messages, options)
-        self.calls.append(call)
-        failures = self.failures.get(call.step, [])
-        error = failures[self.steps.count(call.step) - 1] if self.steps.count(call.step) <= len(failures) else None
-        if error:
-            call.ended = "failed"
-            raise error
-        script = {"rag": self.draft, "sections": self._look(), "long_context": self.final}[call.step]
-        assert script is not None, f"the {call.step} step must not be asked"
-        return call, script(prompt) if callable(script) else script
-
-    def _look(self) -> Any:
-        number = sum(call.step == "sections" and call.ended != "failed" for call in self.calls) - 1
-        return self.looks[number % len(self.looks)] if self.looks else None
-
-    def _step(self, prompt: str) -> Route:
-        return "sections" if LEFT_OUT in prompt else "long_context" if self.marker in prompt else "rag"
+        if isinstance(asked, str):
+            return self._called(asked, None, options)
+        return self._called("\n".join(message.content or "" for message in asked), list(asked), options)
 
     def _raw(self, call: Call, pieces: Pieces) -> Raw:
         ending = {"finish_reason": self.ends.get(call.step), "refusal": self.refusals.get(call.step)}
@@ -200,10 +160,7 @@ class ScriptedLLM(LLM):
         return self._reply(call, content, None, self._raw(call, pieces))
 
     def _piece(self, call: Call, pieces: Pieces) -> Any:
-        if call.emitted == self.breaks_after and len(self.calls) <= self.breaks_calls:
-            call.ended = "failed"
-            raise self.breaks_with
-        call.emitted += 1
+        self._say(call)
         so_far = pieces[: call.emitted]
         raw = self._raw(call, so_far) if self.counts_on else Raw(model=self.label)
         return self._reply(call, text_of(so_far) or None, so_far[-1], raw)
@@ -218,14 +175,14 @@ class ScriptedLLM(LLM):
 
     async def _aask(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> Any:
         call, pieces = self._begin(asked, options)
-        with _ending(call):
+        with ending(call):
             await asyncio.sleep(self.delay)
             return self._whole(call, pieces)
 
     def _stream(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> Generator[Any, None, None]:
         def pour(cycle: list[Any]) -> Generator[Any, None, None]:
             call, pieces = self._begin(asked, options)
-            with _ending(call):
+            with ending(call):
                 for n in range(len(pieces)):
                     time.sleep(0 if n % self.packet else self.delay)
                     yield self._piece(call, pieces)
@@ -239,7 +196,7 @@ class ScriptedLLM(LLM):
     def _astream(self, asked: Sequence[ChatMessage] | str, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
         async def pour(cycle: list[Any]) -> AsyncGenerator[Any, None]:
             call, pieces = self._begin(asked, options)
-            with _ending(call):
+            with ending(call):
                 for n in range(len(pieces)):
                     if n % self.packet == 0:
                         await asyncio.sleep(self.delay)
@@ -282,17 +239,6 @@ class ScriptedLLM(LLM):
     @llm_completion_callback()
     async def astream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
         return self._astream(prompt, options)
-
-
-@contextmanager
-def _ending(call: Call) -> Iterator[None]:
-    try:
-        yield
-    except (GeneratorExit, asyncio.CancelledError):
-        call.ended = "closed"
-        raise
-    else:
-        call.ended = "exhausted"
 
 
 class ListRetriever(BaseRetriever):
@@ -536,16 +482,6 @@ def engine_for(scenario: Scenario, mode: str, **fields: Any) -> SelfRouteQueryEn
         "streaming": mode in STREAMS,
     }
     return an_engine(**{**told, **fields})
-
-
-def steered_engine(scenario: Steered, mode: str, **fields: Any) -> SelfRouteQueryEngine:
-    """The engine of a scenario with options, for one of the modes."""
-    steered = {
-        "looks": scenario.looks,
-        "retriever": ListRetriever(PASSAGES if scenario.finds else []),
-        "documents": LONG_DOCUMENTS,
-    }
-    return engine_for(scenario, mode, **{**steered, **scenario.options, **fields})
 
 
 def model_of(engine: SelfRouteQueryEngine) -> ScriptedLLM:

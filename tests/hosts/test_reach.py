@@ -11,7 +11,7 @@ from llama_index.core import Document as Whole
 from llama_index.core.instrumentation.events.retrieval import RetrievalStartEvent
 
 import one_store
-from both_parts import EVERYWHERE
+from both_parts import everywhere
 from langchain_parts import TreeTracer
 from langchain_selfroute import SelfRouteChain
 from llamaindex_parts import ListRetriever, recorded
@@ -19,7 +19,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from one_store import ANSWER, BY_WORDS, QUESTION, RIGHT, TEXTS, Model, ask, pipeline
 from selfroute.errors import ConfigurationError
 
-FRAMEWORKS = ("langchain", "llamaindex")
+every_framework = pytest.mark.parametrize("framework", ["langchain", "llamaindex"])
 SECTIONS = 600  # tokens: more than five passages
 K = {"langchain": "k", "llamaindex": "similarity_top_k"}
 WITH_NUMBERS = "n"
@@ -43,7 +43,7 @@ def drafted(model: Model) -> int:
         ({"reach": 8, "draft_passages": 2}, 8, 2),
     ],
 )
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_more_passages_are_found_than_the_draft_reads_where_sections_need_them(
     framework: str, options: dict[str, Any], found: int, read: int, kind: str
 ) -> None:
@@ -62,13 +62,13 @@ def test_the_store_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize("reach", [4, 0, True, "many"])
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 def test_a_reach_that_makes_no_sense_is_refused(framework: str, reach: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"^reach(=4 is less than the 5 passages| must be a whole number)"):
         pipeline(framework, reach=reach)
 
 
-@pytest.mark.parametrize("where", EVERYWHERE)
+@everywhere
 async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -> None:
     framework, mode = where.split()
     streams = {"streaming": True} if framework == "llamaindex" and "stream" in mode else {}
@@ -81,7 +81,7 @@ async def test_the_best_two_documents_behind_all_passages_are_read(where: str) -
 
 @pytest.mark.parametrize("kind", ["memory", "chroma"])
 @pytest.mark.parametrize("question", BY_WORDS)
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_documents_are_ranked_by_the_words_of_their_sections_too(
     framework: str, question: str, kind: str
 ) -> None:
@@ -91,7 +91,7 @@ async def test_documents_are_ranked_by_the_words_of_their_sections_too(
 
 
 @pytest.mark.parametrize("sections", [None, SECTIONS])
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_as_many_documents_are_read_as_are_allowed(framework: str, sections: int | None) -> None:
     for most in (1, 3, None):
         asked = await ask(pipeline(framework, sections=sections, reach=20, max_documents=most))
@@ -99,7 +99,7 @@ async def test_as_many_documents_are_read_as_are_allowed(framework: str, section
         assert (len(asked.read), len(set(asked.read)), asked.read[0]) == (most or behind, most or behind, RIGHT)
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_none_is_read_where_that_is_the_limit(framework: str) -> None:
     model = Model()
     asked = await ask(pipeline(framework, model=model, sections=SECTIONS, max_documents=0))
@@ -110,7 +110,7 @@ async def test_none_is_read_where_that_is_the_limit(framework: str) -> None:
 
 
 @pytest.mark.parametrize("as_callable", [False, True])
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_documents_of_the_user_are_all_read_in_their_order(framework: str, as_callable: bool) -> None:
     model: Any = Model()
     if framework == "langchain":
@@ -128,7 +128,7 @@ async def test_documents_of_the_user_are_all_read_in_their_order(framework: str,
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, None])
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@every_framework
 async def test_an_answer_is_compared_with_reading_as_many_documents(framework: str, most: int | None) -> None:
     model = Model()
     answering = pipeline(framework, model=model, reach=20, sections=SECTIONS, max_documents=most)

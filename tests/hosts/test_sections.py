@@ -1,73 +1,133 @@
-"""Both frameworks, all modes: what sections are read, how they are sent, what they cost, and when they are skipped."""
+"""Both hosts, all modes: what sections are read, how they are sent, what they cost, and when they are skipped."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
-from llama_index.core import PromptTemplate as LlamaPrompt
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores import MetadataFilters
 
-import langchain_parts
-import llamaindex_parts
-from both_parts import EVERYWHERE, LANGCHAIN
+import langchain_selfroute
+import llamaindex_selfroute
+from both_parts import (
+    Outcome,
+    Pipeline,
+    Text,
+    awaited,
+    document,
+    everywhere,
+    far_apart,
+    is_langchain,
+    model,
+    passage,
+    pipeline,
+    template,
+)
 from langchain_selfroute import SelfRouteChain
 from langchain_stores import holding, store_with
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_stores_parts import only, simple
-from sections_parts import (
-    IN_JUNE,
-    JULY,
-    JUNE,
-    MAY,
-    MIDDLE,
-    OPENING,
-    SOURCES,
-    TEXTS,
-    WHOLE,
-    Passage,
-    Read,
-    asking,
-    read,
-    read_by,
-    text_at,
-)
 from selfroute.documents.index import KEPT
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget, Case, Ruling
 from selfroute.policies.policy import Policy, Spent
 from selfroute.usage import count_tokens
-from steering import GRADED, LARGER, LEFT_OUT, LOOKED, RUNG, SAID, UNANSWERABLE, VOTE
+from steering import GRADED, LARGER, LEFT_OUT, LONG_TEXTS, LOOKED, RUNG, SAID, UNANSWERABLE, VOTE, long_text
 
-everywhere = pytest.mark.parametrize("where", EVERYWHERE)
-FAR_APART = ("langchain invoke", "langchain astream", "llamaindex aquery", "llamaindex stream")
-far_apart = pytest.mark.parametrize("where", FAR_APART)  # for what happens before a mode matters
+CHUNK = 300
+MAY = LONG_TEXTS[0]
+JUNE = f"{long_text('pier C', 9)}\n\nMr Lin chaired the meeting of June.\n\n{long_text('pier D', 9)}"
+JULY = long_text("pier E", 18)
+TEXTS: Mapping[str, str] = {"may": MAY, "june": JUNE, "july": JULY}
+Place = tuple[str, int, int]  # the name of a document, and the stretch of it
+OPENING: Place = ("may", 0, 120)
+MIDDLE: Place = ("may", 4_200, 4_400)
+IN_JUNE: Place = ("june", 2_000, 2_200)
+BEFORE = "Answer the question from these passages only"  # where the context of a prompt ends
+WHOLE = "Read the following text"  # how a prompt with whole documents begins
+SOURCES = ("listed", "called", "stored")
+every_source = pytest.mark.parametrize("source", SOURCES)
 LOOKS: dict[str, Any] = {"looks": (LOOKED,), "sections": RUNG}
 TOO_LONG = ValueError("prompt is too long: 1640 tokens > 1100 maximum")
 
 
-def check_places(found: Read, *passages: Passage) -> None:
+def passages_of(places: Sequence[Place], texts: Mapping[str, str]) -> list[Text]:
+    return [Text(texts[name][start:end], name, start) for name, start, end in places]
+
+
+def chunks_of(where: str, texts: Mapping[str, str]) -> list[Any]:
+    """The chunks of whole documents, as a store holds them."""
+    places = [(name, start, start + CHUNK) for name, text in texts.items() for start in range(0, len(text), CHUNK)]
+    chunks = [passage(where, one) for one in passages_of(places, texts)]
+    return chunks if is_langchain(where) else [one.node for one in chunks]
+
+
+def asking(
+    where: str,
+    places: Sequence[Place],
+    *,
+    texts: Mapping[str, str] | None = None,
+    source: str = "listed",
+    **more: Any,
+) -> Pipeline:
+    """A chain or an engine over documents from a kind of source."""
+    texts = texts or {"may": MAY}
+    whole: Any = [Text(text, name) for name, text in texts.items()]
+    if source == "stored" and is_langchain(where):
+        whole = langchain_selfroute.StoredDocuments(store_with("memory", chunks_of(where, texts)), filter={})
+    elif source == "stored":
+        index = simple(chunks_of(where, texts))
+        whole = llamaindex_selfroute.StoredDocuments(index, filters=MetadataFilters(filters=[]))
+    fields = {"final": None, "marker": WHOLE, "documents": whole, "passages": passages_of(places, texts), **more}
+    one = pipeline(where, **fields)
+    if source == "called":
+        listed = one.holder.documents
+        one = pipeline(where, **{**fields, "documents": lambda *_: listed})
+    return one
+
+
+async def read(where: str, places: Sequence[Place] = (OPENING, MIDDLE), **more: Any) -> Outcome:
+    """Ask the question."""
+    return await asking(where, places, **more).ask()
+
+
+def sent(found: Outcome) -> list[str]:
+    """What each prompt held, without the instruction."""
+    return [prompt.split("\n\n", 1)[1].split(f"\n\n{BEFORE}")[0] for prompt in found.prompts]
+
+
+def runs(found: Outcome) -> list[Place]:
+    """Where each section stands, as its metadata say."""
+    labels = [metadata["selfroute"] for _, metadata in found.context]
+    return [(label["document"], label["start"], label["end"]) for label in labels]
+
+
+def check_places(found: Outcome, *places: Place) -> None:
     """Hold sections against the documents: each stands where it says, in order and apart, and they hold passages."""
-    assert (found.result["route"], found.result["answer"], found.result["answerable"]) == ("sections", SAID, True)
-    for (text, metadata), name, (document, start, end) in zip(found.context, found.names, found.runs, strict=True):
+    assert (found.route, found.answer, found.answerable) == ("sections", SAID, True)
+    for (text, metadata), name, (of, start, end) in zip(found.context, found.names, runs(found), strict=True):
         assert set(metadata["selfroute"]) == {"method", "start", "end", "document"}
-        assert (metadata["selfroute"]["method"], name) == ("sections", document)
-        assert text == TEXTS[name][start:end]
-    for (name, _, end), (other, start, _) in zip(found.runs, found.runs[1:], strict=False):
+        assert (metadata["selfroute"]["method"], name, text) == ("sections", of, TEXTS[name][start:end])
+    for (name, _, end), (other, start, _) in zip(runs(found), runs(found)[1:], strict=False):
         assert name != other or TEXTS[name][end:start].strip()
-    for name, start, end in passages:
-        assert any(run[0] == name and run[1] <= start and end <= run[2] for run in found.runs)
+    for place in places:
+        check_within(found, place)
 
 
-def expected_text(found: Read, texts: dict[str, str]) -> str:
+def check_within(found: Outcome, place: Place) -> None:
+    """Check that a passage is within a section of the document that it is from."""
+    name, start, end = place
+    assert any(run[0] == name and run[1] <= start and end <= run[2] for run in runs(found))
+
+
+def expected_text(found: Outcome, texts: Mapping[str, str]) -> str:
     """The context of a prompt as the contract has it."""
     parts = []
-    for name, runs in groupby(found.runs, key=lambda run: run[0]):
-        some = list(runs)
+    for name, group in groupby(runs(found), key=lambda run: run[0]):
+        some = list(group)
         text = f"\n{LEFT_OUT}\n".join(texts[name][start:end] for _, start, end in some)
         text = f"{LEFT_OUT}\n{text}" if texts[name][: some[0][1]].strip() else text
         parts.append((name, f"{text}\n{LEFT_OUT}" if texts[name][some[-1][2] :].strip() else text))
@@ -77,68 +137,53 @@ def expected_text(found: Read, texts: dict[str, str]) -> str:
 
 
 @everywhere
-@pytest.mark.parametrize("source", SOURCES)
+@every_source
 async def test_sections_say_where_they_stand_and_are_sent_as_one_text(source: str, where: str) -> None:
     found = await read(where, source=source, **LOOKS)
     check_places(found, OPENING, MIDDLE)
     assert found.steps == ["rag", "sections"]
-    assert any(VOTE in text for text, _ in found.context)
-    assert found.sent[1] == expected_text(found, {"may": MAY})
-    assert sum(count_tokens(text) for text, _ in found.context) <= RUNG
-    usage = found.result["usage"]
+    assert any(VOTE in text for text in found.read)
+    assert sent(found)[1] == expected_text(found, {"may": MAY})
+    assert sum(map(count_tokens, found.read)) <= RUNG
+    usage = found.usage
     assert usage["sections"]["input_tokens"] > usage["rag"]["input_tokens"] > 0
     assert usage["long_context"] is None
 
 
 @everywhere
-@pytest.mark.parametrize("source", SOURCES)
+@every_source
 async def test_sections_of_several_documents_stand_under_headings_in_their_order(source: str, where: str) -> None:
     passages = [IN_JUNE, OPENING]
     texts = {"may": MAY, "june": JUNE}
     found = await read(where, passages, texts=texts, source=source, **LOOKS | {"sections": LARGER})
     check_places(found, *passages)
     assert [name for name, _ in groupby(found.names)] == (["june", "may"] if source == "stored" else ["may", "june"])
-    assert found.sent[1] == expected_text(found, texts)
+    assert sent(found)[1] == expected_text(found, texts)
     for fact in (VOTE, "Mr Lin chaired the meeting of June."):
-        assert any(fact in text for text, _ in found.context)
+        assert any(fact in text for text in found.read)
 
 
 @everywhere
 async def test_the_two_rungs_hold_one_another(where: str) -> None:
     found = await read(where, sections=(RUNG, LARGER), looks=(UNANSWERABLE, LOOKED))
     check_places(found, OPENING, MIDDLE)
-    first, second = (found.sent[at].split(LEFT_OUT) for at in (1, 2))
-    assert len(found.sent[1]) < len(found.sent[2])
+    first, second = (sent(found)[at].split(LEFT_OUT) for at in (1, 2))
+    assert len(sent(found)[1]) < len(sent(found)[2])
     assert all(any(part.strip() in other for other in second) for part in first)
 
 
 @everywhere
 async def test_documents_are_formatted_by_the_prompt_for_documents(where: str) -> None:
-    template: Any = PromptTemplate.from_template("<{source}|{page_content}>")
-    if where not in LANGCHAIN:
-        template = LlamaPrompt("<{content}>")
-    found = await read(where, document_prompt=template, **LOOKS)
+    form = "<{source}|{text}>" if is_langchain(where) else "<{text}>"
+    found = await read(where, document_prompt=template(where, form), **LOOKS)
     text = expected_text(found, {"may": MAY})
-    assert found.sent[1] == (f"<may|{text}>" if where in LANGCHAIN else f"<{text}>")
-
-
-@everywhere
-async def test_sections_are_asked_for_their_confidence_alone(where: str) -> None:
-    found = await read(where, draft=("80 42\nHm.",), **GRADED, **LOOKS | {"looks": (("70\n", *LOOKED),)})
-    check_places(found)
-    draft, sections = (call.prompt for call in found.calls)
-    assert "write two numbers from 0 to 100" in draft
-    assert "write a number from 0 to 100" in sections
-    assert "two numbers" not in sections
+    assert sent(found)[1] == form.format(source="may", text=text)
 
 
 @everywhere
 async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> None:
-    own = "Two numbers to 100.\n\n{context}\n\nAnswer the question from these passages only: {input} or {refusal}."
-    prompt: Any = PromptTemplate.from_template(own)
-    if where not in LANGCHAIN:
-        prompt = LlamaPrompt(own.replace("{context}", "{context_str}").replace("{input}", "{query_str}"))
-    options = {**GRADED, "rag_prompt": prompt, "draft": ("80 42\nHm.",), "looks": (("80 70\n", *LOOKED),)}
+    own = "Two numbers to 100.\n\n{context}\n\nAnswer the question from these passages only: {question} or {refusal}."
+    options = {**GRADED, "rag_prompt": template(where, own), "draft": ("80 42\nHm.",), "looks": (("80 70\n", *LOOKED),)}
     found = await read(where, **{**LOOKS, **options})
     check_places(found)
     assert all(call.prompt.startswith("Two numbers to 100.") for call in found.calls)
@@ -149,16 +194,16 @@ async def test_a_prompt_of_the_user_is_that_of_the_sections_too(where: str) -> N
 async def test_sections_that_are_too_long_are_sent_again_with_less(times: int, where: str) -> None:
     found = await read(where, failures={"sections": [TOO_LONG] * times}, **LOOKS | {"sections": 2_600}, max_documents=0)
     assert found.steps == ["rag", *["sections"] * (times + 1)]
-    assert (found.result["route"], found.result["answer"]) == ("sections", SAID)
-    lengths = [len(text) for text in found.sent[1:]]
+    assert (found.route, found.answer) == ("sections", SAID)
+    lengths = [len(text) for text in sent(found)[1:]]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == times + 1
-    assert all(text == MAY[start:end] for (text, _), (_, start, end) in zip(found.context, found.runs, strict=True))
+    assert all(text == MAY[start:end] for (text, _), (_, start, end) in zip(found.context, runs(found), strict=True))
 
 
 @everywhere
 async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: str) -> None:
-    window = {"profile": {"max_input_tokens": 1_200}} if where in LANGCHAIN else {"context_window": 1_200}
+    window = {"profile": {"max_input_tokens": 1_200}} if is_langchain(where) else {"context_window": 1_200}
     found = await read(where, **LOOKS | {"sections": 1_400}, max_context_tokens=9_000, **window)
     check_places(found, OPENING, MIDDLE)
     assert count_tokens(found.calls[1].prompt) < 1_200 - 200  # with room for the reply
@@ -168,17 +213,16 @@ async def test_sections_fit_a_window_that_is_smaller_than_their_budget(where: st
 async def test_a_question_about_nothing_found_is_answered_from_what_its_words_are_in(where: str) -> None:
     found = await read(where, (), **LOOKS)
     check_places(found)
-    assert (found.steps, found.result["decision"]["signal"]) == (["sections"], "no_passages")
-    assert any(VOTE in text for text, _ in found.context)
+    assert (found.steps, found.decision["signal"]) == (["sections"], "no_passages")
+    assert any(VOTE in text for text in found.read)
 
 
 @far_apart
-@pytest.mark.parametrize("source", SOURCES)
+@every_source
 async def test_a_passage_is_read_in_its_own_document_though_another_quotes_it(source: str, where: str) -> None:
-    texts = {"april": f"{text_at(IN_JUNE)}\n\n{MAY}", "june": JUNE}
+    texts = {"april": f"{passages_of([IN_JUNE], TEXTS)[0].text}\n\n{MAY}", "june": JUNE}
     found = await read(where, [IN_JUNE], texts=texts, source=source, **LOOKS)
-    _, start, end = IN_JUNE
-    assert any(run[0] == "june" and run[1] <= start and end <= run[2] for run in found.runs)
+    check_within(found, IN_JUNE)
 
 
 @far_apart
@@ -201,10 +245,10 @@ async def test_only_the_first_passages_are_drafted_from_and_all_point_to_documen
     texts = {"may": MAY, "june": JUNE}
     passages = [MIDDLE, IN_JUNE, OPENING]
     found = await read(where, passages, texts=texts, source="stored", draft_passages=1, **LOOKS | {"sections": LARGER})
-    assert found.sent[0] == text_at(MIDDLE)
+    assert sent(found)[0] == passages_of([MIDDLE], TEXTS)[0].text
     check_places(found, MIDDLE)
     assert {*found.names} == {"may", "june"}
-    assert len(found.result["retrieved"]) == 3
+    assert found.retrieved == 3
 
 
 @everywhere
@@ -218,7 +262,7 @@ async def test_so_many_stored_documents_are_read_the_best_ones(most: int | None,
     assert found.names == [*TEXTS]
 
 
-STARTS: dict[str, tuple[list[Passage], list[str]]] = {
+STARTS: dict[str, tuple[list[Place], list[str]]] = {
     "most": ([("may", 0, len(MAY) * 2 // 3)], ["long_context"]),
     "some": ([("may", 0, len(MAY) // 2)], ["rag", "long_context"]),
     "none": ([], ["long_context"]),
@@ -226,26 +270,26 @@ STARTS: dict[str, tuple[list[Passage], list[str]]] = {
 
 
 @everywhere
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [(name, source) for name in STARTS for source in SOURCES if (name, source) != ("none", "stored")],
+)
 async def test_the_documents_are_read_at_once_if_the_passages_are_most_of_them(
     name: str, source: str, where: str
 ) -> None:
     passages, steps = STARTS[name]
-    if source == "stored" and not passages:
-        pytest.skip("no stored document is known without a passage")
     found = await read(where, passages, source=source, start="auto", final=LOOKED)
-    assert (found.steps, found.result["route"]) == (steps, "long_context")
+    assert (found.steps, found.route) == (steps, "long_context")
     signal = {"most": "start", "some": "sentinel", "none": "no_passages"}[name]
-    assert found.result["decision"]["signal"] == signal
-    assert [text for text, _ in found.context] == [MAY]
+    assert found.decision["signal"] == signal
+    assert found.read == [MAY]
 
 
 @far_apart
 async def test_where_even_few_sections_are_too_long_the_documents_are_read(where: str) -> None:
     refused = {"sections": [TOO_LONG] * 9}
     found = await read(where, **LOOKS, failures=refused, final=LOOKED)
-    assert (found.result["route"], found.result["answer"]) == ("long_context", SAID)
+    assert (found.route, found.answer) == ("long_context", SAID)
     assert found.steps[-1] == "long_context"
     with pytest.raises(ValueError, match="too long"):
         await read(where, **LOOKS, failures=refused, max_documents=0)
@@ -257,8 +301,8 @@ async def test_no_rung_is_paid_for_what_the_one_before_has_read(where: str) -> N
     found = await read(
         where, looks=(UNANSWERABLE,) * 3, sections=(RUNG, RUNG + 40), failures=refused, final=LOOKED, max_documents=None
     )
-    sent = found.sent[1:-1]
-    assert len(set(sent)) == len(sent)
+    between = sent(found)[1:-1]
+    assert len(set(between)) == len(between)
     assert found.steps == ["rag", "sections", "sections", "long_context"], "what was refused is not sent with less"
     refused = {"sections": [TOO_LONG]}  # the first rung, whose room then holds for the second
     found = await read(where, looks=(UNANSWERABLE,) * 3, sections=(RUNG, LARGER), failures=refused, final=LOOKED)
@@ -267,14 +311,14 @@ async def test_no_rung_is_paid_for_what_the_one_before_has_read(where: str) -> N
 
 @everywhere
 async def test_a_draft_is_made_where_the_documents_would_be_too_many_or_a_policy_decides(where: str) -> None:
-    passages: list[Passage] = [(name, 0, len(text)) for name, text in TEXTS.items()]
+    passages: list[Place] = [(name, 0, len(text)) for name, text in TEXTS.items()]
     asked = {"texts": TEXTS, "source": "stored", "start": "auto", "draft": LOOKED, "final": UNANSWERABLE}
     found = await read(where, passages, **asked)
-    assert (found.steps, found.result["answer"]) == (["rag"], SAID)
+    assert (found.steps, found.answer) == (["rag"], SAID)
     found = await read(where, passages, **asked, max_documents=None)
     assert found.steps == ["long_context"]
     found = await read(where, passages, **asked, max_documents=None, escalation=Budget(tokens=1))
-    assert (found.steps, found.result["answer"]) == (["rag"], SAID)
+    assert (found.steps, found.answer) == (["rag"], SAID)
 
 
 @everywhere
@@ -283,7 +327,7 @@ async def test_no_document_is_read_where_that_is_the_limit_whatever_says_where_t
         await read(where, max_documents=0, start=lambda _: "long_context", final=LOOKED)
 
 
-@pytest.mark.parametrize("where", [where for where in EVERYWHERE if where.split()[1].startswith("a")])
+@awaited
 @pytest.mark.parametrize("options", [{}, {"sections": RUNG, "looks": (LOOKED,)}, {"start": "auto"}], ids=str)
 async def test_documents_are_ranked_beside_the_event_loop(
     options: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
@@ -291,7 +335,7 @@ async def test_documents_are_ranked_beside_the_event_loop(
     threads: list[threading.Thread] = []
     index_of = KEPT.of
     monkeypatch.setattr(KEPT, "of", lambda text: threads.append(threading.current_thread()) or index_of(text))
-    passages: list[Passage] = [(name, 0, 300) for name in TEXTS]
+    passages: list[Place] = [(name, 0, 300) for name in TEXTS]
     await read(where, passages, texts=TEXTS, source="stored", final=LOOKED, **options)
     assert threads
     assert threading.main_thread() not in threads
@@ -326,7 +370,7 @@ async def test_a_policy_is_told_what_each_rung_took_by_itself(usage: bool, where
     assert [case.step for case in policy.cases] == ["sections", "sections", "long_context"]
     spent = {id(case): one.tokens for case, one in policy.told}
     first, second, last = (spent[id(case)] for case in policy.cases)
-    usage_of = found.result["usage"]
+    usage_of = found.usage
     assert first + second == sum(usage_of["sections"][key] for key in ("input_tokens", "output_tokens"))
     assert last == sum(usage_of["long_context"][key] for key in ("input_tokens", "output_tokens"))
     assert 0 < first < second < last
@@ -340,8 +384,8 @@ async def test_a_policy_may_refuse_each_step(refused: int, where: str) -> None:
     policy = Keeping(refused)
     found = await read(where, sections=(RUNG, LARGER), looks=(UNANSWERABLE,) * 2, final=LOOKED, escalation=policy)
     assert found.steps == ["rag", "sections", "sections", "long_context"][:refused]
-    assert (found.result["route"], found.result["answerable"]) == (found.steps[-1], False)
-    assert found.result["decision"]["ruling"] == {"go": False, "by": "keeping", "reason": "so it is"}
+    assert (found.route, found.answerable) == (found.steps[-1], False)
+    assert found.decision["ruling"] == {"go": False, "by": "keeping", "reason": "so it is"}
     assert len(policy.told) == refused - 1
 
 
@@ -350,77 +394,44 @@ async def test_a_budget_pays_for_sections_and_not_for_documents(where: str) -> N
     budget = Budget(tokens=3_500)
     found = await read(where, looks=(UNANSWERABLE,), sections=RUNG, escalation=budget)
     assert found.steps == ["rag", "sections"]
-    assert found.result["decision"]["ruling"]["by"] == "budget"
+    assert found.decision["ruling"]["by"] == "budget"
 
 
 @everywhere
 async def test_documents_are_read_once_for_all_steps(where: str) -> None:
     readings: list[Any] = []
-    asked, model = asking(
-        where,
-        [OPENING],
-        source="called",
-        sections=(RUNG, LARGER),
-        looks=(UNANSWERABLE,) * 2,
-        final=LOOKED,
-        start="auto",
+    whole = document(where, Text(MAY, "may"))
+    script: dict[str, Any] = {"looks": (UNANSWERABLE,) * 2, "final": LOOKED, "start": "auto"}
+    found = await read(
+        where, [OPENING], sections=(RUNG, LARGER), documents=lambda *given: readings.append(given) or [whole], **script
     )
-    found = await read_by(where, asked, model)
     assert found.steps == ["rag", "sections", "sections", "long_context"]
-    documents = asked.documents if where in LANGCHAIN else asked._response_synthesizer.documents
-
-    def counting(*given: Any) -> Any:
-        readings.append(given)
-        return documents(*given)
-
-    if where in LANGCHAIN:
-        asked = asked.model_copy(update={"documents": counting})
-    else:
-        asked._response_synthesizer.documents = counting
-    await read_by(where, asked, model)
     assert len(readings) == 1
 
 
-def chunks_of(framework: str) -> Any:
-    """A real store where two tenants have a document of the same name, each chunk naming its owner."""
-    places = [(owner, start) for start in range(0, len(JULY), 300) for owner in ("ours", "theirs")]
-    if framework == "langchain":
-        chunks = [
-            Document(f"{owner}: {JULY[start : start + 300]}", metadata={"source": "july", "tenant": owner})
-            for owner, start in places
-        ]
-        return store_with("memory", chunks)
-    from_july = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="july")}
-    return simple(
-        [
-            TextNode(
-                text=f"{owner}: {JULY[start : start + 300]}",
-                id_=f"{owner}-{start}",
-                metadata={"tenant": owner},
-                relationships=from_july,
-            )
-            for owner, start in places
-        ]
-    )
+OWNERS = ("ours", "theirs")
 
 
 @everywhere
 @pytest.mark.parametrize("most", [0, 2], ids=["no documents", "documents"])
 async def test_the_filter_is_a_wall_for_every_step(most: int, where: str) -> None:
-    framework, mode = where.split()
-    model = {"draft": UNANSWERABLE, "looks": (UNANSWERABLE,) * 2, "final": LOOKED, "marker": WHOLE}
+    """In a real store where two tenants have a document of the same name, each chunk naming its owner."""
+    named = [
+        Text(f"{owner}: {JULY[start : start + 300]}", "july", metadata={"tenant": owner})
+        for start in range(0, len(JULY), 300)
+        for owner in OWNERS
+    ]
+    chunks = [passage(where, one) for one in named]
+    llm = model(where, draft=UNANSWERABLE, looks=(UNANSWERABLE,) * 2, final=LOOKED, marker=WHOLE)
     options: dict[str, Any] = {"sections": (800, 1_200), "max_documents": most, "reach": 7}
-    if framework == "langchain":
-        llm: Any = langchain_parts.ScriptedModel(**model)
-        wall = holding("memory", tenant="ours")
-        asked: Any = SelfRouteChain.from_vectorstore(chunks_of(framework), llm, k=2, filter=wall, **options)
+    if is_langchain(where):
+        store, wall = store_with("memory", chunks), holding("memory", tenant="ours")
+        asked: Any = SelfRouteChain.from_vectorstore(store, llm, k=2, filter=wall, **options)
     else:
-        llm = llamaindex_parts.ScriptedLLM(**model)
-        options |= {"llm": llm, "streaming": mode in llamaindex_parts.STREAMS}
-        wall = only("tenant", "ours")
-        asked = SelfRouteQueryEngine.from_index(chunks_of(framework), similarity_top_k=2, filters=wall, **options)
-    found = await read_by(where, asked, llm)
+        options |= {"llm": llm, "streaming": where.endswith("stream"), "filters": only("tenant", "ours")}
+        asked = SelfRouteQueryEngine.from_index(simple([one.node for one in chunks]), similarity_top_k=2, **options)
+    found = await Pipeline(where, asked, llm).ask()
     assert found.steps == ["rag", "sections", "sections", *["long_context"] * bool(most)]
-    assert [sent.count("ours:") for sent in found.sent[:1]] == [2]  # of the seven that were retrieved
-    assert all("theirs" not in call.prompt for call in found.calls)
-    assert found.sent[1].count("ours:") >= 7  # the sections hold more than the draft
+    assert [text.count("ours:") for text in sent(found)[:1]] == [2]  # of the seven that were retrieved
+    assert all("theirs" not in prompt for prompt in found.prompts)
+    assert sent(found)[1].count("ours:") >= 7  # the sections hold more than the draft

@@ -11,7 +11,6 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.schema import Document as LlamaIndexDocument
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from pypdf import PdfReader
 
 import langchain_parts
@@ -19,7 +18,8 @@ import langchain_selfroute
 import llamaindex_parts
 import llamaindex_selfroute
 import llamaindex_stores_parts
-from both_parts import EVERYWHERE, LANGCHAIN
+from both_parts import Text as Passage
+from both_parts import everywhere, pipeline
 from files_parts import pdf
 from langchain_stores import KINDS, a_model, store_with
 from selfroute.citations import Citation
@@ -139,6 +139,17 @@ def test_a_row_of_a_first_step_keeps_the_page(manual: Path) -> None:
             chain.second_step.invoke(row)
 
 
+async def asked_of(store: str, pages: list[LlamaIndexDocument], mode: str, **options: Any) -> tuple[Any, Any]:
+    """The engine over the pages, and its response."""
+    index = getattr(llamaindex_stores_parts, store)(llamaindex_stores_parts.split(*pages))
+    llm = llamaindex_stores_parts.declining().model_copy(update={"final": FINAL})
+    streaming = mode in llamaindex_parts.STREAMS
+    engine = llamaindex_selfroute.SelfRouteQueryEngine.from_index(
+        index, llm=llm, citations=True, streaming=streaming, **options
+    )
+    return engine, (await llamaindex_parts.ask(engine, QUESTION, mode)).response
+
+
 @pytest.mark.parametrize("store", ["simple", "chroma"])
 @pytest.mark.parametrize("mode", llamaindex_parts.MODES)
 async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
@@ -146,42 +157,23 @@ async def test_nodes_of_a_pdf_are_put_together_page_by_page_and_cited_by_page(
 ) -> None:
     """All pages have the id of the file."""
     pages = pages_of(manual, "manual")
-    index = getattr(llamaindex_stores_parts, store)(llamaindex_stores_parts.split(*pages))
-    engine = llamaindex_selfroute.SelfRouteQueryEngine.from_index(
-        index,
-        similarity_top_k=2,
-        llm=llamaindex_stores_parts.declining().model_copy(update={"final": FINAL}),
-        citations=True,
-        streaming=mode in llamaindex_parts.STREAMS,
-    )
-    asked = await llamaindex_parts.ask(engine, QUESTION, mode)
-    (source,) = asked.response.source_nodes
+    engine, response = await asked_of(store, pages, mode, similarity_top_k=2)
+    (source,) = response.source_nodes
     label = source.node.metadata["selfroute"]
     assert (label["method"], label["gaps"]) == ("offsets", [])
     assert source.text == "\n".join(page.text for page in pages)
     assert [page for _, page in label["pages"]] == ["1", "2", "3", "4"]
-    best = asked.response.metadata["citations"][0]
+    best = response.metadata["citations"][0]
     assert (best["text"], best["page"]) == (PILOT, "3")
-    assert llamaindex_selfroute.citation_nodes(asked.response)[0].node.metadata["page"] == "3"
-    advice = {one.subject: one.advice for one in engine.check(QUESTION)}
-    assert advice["document"] == ""
+    assert llamaindex_selfroute.citation_nodes(response)[0].node.metadata["page"] == "3"
+    assert {one.subject: one.advice for one in engine.check(QUESTION)}["document"] == ""
 
 
 @pytest.mark.parametrize("mode", llamaindex_parts.MODES)
 async def test_a_page_that_is_a_document_by_itself_is_cited_by_its_label(manual: Path, mode: str) -> None:
-    index = llamaindex_stores_parts.simple(llamaindex_stores_parts.split(*pages_of(manual)))
-    engine = llamaindex_selfroute.SelfRouteQueryEngine.from_index(
-        index,
-        similarity_top_k=20,
-        llm=llamaindex_stores_parts.declining().model_copy(update={"final": FINAL}),
-        citations=True,
-        max_documents=None,
-        streaming=mode in llamaindex_parts.STREAMS,
-    )
-    asked = await llamaindex_parts.ask(engine, QUESTION, mode)
-    assert len(asked.response.source_nodes) == 4
-    best = asked.response.metadata["citations"][0]
-    assert (best["text"], best["page"]) == (PILOT, "3")
+    _, response = await asked_of("simple", pages_of(manual), mode, similarity_top_k=20, max_documents=None)
+    best = response.metadata["citations"][0]
+    assert (len(response.source_nodes), best["text"], best["page"]) == (4, PILOT, "3")
 
 
 # What a context item's metadata say
@@ -201,30 +193,14 @@ METADATA: dict[str, tuple[dict[str, Any], int, Any]] = {
 }
 
 
-@pytest.mark.parametrize("where", EVERYWHERE)
+@everywhere
 @pytest.mark.parametrize("name", METADATA)
 async def test_a_citation_has_the_page_it_begins_on_and_a_section_s_offsets_in_its_document(
     name: str, where: str
 ) -> None:
     metadata, start, page = METADATA[name]
-    metadata = {"source": "May", **metadata}
-    question, draft = "Who chaired the meeting?", ("Ms Okafor.",)
-    mode = where.split()[1]
-    if where in LANGCHAIN:
-        retriever = langchain_parts.ListRetriever(passages=[LangChainDocument(TEXT, metadata=metadata)])
-        chain = langchain_parts.a_chain(retriever=retriever, draft=draft, final=None, citations=True)
-        best = (await langchain_parts.ask(chain, question, mode))["citations"][0]
-    else:
-        link = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="May")}
-        node = NodeWithScore(node=TextNode(text=TEXT, metadata=metadata, relationships=link))
-        engine = llamaindex_parts.an_engine(
-            retriever=llamaindex_parts.ListRetriever([node]),
-            draft=draft,
-            final=None,
-            citations=True,
-            streaming=mode in llamaindex_parts.STREAMS,
-        )
-        best = (await llamaindex_parts.ask(engine, question, mode)).response.metadata["citations"][0]
+    one = pipeline(where, ("Ms Okafor.",), None, passages=[Passage(TEXT, "May", metadata=metadata)], citations=True)
+    best = (await one.ask("Who chaired the meeting?")).citations[0]
     assert (best["document"], best["start"], best["end"]) == (0, start, start + len(TEXT) - AT)
     assert best["text"] == TEXT[AT:]
     assert best.get("page", "no key") == ("no key" if page is None else page)

@@ -1,0 +1,359 @@
+"""Both hosts: what happens when there is nothing to read, when a provider fails, and when the reader leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, nullcontext
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from both_parts import (
+    AWAITED,
+    SYNC,
+    awaited,
+    document,
+    every_model,
+    every_stream,
+    everywhere,
+    model,
+    pipeline,
+    pipeline_for,
+    retriever,
+    seen,
+    until,
+)
+from scenarios import DOCUMENT_TEXTS, FINAL, FOUND, PASSAGE_TEXTS
+from selfroute.errors import InputError
+from selfroute.usage import FREE, Usage
+from steering import BY_NAME
+
+NEITHER = {
+    "route": "long_context",
+    "answer": "unanswerable",
+    "answerable": False,
+    "finish_reason": None,
+    "decision": {"declined": True, "signal": "no_passages", "evidence": "", "ruling": None},
+    "usage": Usage(long_context_only=0, cost_long_context_only=FREE).as_dict(),
+}
+LONG = ("Ms", " Okafor", " took", " the", " chair", ".", *(f" word{n}" for n in range(200)))
+either_step = pytest.mark.parametrize("step", ["rag", "long_context"])
+
+
+def saying(step: str, reply: Any) -> dict[str, Any]:
+    """The script of a model that says this in a step."""
+    return {"draft": reply} if step == "rag" else {"final": reply}
+
+
+async def _none(*_: Any) -> list[Any]:
+    return []
+
+
+@everywhere
+async def test_an_empty_retrieval_goes_straight_to_the_documents(where: str) -> None:
+    found = await pipeline(where, None, passages=(), usage=True).ask()
+    assert (found.retrieved, found.read, found.answer) == (0, [*DOCUMENT_TEXTS], FOUND)
+    assert (found.decision, found.steps) == (NEITHER["decision"], ["long_context"])
+    assert (found.usage["rag"], found.usage["estimated"]) == (None, False)
+
+
+BLANK = ("", " \n\t")
+NOTHING: dict[str, Any] = {
+    "blank": lambda where: [*BLANK],
+    "none": lambda where: lambda *_: [],
+    "blanks": lambda where: lambda *_: [document(where, text) for text in BLANK],
+    "awaited": lambda where: _none if where in AWAITED or "llamaindex" in where else lambda *_: [],
+}
+
+
+@everywhere
+@pytest.mark.parametrize("name", NOTHING)
+async def test_nothing_to_read_asks_no_model(name: str, where: str) -> None:
+    found = await pipeline(where, None, None, passages=(), documents=NOTHING[name](where)).ask()
+    assert (found.told | {"input": None}, found.context, found.calls) == (NEITHER | {"input": None}, [], [])
+
+
+@everywhere
+async def test_nothing_to_read_after_a_decline_asks_no_second_time(where: str) -> None:
+    found = await pipeline(where, final=None, documents=lambda *_: []).ask()
+    assert (found.answer, found.answerable, found.route, found.context) == ("unanswerable", False, "long_context", [])
+    assert (found.retrieved, found.usage["long_context"], found.steps) == (2, None, ["rag"])
+
+
+class WireError(Exception):
+    """An error that only its own type makes recognisable."""
+
+
+ERRORS = [
+    WireError("cut"),
+    RuntimeError("Rate limit: 30000 tokens per minute"),
+    TimeoutError("slow"),
+    ValueError("Response has no candidates"),
+    TypeError("odd"),
+]
+
+
+@every_model
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@either_step
+async def test_an_error_of_a_model_passes_through_untouched_and_is_paid_once(
+    step: str, error: Exception, where: str
+) -> None:
+    one = pipeline(where, failures={step: [error]})
+    with pytest.raises(type(error)) as raised:
+        await one.ask()
+    assert raised.value is error
+    assert one.model.steps == ["rag", "long_context"][: 1 + (step == "long_context")]
+
+
+@everywhere
+@pytest.mark.parametrize("part", ["retriever", "documents", "awaited documents"])
+async def test_an_error_of_a_part_passes_through_untouched(part: str, where: str) -> None:
+    error = WireError("the maximum context length was exceeded")  # not the model's: nothing to read less of
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    async def afail(*_: Any) -> Any:
+        raise error
+
+    if part == "retriever":
+        one = pipeline(where, retriever=retriever(where, failures=[error]))
+    else:
+        one = pipeline(where, documents=afail if part != "documents" and where in AWAITED else fail)
+    with pytest.raises(WireError) as raised:
+        await one.ask()
+    assert raised.value is error
+    assert one.model.steps == ([] if part == "retriever" else ["rag"])
+
+
+@everywhere
+@pytest.mark.parametrize("stop", [StopIteration, StopAsyncIteration], ids=lambda stop: stop.__name__)
+@pytest.mark.parametrize("part", ["documents", "rag", "long_context", "counter", "counter of documents"])
+async def test_a_stop_out_of_user_code_does_not_pass_for_the_end(part: str, stop: type[Exception], where: str) -> None:
+    def fail(*_: Any) -> Any:
+        raise stop
+
+    parts: dict[str, Any] = {
+        "documents": {"documents": fail},
+        "rag": {"draft": fail},
+        "long_context": {"final": fail},
+        "counter": {"token_counter": fail, "max_context_tokens": 10},
+        "counter of documents": {"token_counter": fail, "max_context_tokens": 10, "usage": True},
+    }
+    with pytest.raises((RuntimeError, stop)):
+        # A thread cannot hand a StopIteration to a waiting task, which then waits for ever.
+        assert await asyncio.wait_for(pipeline(where, **parts[part]).ask(), 2) is None
+
+
+@everywhere
+async def test_usage_is_the_provider_s_own_where_it_tells_and_estimated_where_not(where: str) -> None:
+    found = await pipeline(where, usage=True).ask()
+    for call, step in zip(found.calls, ("rag", "long_context"), strict=True):
+        words = len(call.prompt.split())
+        assert (found.usage[step]["input_tokens"], found.usage[step]["cached_tokens"]) == (words, words // 2)
+    assert [found.usage[step]["output_tokens"] for step in found.steps] == [1, 4]
+    estimated = (await pipeline(where, token_counter=lambda text: len(text.split())).ask()).usage
+    assert (found.usage["estimated"], estimated["estimated"]) == (False, True)
+    assert estimated["rag"] == {**found.usage["rag"], "cached_tokens": 0}
+
+
+@every_stream
+async def test_a_decline_that_says_no_more_ends_by_itself_and_keeps_its_usage(where: str) -> None:
+    one = pipeline(where, ("Un", "answer", "able", "."), usage=True)
+    with seen(one) as watched:
+        found = await one.ask()
+    assert ([call.ended for call in found.calls], watched.errors) == (["exhausted", "exhausted"], 0)
+    assert (found.usage["estimated"], found.usage["rag"]["cached_tokens"] > 0) == (False, True)
+
+
+RAMBLINGS = {
+    "a reason": ("un", "answerable", ":"),
+    "a sentence": ("Unanswerable", "."),
+    "a because": ("unanswerable", " because"),
+    "bold": ("**", "Unanswerable", "**", "\n\n"),
+}
+every_opening = pytest.mark.parametrize("opening", RAMBLINGS.values(), ids=RAMBLINGS)
+
+
+@every_stream
+@every_opening
+async def test_a_rambling_draft_costs_two_words_after_the_refusal_at_most(opening: tuple[str, ...], where: str) -> None:
+    rambling = (*opening, " the", " passages", " do", " not", " say", *(f" word{n}" for n in range(100)))
+    found = await pipeline(where, rambling, usage=True).ask()
+    call = found.calls[0]
+    refusal = next(at for at, piece in enumerate(opening, 1) if piece.endswith("answerable"))
+    assert (call.ended, found.usage["estimated"], found.answerable) == ("closed", True, True)
+    assert len([piece for piece in rambling[refusal : call.emitted] if any(map(str.isalpha, piece))]) <= 2
+    assert 0 < found.usage["rag"]["output_tokens"] < 20
+
+
+@every_stream
+@every_opening
+async def test_what_the_last_step_says_after_the_refusal_is_shown_while_it_comes(
+    opening: tuple[str, ...], where: str
+) -> None:
+    words = (" The", " report", " covers", " 2024", " only", *(f" word{n}" for n in range(40)))
+    found = await pipeline(where, final=(*opening, *words)).ask()
+    assert "".join(found.pieces).removeprefix("because").strip() == "".join(words).strip()
+    assert (len(found.pieces) > len(words) - 4, found.calls[-1].ended) == (True, "exhausted")
+
+
+@every_stream
+async def test_a_doubted_draft_is_hung_up_on_as_soon_as_text_follows_its_numbers(where: str) -> None:
+    found = await pipeline_for(where, BY_NAME["a doubt in single characters 80 42"]).ask()
+    draft, _ = found.calls
+    assert (draft.ended, len("80 42\n") <= draft.emitted <= len("80 42\nMr Lin")) == ("closed", True)
+    assert found.usage["estimated"]
+    assert 0 < found.usage["rag"]["output_tokens"] <= 7
+
+
+@every_stream
+@either_step
+@pytest.mark.parametrize("wanted", [1, 3])
+async def test_a_reader_who_leaves_stops_the_model_and_leaves_nothing_open(wanted: int, step: str, where: str) -> None:
+    for watch in (nullcontext, seen):  # a tracer gives the loop turns in which a stream that was dropped is closed
+        one = pipeline(where, **saying(step, LONG), usage=True)
+        with watch(one) as watched:
+            async with aclosing(one.pieces()) as pieces:
+                for _ in range(wanted):
+                    await anext(pieces)
+            assert (one.model.calls[-1].ended, one.model.calls[-1].emitted < 20) == ("closed", True)
+        assert watched is one or watched.open == []
+
+
+@every_stream
+async def test_a_line_that_dies_after_text_was_shown_is_an_error_not_an_end(where: str) -> None:
+    one = pipeline(where, LONG[:26], breaks_after=15)
+    with pytest.raises(ConnectionError):
+        await one.ask()
+    assert one.model.steps == ["rag"]
+
+
+@awaited
+@pytest.mark.parametrize("slow", ["rag", "long_context", "documents"])
+async def test_a_cancelled_task_leaves_no_call_open(slow: str, where: str) -> None:
+    began: list[bool] = []
+
+    async def wait(*_: Any) -> list[Any]:
+        began.append(True)
+        await asyncio.sleep(60)
+        return []
+
+    first, second = model(where, draft=("un", "answerable")), model(where, final=FINAL)
+    documents: Any = wait if slow == "documents" else [*DOCUMENT_TEXTS]
+    one = pipeline(where, llm=first, long_context_llm=second, documents=documents)
+    if slow != "documents":
+        (first if slow == "rag" else second).delay = 60
+    with seen(one) as watched:
+        task = asyncio.create_task(one.ask())
+        await until(lambda: began or slow in [*first.steps, *second.steps])
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert all(call.ended != "open" for call in (*first.calls, *second.calls))
+    # LangChain itself never ends the run of a model whose `ainvoke` is cancelled.
+    assert watched.open == ([slow] if where == "langchain ainvoke" and slow != "documents" else [])
+    assert len(watched.decisions) == (slow != "rag")
+
+
+def _by_question(prompt: str) -> tuple[str, ...]:
+    number = int(prompt.rpartition("number ")[2].partition("?")[0])
+    return ("unans", "werable") if number % 2 else (f"Draft {number}", " it is.")
+
+
+def _final(prompt: str) -> tuple[str, ...]:
+    return (f"Final {prompt.rpartition('number ')[2].partition('?')[0]}", " it is.")
+
+
+QUESTIONS = [f"Which is number {n}?" for n in range(50)]
+
+
+@everywhere
+async def test_fifty_questions_at_once_keep_their_own_state_and_traces(where: str) -> None:
+    one = pipeline(where, _by_question, _final, delay=0.002)
+    with seen(one) as watched:
+        if where in SYNC:
+            with ThreadPoolExecutor(50) as pool:
+                found = await asyncio.to_thread(
+                    lambda: list(pool.map(lambda question: asyncio.run(one.ask(question)), QUESTIONS))
+                )
+        else:
+            found = await asyncio.gather(*map(one.ask, QUESTIONS))
+    assert [(each.answer, each.route) for each in found] == [
+        (f"Final {n} it is.", "long_context") if n % 2 else (f"Draft {n} it is.", "rag") for n in range(50)
+    ]
+    assert len({id(each.decision) for each in found}) == 50
+    assert (len(watched.decisions), watched.open) == (50, [])
+
+
+@awaited
+@pytest.mark.parametrize("slow", ["documents", "counter", "counter of a retry"])
+async def test_slow_user_code_does_not_block_the_event_loop(slow: str, where: str) -> None:
+    loop_thread, threads = threading.current_thread(), []
+
+    def documents(*_: Any) -> list[Any]:
+        threads.append(threading.current_thread())
+        return [document(where, text) for text in DOCUMENT_TEXTS]
+
+    def count(text: str) -> int:
+        threads.append(threading.current_thread())
+        return len(text)
+
+    fields: dict[str, Any] = {
+        "documents": {"documents": documents},
+        "counter": {"token_counter": count, "max_context_tokens": 30},
+        "counter of a retry": {
+            "token_counter": count,
+            "failures": {"long_context": [ValueError("prompt is too long: 640 tokens > 400 maximum")]},
+        },
+    }[slow]
+    one = pipeline(where, usage=True, **fields)
+    threads.clear()
+    await one.ask()
+    assert (bool(threads), loop_thread in threads) == (True, False)
+
+
+def never_asked(_: Any) -> Any:
+    raise AssertionError
+
+
+@everywhere
+@pytest.mark.parametrize("question", ["", " \n", "\u200b", "\t"], ids=ascii)
+async def test_a_blank_question_asks_nobody(question: str, where: str) -> None:
+    one = pipeline_for(where, BY_NAME["a sure answer"], start=never_asked)
+    for ask in (one.ask, one.first_step):
+        with pytest.raises(InputError, match="blank"):
+            await ask(question)
+    assert (one.model.calls, one.queries) == ([], [])
+
+
+@everywhere
+async def test_each_step_asks_its_own_model(where: str) -> None:
+    first, second = model(where, draft=("unanswerable",)), model(where, final=FINAL)
+    found = await pipeline(where, llm=first, long_context_llm=second).ask()
+    assert (found.answer, first.steps, second.steps) == (FOUND, ["rag"], ["long_context"])
+
+
+@everywhere
+async def test_the_passages_and_the_documents_are_handed_on_and_never_changed(where: str) -> None:
+    def documents(*given: Any) -> list[Any]:
+        for one in given:
+            held = one["retrieved"] if isinstance(one, dict) else one
+            if isinstance(held, list):
+                held.clear()
+        return listed
+
+    listed = [document(where, text) for text in DOCUMENT_TEXTS]
+    before = deepcopy(listed)
+    one = pipeline(where, passages=PASSAGE_TEXTS, documents=documents)
+    for _ in range(2):
+        found = await one.ask()
+        assert (found.retrieved, found.read) == (2, [*DOCUMENT_TEXTS])
+        found.context.clear()
+    assert listed == before
+    assert len(one.asked.retriever.passages) == 2

@@ -1,0 +1,190 @@
+"""Prompts as LlamaIndex has them: chosen by the model, updated by name, and refused if they would hide the context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core.indices.query.query_transform import HyDEQueryTransform
+from llama_index.core.llms import ChatMessage, MessageRole
+from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate, SelectorPromptTemplate
+from llama_index.core.prompts.utils import is_chat_model
+from llama_index.core.query_engine import TransformQueryEngine
+from llama_index.core.tools import QueryEngineTool
+
+from both_parts import pipeline_for
+from llamaindex_parts import FAR_APART, STREAMS, WHOLE, ScriptedLLM, an_engine, ask, model_of
+from scenarios import FINAL, FOUND, QUESTION
+from selfroute import prompts
+from selfroute.errors import ConfigurationError, SelfRouteError
+from steering import BY_NAME
+
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
+every_kind = pytest.mark.parametrize("is_chat", [True, False], ids=["chat", "completion"])
+KEYS = ("rag_prompt", "long_context_prompt")
+PREFIXES = ("", "response_synthesizer:")
+each_field = pytest.mark.parametrize("field", KEYS)
+each_prefix = pytest.mark.parametrize("prefix", PREFIXES)
+
+
+def _chat(*messages: tuple[MessageRole, str]) -> ChatPromptTemplate:
+    return ChatPromptTemplate([ChatMessage(role=role, content=content) for role, content in messages])
+
+
+CUSTOM = PromptTemplate("Custom. {context_str} {query_str} {refusal}")
+PROMPTS = {
+    "chat": _chat((MessageRole.SYSTEM, "Custom. {context_str}"), (MessageRole.USER, "{query_str} or {refusal}")),
+    "mapped": PromptTemplate(
+        "Custom. {passages} {question}",
+        template_var_mappings={"context_str": "passages", "query_str": "question"},
+    ),
+    "partial": PromptTemplate("{style} {context_str} {query_str}").partial_format(style="Custom."),
+    "function": PromptTemplate("{style} {context_str} {query_str}", function_mappings={"style": lambda **_: "Custom."}),
+    "selector": SelectorPromptTemplate(
+        PromptTemplate("Custom. {query_str} {context_str}"),
+        [(is_chat_model, PromptTemplate("Custom. {context_str} {query_str}"))],
+    ),
+}
+
+
+@every_kind
+@both_modes
+@pytest.mark.parametrize("name", PROMPTS)
+@each_field
+async def test_prompts_of_the_user_are_used_in_the_step_they_are_for(
+    field: str, name: str, mode: str, is_chat: bool
+) -> None:
+    parts: dict[str, Any] = {"streaming": mode in STREAMS, "is_chat": is_chat}
+    given, updated = an_engine(**{field: PROMPTS[name]}, **parts), an_engine(**parts)
+    updated.update_prompts({field: PROMPTS[name]})
+    step = KEYS.index(field)
+    for engine in (given, updated):
+        assert (await ask(engine, QUESTION, mode)).text == FOUND
+        sent = [call.prompt for call in model_of(engine).calls]
+        assert all(text in sent[step] for text in ("Custom.", QUESTION, ("Tea was served.", WHOLE)[step]))
+        assert ("{" in sent[step], "Custom." in sent[1 - step]) == (False, False)
+        messages = model_of(engine).calls[step].messages
+        if name == "chat" and messages:
+            assert [message.role for message in messages] == [MessageRole.SYSTEM, MessageRole.USER]
+            assert QUESTION not in str(messages[0].content)
+
+
+@every_kind
+@both_modes
+async def test_the_system_prompt_and_the_wrappers_of_a_model_are_kept(mode: str, is_chat: bool) -> None:
+    engine = an_engine(system_prompt="You are the clerk.", streaming=mode in STREAMS, is_chat=is_chat)
+    await ask(engine, QUESTION, mode)
+    for call in model_of(engine).calls:
+        assert call.prompt.count("You are the clerk.") == 1
+        assert call.messages is None or call.messages[0].role == MessageRole.SYSTEM
+    llm = ScriptedLLM(
+        draft=("unanswerable",), final=FINAL, is_chat=False, completion_to_prompt=lambda text: f"<s>{text}</s>"
+    )
+    await ask(an_engine(llm=llm, streaming=mode in STREAMS), QUESTION, mode)
+    assert all(call.prompt.startswith("<s>") and call.prompt.endswith("</s>") for call in llm.calls)
+
+
+def test_both_prompts_are_listed_by_the_engine_itself_and_by_its_synthesizer() -> None:
+    engine = an_engine(rag_prompt=CUSTOM)
+    listed = engine.get_prompts()
+    assert set(listed) == {f"{prefix}{key}" for prefix in PREFIXES for key in KEYS}
+    for key in KEYS:
+        assert listed[key] == listed[f"response_synthesizer:{key}"]
+        assert {"context_str", "query_str"} <= set(listed[key].template_vars)
+    assert listed["rag_prompt"] == CUSTOM
+    listed["long_context_prompt"].template_vars.clear()
+    engine._response_synthesizer.get_prompts().clear()
+    assert engine.query(QUESTION).response == FOUND
+
+
+@both_modes
+@each_prefix
+@each_field
+async def test_each_name_that_an_engine_lists_changes_the_prompt(field: str, prefix: str, mode: str) -> None:
+    for rest in ({}, an_engine().get_prompts()):
+        engine = an_engine(streaming=mode in STREAMS)
+        engine.update_prompts({**rest, f"{prefix}{field}": CUSTOM})
+        changed = {name for name, prompt in engine.get_prompts().items() if prompt == CUSTOM}
+        assert changed == {field, f"response_synthesizer:{field}"}
+        await ask(engine, QUESTION, mode)
+        assert [call.prompt.startswith("Custom.") for call in model_of(engine).calls] == [key == field for key in KEYS]
+
+
+def test_an_engine_inside_another_can_still_be_given_prompts() -> None:
+    outer = TransformQueryEngine(inner := an_engine(), HyDEQueryTransform(ScriptedLLM(draft=("A guess.",))))
+    assert {f"query_engine:{key}" for key in KEYS} <= set(outer.get_prompts())
+    outer.update_prompts({"query_engine:rag_prompt": CUSTOM})
+    outer.query(QUESTION)
+    assert model_of(inner).calls[0].prompt.startswith("Custom.")
+
+
+LACKING: dict[str, Any] = {
+    "no context": PromptTemplate("{query_str}"),
+    "no question": PromptTemplate("{context_str}"),
+    "other words": PromptTemplate("{context} {question}"),
+    "chat": _chat((MessageRole.USER, "{context_str}")),
+    "mapped to nothing": PromptTemplate("{passages} {query_str}", template_var_mappings={"context_str": "texts"}),
+    "selector": SelectorPromptTemplate(CUSTOM, [(is_chat_model, PromptTemplate("x"))]),
+    "text": "{context_str} {query_str}",
+}
+
+
+@each_field
+@pytest.mark.parametrize("name", LACKING)
+def test_a_prompt_that_would_hide_context_or_question_is_refused_and_changes_nothing(name: str, field: str) -> None:
+    with pytest.raises(SelfRouteError, match=field) as refused:
+        an_engine(**{field: LACKING[name]})
+    assert isinstance(refused.value, ValueError)
+    engine, (other,) = an_engine(), {*KEYS} - {field}
+    before = engine.get_prompts()
+    for target in (engine, engine._response_synthesizer):
+        for prefix in PREFIXES if target is engine else ("",):
+            with pytest.raises(SelfRouteError, match=field):
+                target.update_prompts({other: CUSTOM, f"{prefix}{field}": LACKING[name]})
+    with pytest.raises(ValueError, match="text_qa_template"):
+        engine.update_prompts({"text_qa_template": CUSTOM})
+    assert engine.get_prompts()[field] == before[field]
+
+
+def test_a_refused_update_changes_no_prompt_at_all() -> None:
+    engine = an_engine()
+    before = engine.get_prompts()
+    with pytest.raises(ValueError, match="long_context_prompt"):
+        engine.update_prompts({"rag_prompt": CUSTOM, "long_context_prompt": LACKING["no context"]})
+    assert engine.get_prompts() == before
+
+
+OWN = "From {context_str} answer {query_str} or write {refusal}."
+ASKING = PromptTemplate(f"Two numbers from 0 to 100 first. {OWN}")
+NUMBERLESS = {
+    "text": PromptTemplate(OWN),
+    "selected": SelectorPromptTemplate(ASKING, [(lambda _: True, PromptTemplate(OWN))]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERLESS)
+def test_a_prompt_that_asks_for_no_numbers_is_refused_where_they_are_needed(name: str) -> None:
+    refused = pytest.raises(ConfigurationError, match="rag_prompt that asks for two numbers from 0 to 100")
+    with refused:
+        pipeline_for("llamaindex query", BY_NAME["a sure answer"], rag_prompt=NUMBERLESS[name])
+    engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"]).asked
+    before = engine.get_prompts()
+    for which in (engine, engine._response_synthesizer):
+        with refused:
+            which.update_prompts({"rag_prompt": NUMBERLESS[name]})
+    assert engine.get_prompts() == before
+    shown = before["rag_prompt"].get_template()
+    assert shown == prompts.GRADED.replace("{context}", "{context_str}").replace("{question}", "{query_str}")
+    engine.update_prompts({"rag_prompt": ASKING})
+    assert engine.query(QUESTION).response == BY_NAME["a sure answer"].answer
+    assert model_of(engine).calls[-1].prompt.startswith("Two numbers")
+
+
+def test_the_prompt_that_is_shown_follows_the_options_and_a_steered_engine_is_a_tool() -> None:
+    engine = pipeline_for("llamaindex query", BY_NAME["a sure answer"]).asked
+    engine._response_synthesizer.answerability = "text"
+    assert "100" not in engine.get_prompts()["rag_prompt"].get_template()
+    sections = BY_NAME["sections that answer"]
+    steered = pipeline_for("llamaindex query", sections).asked
+    tool = QueryEngineTool.from_defaults(steered, name="look", description="Look.")
+    assert tool.call(QUESTION).content == sections.answer

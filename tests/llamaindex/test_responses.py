@@ -1,0 +1,168 @@
+"""The responses of LlamaIndex: of its classes, read in all of its ways, and known when its users expect them to be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
+
+from both_parts import pipeline_for
+from llamaindex_parts import (
+    AWAITED,
+    DOCUMENTS,
+    KEYS,
+    MODES,
+    PASSAGES,
+    STREAMS,
+    an_engine,
+    ask,
+    engine_for,
+    model_of,
+    pieces_of,
+)
+from scenarios import DECLINED, PLAIN, QUESTION, SOME, Scenario
+from steering import STEERED, Steered
+
+some_scenarios = pytest.mark.parametrize("scenario", SOME, ids=str)
+either = pytest.mark.parametrize("scenario", [PLAIN, DECLINED], ids=str)
+every_steered = pytest.mark.parametrize("scenario", STEERED, ids=str)
+CLASSES = {"query": Response, "aquery": Response, "stream": StreamingResponse, "astream": AsyncStreamingResponse}
+
+
+def check(scenario: Scenario, response: Any) -> None:
+    """Check what a response says of itself, and that its sources are the nodes and documents of the user."""
+    told = response.metadata
+    assert (type(told), set(told)) == (dict, KEYS)
+    assert (told["route"], told["answerable"]) == (scenario.route, scenario.answerable)
+    assert told["decision"]["signal"] == scenario.signal
+    passages = [] if scenario.draft is None else PASSAGES
+    assert told["retrieved"] == [item.node.node_id for item in passages]
+    if scenario.route == "long_context":
+        read = [(item.node.node_id, item.node.get_content()) for item in response.source_nodes]
+        assert read == [(document.node_id, document.text) for document in DOCUMENTS]
+    else:
+        assert response.source_nodes == passages
+        assert [item.score for item in response.source_nodes] == [0.9, 0.8]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@some_scenarios
+async def test_a_response_is_of_the_host_s_class(scenario: Scenario, mode: str) -> None:
+    asked = await ask(engine_for(scenario, mode), QUESTION, mode)
+    assert isinstance(asked.response, CLASSES[mode])
+    assert asked.text == scenario.answer
+    check(scenario, asked.response)
+
+
+@some_scenarios
+def test_a_sync_stream_has_route_and_sources_when_the_query_returns(scenario: Scenario) -> None:
+    response = engine_for(scenario, "stream").query(QUESTION)
+    check(scenario, response)
+    sources, metadata = response.source_nodes, response.metadata
+    assert str(response) == scenario.answer
+    assert (response.source_nodes is sources, response.metadata is metadata) == (True, True)
+
+
+@some_scenarios
+async def test_an_awaited_stream_decides_when_it_is_read_and_is_filled_in_place(scenario: Scenario) -> None:
+    engine = engine_for(scenario, "astream")
+    response = await engine.aquery(QUESTION)
+    metadata, sources = response.metadata, response.source_nodes
+    await asyncio.sleep(0)
+    passages = [] if scenario.draft is None else PASSAGES
+    assert (metadata, sources) == ({"retrieved": [item.node.node_id for item in passages]}, [])
+    assert model_of(engine).calls == []
+    pieces = response.async_response_gen()
+    first = await anext(pieces)
+    check(scenario, response)
+    assert first + "".join([piece async for piece in pieces]) == scenario.answer
+    assert (response.metadata is metadata, response.source_nodes is sources) == (True, True)
+
+
+@pytest.mark.parametrize("mode", STREAMS)
+@every_steered
+async def test_route_and_sources_are_settled_with_the_first_text(scenario: Steered, mode: str) -> None:
+    engine = pipeline_for(f"llamaindex {mode}", scenario).asked
+    response = await engine.aquery(QUESTION) if mode == "astream" else engine.query(QUESTION)
+    pieces = pieces_of(response, mode)
+    await anext(pieces)
+    assert (response.metadata["route"], response.metadata["decision"]["signal"]) == (scenario.route, scenario.signal)
+    scenario.check_read([item.node.get_content() for item in response.source_nodes])
+    if scenario.route != "long_context":  # a reply to documents is judged at its end
+        assert response.metadata["answerable"] is scenario.answerable
+    await pieces.aclose()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@every_steered
+async def test_the_synthesizer_alone_ends_as_the_table_says(scenario: Steered, mode: str) -> None:
+    one = pipeline_for(f"llamaindex {mode}", scenario)
+    nodes = one.asked.retriever.passages
+    response = (
+        await one.holder.asynthesize(QUESTION, nodes) if mode in AWAITED else one.holder.synthesize(QUESTION, nodes)
+    )
+    text = "".join([piece async for piece in pieces_of(response, mode)])
+    told = response.metadata
+    scenario.check((text, told["route"], told["answerable"]), told["decision"])
+    scenario.check_read([item.node.get_content() for item in response.source_nodes])
+    assert (one.model.steps, one.queries) == (scenario.steps, [])
+
+
+@either
+@pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream"])
+def test_a_stream_can_be_read_in_every_way_of_the_host(
+    scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    response = engine_for(scenario, "stream").query(QUESTION)
+    text = str(response) if read == "str" else getattr(response, read)()
+    if read == "get_response":
+        assert (text.metadata, text.source_nodes) == (response.metadata, response.source_nodes)
+    assert str(text or capsys.readouterr().out) == scenario.answer == str(response)
+    check(scenario, response)
+
+
+@either
+@pytest.mark.parametrize("read", ["str", "get_response", "print_response_stream", "response_gen", "twice"])
+async def test_an_awaited_stream_can_be_read_in_every_way_of_the_host(
+    scenario: Scenario, read: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    response = await engine_for(scenario, "astream", delay=0.001).aquery(QUESTION)
+    if read == "str":
+        text = str(response)  # as tools do it: the host reads it in another loop, in a thread
+    elif read == "response_gen":
+        text = "".join([piece async for piece in response.response_gen])
+    elif read == "twice":
+        assert [piece async for piece in response.async_response_gen()]
+        text = "".join([piece async for piece in response.async_response_gen()])
+    elif read == "get_response":
+        whole = await response.get_response()
+        assert (whole.metadata, whole.source_nodes) == (response.metadata, response.source_nodes)
+        text = str(whole)
+    else:
+        await response.print_response_stream()
+        text = capsys.readouterr().out.strip()
+    assert text == scenario.answer
+    check(scenario, response)
+
+
+async def test_a_stream_goes_on_as_it_was_asked_for_when_the_engine_is_switched_back() -> None:
+    engine = an_engine(tuple(f"word{n} " for n in range(8)), streaming=True)
+    response = await engine.aquery(QUESTION)
+    engine._response_synthesizer._streaming = False  # as condense-question chat engines do
+    assert len([piece async for piece in response.async_response_gen()]) > 1
+
+
+@pytest.mark.parametrize("step", ["draft", "final"])
+def test_a_sync_stream_raises_the_error_of_its_first_words_when_it_is_asked_for(step: str) -> None:
+    failing = {"rag" if step == "draft" else "long_context": [OSError("cut")]}
+    with pytest.raises(OSError, match="cut"):
+        an_engine(streaming=True, failures=failing).query(QUESTION)
+
+
+def test_the_usage_of_a_sync_stream_is_complete_at_its_end() -> None:
+    words = tuple(f"word{n} " for n in range(200))
+    response = an_engine(words, usage=True, streaming=True).query(QUESTION)
+    assert "".join(response.response_gen).split() == "".join(words).split()
+    assert (response.metadata["usage"]["rag"]["output_tokens"], response.metadata["usage"]["estimated"]) == (200, False)
