@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, running, structured
-from langchain_selfroute.adapter import LangChainHost, Manager
 from langchain_selfroute.documents import Source
-from langchain_selfroute.host import span_of
+from langchain_selfroute.host import LangChainHost, Manager
+from langchain_selfroute.internals import span_of
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.parts import Parts

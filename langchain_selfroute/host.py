@@ -1,67 +1,406 @@
-"""Use those parts of LangChain and its integrations that are not public. All such uses are in this module.
-
-If a package has changed, nothing fails: a model has no known name, and a store is not recognised.
-"""
+"""What LangChain does for one call of a chain: its runs, prompts, models and documents."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Hashable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias, cast
 
-from langchain_core.callbacks import BaseRunManager
-from langchain_core.runnables import RunnableConfig
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    BaseCallbackManager,
+    CallbackManagerForChainRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
+from langchain_core.documents import Document
+from langchain_core.prompt_values import PromptValue
+from langchain_core.prompts import format_document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig
+from typing_extensions import override
+
+from langchain_selfroute import caching, convert, documents, models, prompting, structured
+from langchain_selfroute.calling import acall, call
+from langchain_selfroute.convert import inputs_of, is_too_long
+from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
+from langchain_selfroute.models import MessageTally
+from langchain_selfroute.parts import Parts
+from langchain_selfroute.stored import StoredDocuments
+from langchain_selfroute.stored.dropping import FoundHeard
+from langchain_selfroute.stored.searches import fixed
+from selfroute.caching.prefixes import Prefix
+from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.calls.checks import check_question
+from selfroute.calls.host import Host, Place, Prompt
+from selfroute.documents.stored import ScopedDocuments
+from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.prompts import documents_in, in_prompt
+from selfroute.usage.addresses import account_of
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
+
+EVENT = "selfroute_decision"
+Manager: TypeAlias = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
+_Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig, dict[str, Any]]"
+"""The model, its prompt, its config and its options."""
 
 
-def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the parameters by which LangChain's traces name a model called with these options; empty if unknown."""
-    try:
-        params: Mapping[str, Any] = model._get_ls_params(**options)  # noqa: SLF001
-    except Exception:  # noqa: BLE001 - not every model has this, and some fail
-        return {}
-    return params
+class FilledPrompt(Prompt):
+    """A prompt of LangChain; its value is None as long as a runnable has to be called for it, with these words."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, value: PromptValue | None, words: Mapping[str, Any], *, schema: int) -> None:
+        super().__init__(value, words["context"], schema=schema)
+        self.words = words
+
+    @property
+    @override
+    def is_known(self) -> bool:
+        return self.value is not None
+
+    @property
+    @override
+    def text(self) -> str:
+        if self.value is None:
+            return "\n".join(map(str, self.words.values()))
+        return models.text_of_prompt(self.value)
+
+    @override
+    def prefix(self, question: str) -> Prefix | None:
+        return None if self.value is None else caching.prefix_of(self.value, context=self.context, question=question)
 
 
-def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
-    """Return the chat model that `init_chat_model` chooses for a call.
+class LangChainHost(Host[Document]):
+    """What LangChain does for one call of a chain."""
 
-    Args:
-        model: A model that may be chosen by the config of a call.
-        config: That config.
+    tally = MessageTally
 
-    Returns:
-        The model; None if this is no such model, or if the config does not choose one.
-    """
-    choose = getattr(type(model), "_model", None) if type(model).__name__ == "_ConfigurableModel" else None
-    if choose is None:
-        return None
-    try:
-        return choose(model, config)
-    except Exception:  # noqa: BLE001 - asked with this config it will say why itself
-        return None
+    def __init__(  # noqa: PLR0913
+        self,
+        parts: Parts,
+        given: Any,
+        *,
+        manager: Manager,
+        config: RunnableConfig | None,
+        kwargs: Mapping[str, Any],
+        streaming: bool,
+    ) -> None:
+        """Check the inputs, and keep the retriever as it is configured now.
 
+        Args:
+            parts: The parts of the chain.
+            given: The input of the call.
+            manager: Manages the callbacks of the chain's run.
+            config: The config of the call.
+            kwargs: Options that are passed to the models.
+            streaming: Whether the answer comes in pieces.
 
-def span_of(run: BaseRunManager) -> Any:
-    """Return the OpenTelemetry span that a callback handler has opened for a run; None if there is no such handler.
+        Raises:
+            InputError: The input is no question, or a conversation in it is no list of messages.
+        """
+        self.parts, self.settings, self.kwargs = parts, parts.settings, dict(kwargs)
+        self.streaming = streaming and not parts.settings.structured
+        self.manager: Any = manager
+        self.config = _for_children(config) if config else RunnableConfig()
+        self.inputs = inputs_of(given)
+        self.question = self.inputs["input"]
+        check_question(self.question)
+        if len(self.inputs) > 1:
+            prompting.check_messages(parts.prompts.values(), self.inputs)
+        self.one_model = parts.one_model
+        self.retriever = parts.retriever
+        self._source: Any = parts.documents  # or why they may not be read
+        self._found: FoundHeard | None = None  # within a retriever that we do not know
+        self._heard = TooLongHeard()  # within the latest call of a model
+        self._run: RunnableConfig | None = None  # that of the run which reads documents
+        self._fix_retriever()
 
-    Handlers such as OpenInference's do not make their span the current one, so its children have to ask for it.
-    """
-    for handler in run.handlers:
+    def _fix_retriever(self) -> None:
+        """Retrieve and read as the retriever is configured now, whatever is changed later."""
+        source = self.parts.documents
+        if isinstance(source, StoredDocuments):
+            try:
+                self.retriever = fixed(self.parts.retriever, self.config)
+                self._source = source.behind(self.retriever, self.config)
+            except Exception as error:  # noqa: BLE001 - an answer from passages needs no documents
+                self._source = error
+
+    @property
+    def source(self) -> Any:
+        """The documents; raises the error by which they may not be read."""
+        if isinstance(self._source, Exception):
+            raise self._source
+        return self._source
+
+    def _child(self, name: str, tag: str | None = None) -> RunnableConfig:
+        """Return the config of a child run; LangChain merges it with the context's, so it holds only differences."""
+        manager = self.manager.get_child()
+        if tag:
+            manager.add_tags([tag])  # inherited: the model may be within a retry or a fallback
+        return {**self.config, "callbacks": manager, "run_name": name}
+
+    @override
+    def choose(self, start: Any) -> Any:
+        return call(start, self.inputs, self._child("start"), name="start")
+
+    @override
+    async def achoose(self, start: Any) -> Any:
+        return await acall(start, self.inputs, self._child("start"))
+
+    @override
+    def retrieve(self) -> Sequence[Document]:
+        return self._kept(self.retriever.invoke(*self._retrieving()))
+
+    @override
+    async def aretrieve(self) -> Sequence[Document]:
+        return self._kept(await self.retriever.ainvoke(*self._retrieving()))
+
+    def _retrieving(self) -> tuple[Any, RunnableConfig]:
+        """Return what the retriever is called with.
+
+        Its config has a listener to what is found, if the retriever may drop some of it for any reason.
+        """
+        config = self._child("retrieve")
+        if isinstance(self._source, ScopedDocuments) and self._source.doubted:
+            self._found = FoundHeard(self._source)
+            cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
+        return (self.question if takes_string(self.retriever) else self.inputs), config
+
+    def _kept(self, found: Any) -> Sequence[Document]:
+        """Return the passages, and note which of those found were dropped."""
+        passages = documents.documents_of(found, "retriever")
+        if self._found:
+            self._source.note_dropped(self._found.found, passages)
+        return passages
+
+    @override
+    def read(self, passages: Sequence[Document]) -> Sequence[Document]:
+        return documents.read(self.source, *self._reading(passages))
+
+    @override
+    async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
+        return await documents.aread(self.source, *self._reading(passages))
+
+    def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
+        """Return what documents are read with; a policy may read them before the step that answers from them."""
+        return {**self.inputs, "retrieved": list(passages)}, self._run or self._child("read_documents")
+
+    @contextmanager
+    @override
+    def reading(self, effect: ReadDocuments) -> Iterator[list[Document]]:
+        """Read within a run that records no text."""
+        run = self.manager.get_child().on_chain_start(None, self._summary_of(effect), name="read_documents")
+        self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
         try:
-            span = handler.get_span(run.run_id)  # type: ignore[attr-defined]
-        except Exception:  # noqa: BLE001, S112 - few handlers have this
-            continue
-        if span is not None:
-            return span
-    return None
+            yield read
+        except BaseException as error:
+            run.on_chain_error(error)
+            raise
+        run.on_chain_end(self._summary(read))
+
+    @asynccontextmanager
+    @override
+    async def areading(self, effect: ReadDocuments) -> AsyncIterator[list[Document]]:
+        run = await self.manager.get_child().on_chain_start(None, self._summary_of(effect), name="read_documents")
+        self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
+        try:
+            yield read
+        except BaseException as error:
+            await run.on_chain_error(error)
+            raise
+        await run.on_chain_end(self._summary(read))
+
+    def _summary_of(self, effect: ReadDocuments) -> dict[str, Any]:
+        inputs = {"input": self.question, "retrieved": len(effect.passages)}
+        return inputs if effect.too_long is None else {**inputs, "too_long": str(effect.too_long)[:500]}
+
+    def _summary(self, context: Sequence[Document]) -> dict[str, Any]:
+        return {
+            "documents": [
+                {
+                    "source": str(self.source_of(document) or ""),
+                    "characters": len(document.page_content),
+                    **documents.label_of(document),
+                }
+                for document in context
+            ]
+        }
+
+    @override
+    def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
+        words = {**self.inputs, "context": self._context_text(step, context), "refusal": self.settings.refusal}
+        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
+        return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
+
+    def _context_text(self, step: Route, context: Sequence[Document]) -> str:
+        template = self.parts.document_prompt
+        if template is not None:
+            return "\n\n".join([format_document(_shown(document), template) for document in context])
+        texts = [document.page_content for document in context]
+        if step == "rag":
+            return "\n\n".join(texts)
+        return documents_in(texts, [one.metadata.get("title", self.source_of(one)) for one in context])
+
+    @override
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
+        filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
+        if filled.value is None:
+            template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
+            filled.value = prompting.formatted(template, filled.words, config)
+        model, value, config, options = self._asked(step, filled, cache)
+        if not self.streaming:
+            yield self._text_of_reply(step, model.invoke(value, config, **options), counts)
+            return
+        messages = model.stream(value, config, **options)
+        try:
+            for message in messages:
+                yield counts.add(message)
+        finally:
+            if hasattr(messages, "close"):
+                messages.close()  # hangs up
+
+    @override
+    async def aask(
+        self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+    ) -> AsyncGenerator[str, None]:
+        filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
+        if filled.value is None:
+            template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
+            filled.value = await prompting.aformatted(template, filled.words, config)
+        model, value, config, options = self._asked(step, filled, cache)
+        if not self.streaming:
+            yield self._text_of_reply(step, await model.ainvoke(value, config, **options), counts)
+            return
+        messages: Any = model.astream(value, config, **options)
+        waiting = LoopTurned()
+        try:
+            async for message in messages:
+                yield counts.add(message)
+        except GeneratorExit:
+            leaving, messages = messages, None  # `ahang_up` closes it, even if this task is cancelled
+            await ahang_up(leaving, waited=waiting.done)
+            raise
+        finally:
+            if hasattr(messages, "aclose"):
+                await messages.aclose()
+
+    def _asked(self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None) -> _Asked:
+        own = model = self.parts.models[step]
+        if self.settings.structured:
+            model = structured.asking("llm", model, self.config, form=self.settings.form_of(step))
+        config = self._child(step, f"selfroute:{step}")
+        self._heard = TooLongHeard()
+        if has_fallbacks(own, self.config):
+            cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
+        value, options = self._marked(step, prompt, cache)
+        return model, value, config, options
+
+    def _marked(
+        self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None
+    ) -> tuple[PromptValue, dict[str, Any]]:
+        """Return a prompt as it is sent, and the options of the call, so that the provider's prompt cache is hit."""
+        prefix = prompt.prefix(self.question) if cache and cache.mark else None
+        if cache is None or prefix is None:
+            return prompt.value, self.kwargs
+        if step == "long_context":
+            own = caching.set_by_user(self.parts.models[step], self.config, self.kwargs)
+            options = caching.options_for_marked(prefix, cache, self.kwargs, own=own)
+            return caching.marked(prompt.value, prefix, cache), options
+        return prompt.value, caching.options_for_unmarked(prefix, cache, self.kwargs)
+
+    def _text_of_reply(self, step: Route, reply: Any, tally: MessageTally) -> str:
+        if self.settings.structured:
+            form = self.settings.form_of(step)
+            return structured.text_of(reply, tally, refusal=self.settings.refusal, form=form)
+        return tally.add(reply)
+
+    @override
+    def announce(self, decided: Decided) -> None:
+        """Send the custom event `selfroute_decision`."""
+        if self.manager.handlers:
+            data = {"route": decided.route, "decision": decided.decision.as_dict()}
+            dispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
+
+    @override
+    async def aannounce(self, decided: Decided) -> None:
+        if self.manager.handlers:
+            data = {"route": decided.route, "decision": decided.decision.as_dict()}
+            await adispatch_custom_event(EVENT, data, config={**self.config, "callbacks": self.manager.get_child()})
+
+    @override
+    def text_of(self, document: Document) -> str:
+        return document.page_content
+
+    @override
+    def with_text(self, document: Document, text: str, /, **label: Any) -> Document:
+        return documents.labelled(document, text, **label)
+
+    @override
+    def source_of(self, document: Document) -> Any:
+        key = self.parts.documents.source_key if isinstance(self.parts.documents, StoredDocuments) else "source"
+        return document.metadata.get(key)
+
+    @override
+    def place_of(self, passage: Document) -> Place:
+        return Place(passage.metadata.get("start_index"), passage.metadata)
+
+    @override
+    def window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step], self.config)
+
+    @override
+    def name_of(self, step: Route) -> PricedModel:
+        model = self.parts.models[step]
+        if self.kwargs or self.config.get("configurable"):  # these may select another model for each call
+            return models.name_of(model, self.config, self.kwargs)
+        return self.parts.memory.names.of(step, model)
+
+    @override
+    def account(self, step: Route) -> Hashable:
+        inside, _ = models.inside_of(self.parts.models[step], self.config)
+        return account_of(inside)
+
+    @override
+    def takes_marks(self, step: Route, dialect: Dialect) -> bool:
+        return caching.takes_marks(self.parts.models[step], dialect, self.config, self.kwargs)
+
+    @override
+    def too_long(self, error: Exception) -> Exception | None:
+        return error if is_too_long(error) else self._heard.error
+
+    @override
+    def log_missing_usage(self, step: Route) -> None:
+        models.log_missing_usage(self.parts.models[step], self.config, self.parts.memory.said)
+
+    @override
+    def inputs_as_json(self) -> dict[str, Any]:
+        return convert.inputs_as_json(self.inputs)
+
+    @override
+    def document_as_json(self, document: Document) -> dict[str, Any]:
+        return convert.document_as_json(document)
 
 
-def is_retry(runnable: Any) -> bool:
-    """Return whether a runnable is what `with_retry` returns; only that needs its module, which is slow to import."""
-    module = sys.modules.get("langchain_core.runnables.retry")
-    return module is not None and type(runnable) is getattr(module, "RunnableRetry", None)
+def _for_children(config: RunnableConfig) -> RunnableConfig:
+    """Return the config without the keys that belong to the chain's own run."""
+    rest = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
+    return cast("RunnableConfig", rest)
 
 
-def collection_id(vectorstore: Any) -> Any:
-    """Return the id of a Chroma store's collection; None if it cannot be found."""
-    return getattr(getattr(vectorstore, "_collection", None), "id", None)
+def _shown(document: Document) -> Document:
+    """Return a document with its metadata as a prompt may show them."""
+    metadata = in_prompt(document.metadata)
+    return document if metadata is document.metadata else Document(document.page_content, metadata=dict(metadata))
+
+
+def takes_string(retriever: Runnable[Any, Any]) -> bool:
+    """Return whether a retriever takes the question as a string; other runnables get all inputs."""
+    if isinstance(retriever, BaseRetriever):
+        return True
+    try:
+        return retriever.InputType in (str, "str")  # a name, if annotations are postponed
+    except (TypeError, AttributeError):  # the runnable does not declare its input
+        return False

@@ -16,7 +16,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
 from langchain_selfroute.convert import config_within, text_of
-from langchain_selfroute.host import chosen_model, tracing_params
+from langchain_selfroute.internals import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
 from selfroute.usage.addresses import address_of

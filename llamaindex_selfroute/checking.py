@@ -5,9 +5,9 @@ from __future__ import annotations
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
 
-from llamaindex_selfroute import host
-from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
+from llamaindex_selfroute import internals
 from llamaindex_selfroute.convert import bundle_of
+from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from selfroute import checking
 from selfroute.checking import Findings
 
@@ -24,4 +24,4 @@ async def acheck(engine: RetrieverQueryEngine, question: str | QueryBundle) -> F
 
 def _call(engine: RetrieverQueryEngine, question: str | QueryBundle) -> QueryCall:
     # No synthesizer is asked, so the nodes have not been retrieved before.
-    return QueryCall(LlamaIndexHost(host.parts_of(engine)[0].parts(), bundle_of(question), finder=engine))
+    return QueryCall(LlamaIndexHost(internals.parts_of(engine)[0].parts(), bundle_of(question), finder=engine))

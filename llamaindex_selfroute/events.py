@@ -9,7 +9,7 @@ from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from pydantic import ConfigDict, field_serializer
 
-from llamaindex_selfroute.host import pass_over
+from llamaindex_selfroute.internals import pass_over
 from selfroute.usage.entry import Entry
 
 

@@ -1,293 +1,246 @@
-"""Use those parts of LlamaIndex that are not public. All such uses are in this module.
-
-Nothing here can fail at import. If LlamaIndex has changed, a `ConfigurationError` names the supported versions, or the
-filter of a retriever is reported as unknown, so that nothing unverified is read.
-"""
+"""What LlamaIndex does for one query: its events, prompts, models and nodes."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
-from functools import cache, singledispatchmethod
-from inspect import unwrap
-from typing import Any, NoReturn, TypeVar
+from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
+from typing import Any, cast
 
-from llama_index.core import instrumentation
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.indices.vector_store import VectorIndexRetriever
-from llama_index.core.instrumentation.events import BaseEvent
-from llama_index.core.llms import LLM, ChatMessage
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.retrievers import (
-    AutoMergingRetriever,
-    QueryFusionRetriever,
-    RecursiveRetriever,
-    RouterRetriever,
-    TransformRetriever,
-)
-from llama_index.core.storage.docstore import BaseDocumentStore
-from llama_index.core.vector_stores import MetadataFilters, simple
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from typing_extensions import override
 
-from llamaindex_selfroute import known
-from selfroute.documents.wall import frozen, is_one_of
+from llamaindex_selfroute import caching, convert, documents, internals, models, structured
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
+from llamaindex_selfroute.hangup import hang_up
+from llamaindex_selfroute.models import ResponseTally
+from llamaindex_selfroute.parts import Finder, Parts
+from llamaindex_selfroute.stored.nodes import Link
+from selfroute.caching.prefixes import Prefix
+from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.calls.call import Call
+from selfroute.calls.first_step import FirstStep
+from selfroute.calls.host import Host, Place, Prompt
+from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
+from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.usage.addresses import account_of
+from selfroute.usage.entry import Entry
+from selfroute.usage.prices import PricedModel
+from selfroute.usage.tally import Tally
 
-Engine = TypeVar("Engine")
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-_SELECTING = (
-    *("retrieve", "_apply_node_postprocessors", "_query"),
-    *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
-)
-_WRAPPED = ("_retriever", "_vector_retriever")
-_ASKED: Mapping[type, str] = {
-    QueryFusionRetriever: "_retrievers",
-    RouterRetriever: "_retrievers",
-    RecursiveRetriever: "_retriever_dict",
-    AutoMergingRetriever: "_vector_retriever",
-    TransformRetriever: "_retriever",
-}
-_LIMITS = ("_filters", "_doc_ids", "_node_ids", "_kwargs", "corpus", "corpus_weight_mask")
-_SUPPORTED = "llama-index-core 0.12.52 to 0.14"
+dispatcher = get_dispatcher(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How a `VectorIndexRetriever` searches.
+class FilledPrompt(Prompt):
+    """A prompt of LlamaIndex: messages, or a string for a model without chat."""
+
+    @property
+    @override
+    def text(self) -> str:
+        return convert.text_of(self.value)
+
+    @override
+    def prefix(self, question: str) -> Prefix | None:
+        return caching.prefix_of(self.value, context=self.context, question=question)
+
+
+class LlamaIndexHost(Host[NodeWithScore]):
+    """What LlamaIndex does for one query. The nodes have been retrieved before a synthesizer is called.
 
     Attributes:
-        filters: The filters that nodes have to meet.
-        documents: The ids of the only documents that are searched; None for all.
-        nodes: The ids of the only nodes that are searched; None for all.
-        indexed: The ids of all nodes that the index knows.
-        options: The names of other arguments for the vector store.
+        parts: The models, prompts, documents and options.
+        query: The query.
+        words: Other variables of the prompts.
+        nodes: The retrieved nodes, best first; None if those of a row are not believed.
+        finder: Retrieves the nodes, where those at hand cannot be used.
     """
 
-    filters: MetadataFilters | None
-    documents: Collection[str] | None
-    nodes: Collection[str] | None
-    indexed: Collection[str]
-    options: Collection[str]
+    tally = ResponseTally
+
+    def __init__(
+        self,
+        parts: Parts,
+        query: QueryBundle,
+        *,
+        nodes: Sequence[NodeWithScore] | None = None,
+        words: Mapping[str, Any] | None = None,
+        finder: Finder | None = None,
+    ) -> None:
+        """Prepare to answer a query."""
+        self.parts, self.query, self.words = parts, query, words or {}
+        self.settings, self.question = parts.settings, query.query_str
+        self.streaming, self.one_model, self.source = parts.streaming, parts.one_model, parts.documents
+        self.nodes, self.finder = nodes, finder
+        self._span = active_span_id.get()
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """What else the query was given, for policies."""
+        return {**self.words, "query_bundle": self.query}
+
+    def record(self, entry: Entry) -> None:
+        """Send what the query took."""
+        send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
+
+    @override
+    def choose(self, start: Any) -> Any:
+        return documents.call(start, self.query)
+
+    @override
+    async def achoose(self, start: Any) -> Any:
+        return await documents.acall(start, self.query)
+
+    @override
+    def retrieve(self) -> Sequence[NodeWithScore]:
+        return self.finder.retrieve(self.query) if self.finder else self._given()
+
+    @override
+    async def aretrieve(self) -> Sequence[NodeWithScore]:
+        return await self.finder.aretrieve(self.query) if self.finder else self._given()
+
+    def _given(self) -> Sequence[NodeWithScore]:
+        if self.nodes is None:
+            msg = (
+                "only the nodes say what StoredDocuments may read, those of a row are not believed, and a synthesizer "
+                "cannot retrieve them again: call second_step of the engine, or pass StoredDocuments(filters=...), "
+                "MetadataFilters(filters=[]) if nothing is hidden"
+            )
+            raise ConfigurationError(msg)
+        return self.nodes
+
+    @override
+    def read(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
+        return documents.read(self.source, passages, self.query)
+
+    @override
+    async def aread(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
+        return await documents.aread(self.source, passages, self.query)
+
+    @override
+    def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
+        text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
+        words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.settings.refusal}
+        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
+        value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
+        return FilledPrompt(value, text, schema=schema)
+
+    @override
+    def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
+        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        if self.settings.structured:
+            form, refusal = self.settings.form_of(step), self.settings.refusal
+            yield structured.text_of(llm, structured.ask(llm, value, form), counts, refusal=refusal, form=form)
+        elif self.streaming:
+            chunks = models.ask_stream(llm, value)
+            try:
+                for chunk in chunks:
+                    yield counts.add_piece(chunk)
+            except GeneratorExit:
+                hang_up(chunks)
+                raise
+        else:
+            yield counts.add(models.ask(llm, value))
+
+    @override
+    async def aask(
+        self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
+    ) -> AsyncGenerator[str, None]:
+        llm, value, counts = self.parts.models[step], self._marked(step, prompt, cache), cast("ResponseTally", tally)
+        if self.settings.structured:
+            form, refusal = self.settings.form_of(step), self.settings.refusal
+            yield structured.text_of(llm, await structured.aask(llm, value, form), counts, refusal=refusal, form=form)
+        elif self.streaming:
+            waiting = LoopTurned()
+            chunks = await models.aask_stream(llm, value)
+            try:
+                async for chunk in chunks:
+                    yield counts.add_piece(chunk)
+            except GeneratorExit:
+                await ahang_up(chunks, waited=waiting.done, most=100)  # LlamaIndex does not close requests
+                raise
+        else:
+            yield counts.add(await models.aask(llm, value))
+
+    def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> convert.Prompt:
+        """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
+        value: convert.Prompt = prompt.value
+        prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.mark else None
+        return caching.marked(value, prefix, cache) if cache and prefix else value
+
+    @override
+    def announce(self, decided: Decided) -> None:
+        """Send the `SelfRouteDecisionEvent`."""
+        decision = decided.decision.as_dict()
+        send(dispatcher, SelfRouteDecisionEvent, route=decided.route, decision=decision, span_id=self._span)
+
+    @override
+    def text_of(self, document: NodeWithScore | BaseNode) -> str:
+        return (document.node if isinstance(document, NodeWithScore) else document).get_content()
+
+    @override
+    def retrieved_text(self, passage: NodeWithScore) -> str:
+        return convert.retrieved_text(passage.node)
+
+    @override
+    def with_text(self, document: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
+        return documents.trimmed(document, text, **label)
+
+    @override
+    def source_of(self, document: NodeWithScore) -> str:
+        return document.node.ref_doc_id or document.node.node_id
+
+    @override
+    def place_of(self, passage: NodeWithScore) -> Place:
+        return Place(Link.of(passage.node).start, passage.node.metadata)
+
+    @override
+    def window(self, step: Route) -> int | None:
+        return models.window_of(self.parts.models[step])
+
+    @override
+    def name_of(self, step: Route) -> PricedModel:
+        return self.parts.memory.names.of(step, self.parts.models[step])
+
+    @override
+    def account(self, step: Route) -> Hashable:
+        return account_of(self.parts.models[step])
+
+    @override
+    def takes_marks(self, step: Route, dialect: Dialect) -> bool:
+        return caching.takes_marks(self.parts.models[step], dialect)
+
+    @override
+    def log_missing_usage(self, step: Route) -> None:
+        if self.streaming and not self.settings.structured:
+            models.log_missing_usage(self.parts.models[step], self.parts.memory.said)
+
+    @override
+    def inputs_as_json(self) -> dict[str, Any]:
+        return convert.query_as_json(self.query, self.words)
+
+    @override
+    def document_as_json(self, document: NodeWithScore) -> dict[str, Any]:
+        return convert.node_as_json(document)
 
 
-def search_of(retriever: BaseRetriever) -> Search | None:
-    """Return how a retriever searches; None if that is unknown."""
-    if type(retriever) is not VectorIndexRetriever:  # a subclass may have a search of its own
-        return None
-    try:
-        return Search(
-            filters=retriever._filters,  # noqa: SLF001
-            documents=retriever._doc_ids,  # noqa: SLF001
-            nodes=retriever._node_ids,  # noqa: SLF001
-            indexed=retriever._index.index_struct.nodes_dict.values(),  # noqa: SLF001
-            options=retriever._kwargs.keys(),  # noqa: SLF001
+class QueryCall(Call[NodeWithScore]):
+    """The call that answers a query."""
+
+    host: LlamaIndexHost
+
+    def __init__(
+        self, asked: LlamaIndexHost, *, first_only: bool = False, first: FirstStep[NodeWithScore] | None = None
+    ) -> None:
+        """Prepare to answer a query; the arguments are those of `Call`."""
+        super().__init__(
+            asked,
+            asked.settings,
+            memory=asked.parts.memory,
+            record=asked.record if has_listener(dispatcher) else None,
+            retrieves=False,
+            first_only=first_only,
+            first=first,
         )
-    except AttributeError:
-        _refuse("where a VectorIndexRetriever keeps its filters")
-
-
-def leaves_of(retriever: BaseRetriever) -> list[BaseRetriever]:
-    """Return the retrievers that search, seen through LlamaIndex's own wrappers around them.
-
-    Wrappers return what those that they ask let through, so if these have the same limits, the wrapper has them too.
-    A fusion lets through what any one of its retrievers does, so those that search nodes in memory are left out if
-    there are others. A class of somebody else's may hide nodes, and is not seen through.
-    """
-    asked = _asked_by(retriever)
-    if asked is None:
-        return [retriever]
-    found = [leaves_of(one) for one in asked]
-    if type(retriever) is QueryFusionRetriever:
-        found = [leaves for leaves in found if not all(map(_searches_words, leaves))] or found
-    return [leaf for leaves in found for leaf in leaves]
-
-
-def copies_in(retriever: Any) -> Mapping[str, dict[str, Any]] | None:
-    """Return the copies of nodes that a `BM25Retriever` searches by words, by their ids; None if that is unknown.
-
-    They are as `node_to_metadata_dict` writes them.
-    """
-    if not _searches_words(retriever):
-        return None
-    copies, weights = getattr(retriever, "corpus", None), getattr(retriever, "corpus_weight_mask", None)
-    if not isinstance(copies, list) or not all(isinstance(one, dict) and "node_id" in one for one in copies):
-        return None
-    return {one["node_id"]: one for one, weight in zip(copies, weights or [1] * len(copies), strict=True) if weight}
-
-
-def bigger_nodes_of(retriever: BaseRetriever) -> list[Mapping[str, Any] | BaseDocumentStore]:
-    """Return where a retriever and those that it asks look up the nodes that found nodes stand for or were cut from.
-
-    Mappings hold what an `IndexNode` leads to, by its `index_id`: also retrievers and query engines. Document stores
-    hold the parents of nodes.
-    """
-    known: list[Mapping[str, Any] | BaseDocumentStore] = [retriever.object_map] if retriever.object_map else []
-    try:
-        if type(retriever) is RecursiveRetriever:
-            known.append(retriever._node_dict)  # noqa: SLF001
-        if type(retriever) is AutoMergingRetriever:
-            known.append(retriever._storage_context.docstore)  # noqa: SLF001
-    except AttributeError:
-        _refuse("where a RecursiveRetriever or an AutoMergingRetriever keeps its nodes")
-    return known + [one for asked in _asked_by(retriever) or () for one in bigger_nodes_of(asked)]
-
-
-def fixed(retriever: BaseRetriever) -> BaseRetriever:
-    """Return a copy of a retriever whose searches stay as they are now; itself if it is not LlamaIndex's own."""
-    kind = type(retriever)
-    if kind is VectorIndexRetriever or is_one_of(retriever, known.WORDS):
-        found = copy(retriever)
-        for name in vars(found).keys() & set(_LIMITS):
-            value = getattr(found, name)
-            setattr(found, name, copy(value) if isinstance(value, list | dict) else frozen(value))
-        return found
-    if _asked_by(retriever) is None:
-        return retriever
-    found, held = copy(retriever), getattr(retriever, _ASKED[kind])
-    if isinstance(held, dict):
-        inside: Any = {name: fixed(one) for name, one in held.items()}
-    else:
-        inside = [fixed(one) for one in held] if isinstance(held, list | tuple) else fixed(held)
-    setattr(found, _ASKED[kind], inside)
-    return found
-
-
-def with_parts(engine: Engine, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor]) -> Engine:
-    """Return a copy of a query engine with another retriever and other postprocessors."""
-    found: Any = copy(engine)
-    found._retriever, found._node_postprocessors = retriever, [*postprocessors]  # noqa: SLF001
-    return found  # type: ignore[no-any-return]
-
-
-def _asked_by(retriever: Any) -> list[BaseRetriever] | None:
-    """Return the retrievers that a wrapper asks; None if it is none of LlamaIndex's own."""
-    kind = type(retriever)
-    if kind not in _ASKED:
-        return None
-    try:
-        if kind is TransformRetriever and not is_one_of(retriever._query_transform, known.TRANSFORMS):  # noqa: SLF001
-            return None
-        held = getattr(retriever, _ASKED[kind])
-    except AttributeError:
-        _refuse(f"where a {kind.__name__} keeps the retrievers that it asks")
-    if isinstance(held, dict):
-        return [*held.values()]
-    return [*held] if isinstance(held, list | tuple) else [held]
-
-
-def _searches_words(retriever: Any) -> bool:
-    return is_one_of(retriever, known.WORDS)
-
-
-@cache
-def selects_nodes_as(kind: type, base: type) -> bool:
-    """Return whether a class of query engines selects nodes as its base does, with no method of its own for it.
-
-    Raises:
-        ConfigurationError: This version of LlamaIndex has other methods.
-    """
-    try:
-        own, known = ([unwrap(getattr(one, name)) for name in _SELECTING] for one in (kind, base))
-    except AttributeError:
-        _refuse("how a RetrieverQueryEngine selects its nodes")
-    return own == known
-
-
-def without_span(method: Method) -> Method:
-    """Keep a method that only calls the one that it overrides from having a span of its own in traces."""
-    setattr(method, getattr(instrumentation, "DISPATCHER_SPAN_DECORATED_ATTR", "__without_span__"), True)
-    return method
-
-
-def parts_of(engine: Any) -> tuple[Any, Any]:
-    """Return the synthesizer and the postprocessors of a query engine.
-
-    Raises:
-        ConfigurationError: This version of LlamaIndex keeps them elsewhere.
-    """
-    try:
-        return engine._response_synthesizer, engine._node_postprocessors  # noqa: SLF001
-    except AttributeError:
-        _refuse("where a RetrieverQueryEngine keeps its parts")
-
-
-def with_top_k(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
-    """Return a copy of a retriever that finds `k` nodes, as those that it wraps do; None if it takes no number."""
-    wrapped = {name: getattr(retriever, name, None) for name in _WRAPPED}
-    inside = {name: with_top_k(one, k) for name, one in wrapped.items() if isinstance(one, BaseRetriever)}
-    several = getattr(retriever, "_retrievers", None)
-    found = copy(retriever)
-    for name, one in inside.items():
-        if one is None:
-            return None
-        setattr(found, name, one)
-    if isinstance(several, list):
-        found._retrievers = [with_top_k(one, k) or one for one in several]  # type: ignore[attr-defined]  # noqa: SLF001
-    if hasattr(retriever, "similarity_top_k"):
-        found.similarity_top_k = k  # type: ignore[attr-defined]
-    elif hasattr(retriever, "_similarity_top_k"):
-        found._similarity_top_k = k  # type: ignore[attr-defined]  # noqa: SLF001
-    elif not inside:
-        return None
-    return found
-
-
-def index_of(retriever: Any) -> Any:
-    """Return the index that a retriever searches; None if that is unknown."""
-    return getattr(retriever, "_index", None)
-
-
-def vector_store_of(retriever: Any) -> Any:
-    """Return the vector store that a retriever searches; None if that is unknown."""
-    return getattr(retriever, "_vector_store", None)
-
-
-def metadata_test(filters: MetadataFilters) -> Callable[[Mapping[str, Any]], bool]:
-    """Return LlamaIndex's own function that tests metadata against filters.
-
-    Raises:
-        ConfigurationError: This version of LlamaIndex does not have it.
-    """
-    make = getattr(simple, "build_metadata_filter_fn", None) or getattr(simple, "_build_metadata_filter_fn", None)
-    if make is None:
-        _refuse("the test of metadata filters in llama_index.core.vector_stores.simple")
-    test: Callable[[Mapping[str, Any]], bool] = make(lambda metadata: metadata, filters)
-    return test
-
-
-def formatted(llm: LLM, template: BasePromptTemplate, words: Mapping[str, Any]) -> list[ChatMessage] | str:
-    """Return the prompt that `llm.predict` would send, with the model's system prompt and its wrappers.
-
-    `predict` itself returns only text, without token counts.
-
-    Raises:
-        ConfigurationError: This version of LlamaIndex formats prompts in an unknown way.
-    """
-    chat = llm.metadata.is_chat_model
-    form = getattr(llm, "_get_messages" if chat else "_get_prompt", None)
-    if form is None:
-        _refuse("how a model formats its prompts (LLM._get_messages, LLM._get_prompt)")
-    prompt: list[ChatMessage] | str = form(template, **words)
-    return prompt
-
-
-def report_options(llm: Any, report: type) -> dict[str, Any]:
-    """Return the options that make an OpenAI-like model keep to a schema; empty if it has none."""
-    wanted, prepare = (getattr(llm, name, None) for name in ("_should_use_structure_outputs", "_prepare_schema"))
-    return dict(prepare({}, report)) if wanted and prepare and wanted() else {}
-
-
-def pass_over(event: type[BaseEvent]) -> None:
-    """Have OpenInference, if it is in use, pass over an event for which it has no use, instead of logging a warning."""
-    module = sys.modules.get("openinference.instrumentation.llama_index._handler")
-    process = getattr(getattr(module, "_Span", None), "__dict__", {}).get("_process_event")
-    if isinstance(process, singledispatchmethod) and event not in process.dispatcher.registry:
-        process.register(event, lambda _span, _event: None)
-
-
-def _refuse(what: str) -> NoReturn:
-    msg = f"LlamaIndex has changed {what}; use {_SUPPORTED}, which this version of selfroute supports"
-    raise ConfigurationError(msg)
+        if not first:
+            self.reading.passages = list(asked.nodes or ())  # the metadata of a stream list them from the beginning

@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import Self, Unpack, override
 
-from llamaindex_selfroute import host
+from llamaindex_selfroute import internals
 from llamaindex_selfroute.arguments import (
     check_callbacks,
     check_index,
@@ -241,13 +241,13 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
             return await super().asynthesize(query_bundle, nodes, additional_source_nodes)
 
     @override
-    @host.without_span
+    @internals.without_span
     def query(self, str_or_query_bundle: str | QueryBundle) -> RESPONSE_TYPE:
         bundle_of(str_or_query_bundle)  # before LlamaIndex's event, which takes no half characters
         return super().query(str_or_query_bundle)
 
     @override
-    @host.without_span
+    @internals.without_span
     async def aquery(self, str_or_query_bundle: str | QueryBundle) -> RESPONSE_TYPE:
         bundle_of(str_or_query_bundle)
         return await super().aquery(str_or_query_bundle)
@@ -283,12 +283,12 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
-        synthesizer, postprocessors = host.parts_of(self)
-        own, before = host.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
+        synthesizer, postprocessors = internals.parts_of(self)
+        own, before = internals.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
         retriever = self.retriever if own else None
         with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as (retriever, source):
             if retriever is not None:
-                _ASKED.set((self, host.with_parts(self, retriever, watched(postprocessors, source))))
+                _ASKED.set((self, internals.with_parts(self, retriever, watched(postprocessors, source))))
             try:
                 yield
             finally:
@@ -296,7 +296,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return host.parts_of(self)[0]._get_prompts()  # type: ignore[no-any-return]  # noqa: SLF001 - as LlamaIndex does
+        return internals.parts_of(self)[0]._get_prompts()  # type: ignore[no-any-return]  # noqa: SLF001 - as LlamaIndex does
 
     @override
     def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
@@ -308,7 +308,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        host.parts_of(self)[0]._update_prompts(prompts_dict)  # noqa: SLF001
+        internals.parts_of(self)[0]._update_prompts(prompts_dict)  # noqa: SLF001
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:

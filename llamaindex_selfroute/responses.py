@@ -10,7 +10,7 @@ from llama_index.core.base.response.schema import AsyncStreamingResponse, Respon
 from llama_index.core.schema import NodeWithScore
 from typing_extensions import override
 
-from llamaindex_selfroute.adapter import QueryCall
+from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
 from selfroute.calls.first_step import FirstStep
 from selfroute.effects import Answer, Decided

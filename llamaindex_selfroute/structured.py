@@ -18,7 +18,7 @@ from llama_index.core.types import PydanticProgramMode
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from typing_extensions import override
 
-from llamaindex_selfroute import host, models
+from llamaindex_selfroute import internals, models
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import Response, ResponseTally
 from selfroute.answerability import structured as reports
@@ -47,7 +47,7 @@ def ask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
     report = report_of(form)
     if not isinstance(prompt, str):
-        if options := host.report_options(llm, report):
+        if options := internals.report_options(llm, report):
             return llm.chat(prompt, **options)
         if _can_call_functions(llm):
             return llm.chat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)
@@ -58,7 +58,7 @@ async def aask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
     """Do as `ask` does, asynchronously."""
     report = report_of(form)
     if not isinstance(prompt, str):
-        if options := host.report_options(llm, report):
+        if options := internals.report_options(llm, report):
             return await llm.achat(prompt, **options)
         if _can_call_functions(llm):
             return await llm.achat_with_tools([get_function_tool(report)], chat_history=prompt, tool_required=True)

@@ -21,12 +21,12 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
-from llamaindex_selfroute import host, models, responses
-from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
+from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.fields import PROMPTS, CheckedFields
+from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.parts import Parts
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
@@ -259,7 +259,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         Yields:
             The retriever that stays as it is now, and the documents.
         """
-        before, retriever = _BEHIND.get(), None if retriever is None else host.fixed(retriever)
+        before, retriever = _BEHIND.get(), None if retriever is None else internals.fixed(retriever)
         limited = self._limited(retriever, postprocessors)
         _BEHIND.set((self, limited))
         try:

@@ -10,9 +10,9 @@ from typing import Any, cast
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llamaindex_selfroute import host
-from llamaindex_selfroute.adapter import LlamaIndexHost, QueryCall
+from llamaindex_selfroute import internals
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
+from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.calls.drivers import arun, run
@@ -154,4 +154,4 @@ class EngineSteps:
 
     @property
     def _synthesizer(self) -> SynthesizerSteps:
-        return cast("SynthesizerSteps", host.parts_of(self)[0])
+        return cast("SynthesizerSteps", internals.parts_of(self)[0])

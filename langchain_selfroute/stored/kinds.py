@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.host import collection_id
+from langchain_selfroute.internals import collection_id
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store
 from selfroute.documents.access import StoredChunk

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_selfroute import known
 from langchain_selfroute.convert import config_within
-from langchain_selfroute.host import is_retry
+from langchain_selfroute.internals import is_retry
 from langchain_selfroute.rebuilding import rebuilt
 from langchain_selfroute.stored.originals import Originals
 from selfroute.documents.wall import frozen, is_one_of, name_of

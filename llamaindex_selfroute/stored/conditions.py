@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import FilterCondition, MetadataFilter, MetadataFilters
 
-from llamaindex_selfroute import host
+from llamaindex_selfroute import internals
 from selfroute.errors import ConfigurationError
 
 Filters: TypeAlias = Sequence[MetadataFilters]
@@ -80,7 +80,7 @@ def test_of(filters: Filters) -> Callable[[BaseNode], bool]:
 
 def _condition(filters: MetadataFilters) -> _Test:
     tests: list[_Test] = [
-        _condition(one) if isinstance(one, MetadataFilters) else host.metadata_test(MetadataFilters(filters=[one]))
+        _condition(one) if isinstance(one, MetadataFilters) else internals.metadata_test(MetadataFilters(filters=[one]))
         for one in filters.filters
     ]
     combined = _CONDITIONS[filters.condition or "and"]

@@ -12,7 +12,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from typing_extensions import override
 
-from llamaindex_selfroute import host
+from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import Filters, test_of
 from llamaindex_selfroute.stored.stores import Store
 from selfroute.stores.wrapped import searches_as
@@ -30,7 +30,7 @@ class Docstore(Store):
         kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
         kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
         plain = not kinds or searches_as(self._vector_store, kinds[-1])
-        return host.index_of(retriever) is self._index and plain and self._indexed(()) is not None
+        return internals.index_of(retriever) is self._index and plain and self._indexed(()) is not None
 
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:

@@ -14,7 +14,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from llamaindex_selfroute import known
-from llamaindex_selfroute.host import bigger_nodes_of, copies_in, leaves_of, search_of
+from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of, search_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes
 from selfroute.documents.wall import is_one_of, name_of
 

@@ -25,7 +25,7 @@ from typing_extensions import override
 from llamaindex_selfroute.arguments import check_index
 from llamaindex_selfroute.convert import retrieved_text
 from llamaindex_selfroute.documents import labelled
-from llamaindex_selfroute.host import fixed, index_of, leaves_of
+from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, limits_of

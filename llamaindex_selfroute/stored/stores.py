@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from pydantic import BaseModel
 from typing_extensions import Self, override
 
-from llamaindex_selfroute import host
+from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, together
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ReplyError
@@ -92,7 +92,7 @@ class VectorStore(Wrapped, Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        store = host.vector_store_of(retriever)
+        store = internals.vector_store_of(retriever)
         return self.is_of(store) and self.is_plain(store)
 
     @override
@@ -129,7 +129,7 @@ class Fetched(Store):
 
     @override
     def is_searched_by(self, retriever: Any) -> bool:
-        return host.index_of(retriever) is self._index
+        return internals.index_of(retriever) is self._index
 
     @override
     def nodes(self, document: str, filters: Filters) -> Iterable[BaseNode]:

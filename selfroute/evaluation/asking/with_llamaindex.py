@@ -28,7 +28,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field
 from typing_extensions import override
 
-from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, caching, convert, host, structured
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, caching, convert, internals, structured
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.documents import is_trimmed
 from llamaindex_selfroute.models import Response, ResponseTally, name_of
@@ -238,7 +238,7 @@ def judge_with(
 
     def call(prompt: str) -> ResponseTally:
         tally = ResponseTally(whole=True)
-        tally.add(_ask(llm, host.formatted(llm, PromptTemplate("{text}"), {"text": prompt}), {}))
+        tally.add(_ask(llm, internals.formatted(llm, PromptTemplate("{text}"), {"text": prompt}), {}))
         return tally
 
     identity = judge_identity(llm, name, replies)
@@ -338,7 +338,7 @@ class EnginePipeline:
             ConfigurationError: It takes none.
         """
         retriever = self.engine.retriever
-        found = host.with_top_k(retriever, reach_of(k, None, sections=self.parts.settings.sections))
+        found = internals.with_top_k(retriever, reach_of(k, None, sections=self.parts.settings.sections))
         if found is None:
             msg = f"k={k} needs a retriever with similarity_top_k, but {type(retriever).__name__} has none"
             raise ConfigurationError(msg)
@@ -360,7 +360,11 @@ class EnginePipeline:
     @property
     def _known_retriever(self) -> BaseRetriever | None:
         own = isinstance(self.engine, SelfRouteQueryEngine)
-        return self.engine.retriever if own and host.selects_nodes_as(type(self.engine), SelfRouteQueryEngine) else None
+        return (
+            self.engine.retriever
+            if own and internals.selects_nodes_as(type(self.engine), SelfRouteQueryEngine)
+            else None
+        )
 
     def _synthesizer_with(self, options: Mapping[str, Any]) -> SelfRouteSynthesizer:
         synthesizer = copy(self.synthesizer)
@@ -407,7 +411,7 @@ class EnginePipeline:
 
     def _text(self, step: Route, purpose: str, prompt: str, used: list[Reply]) -> str:
         llm = self._kept(step, purpose, used)
-        asked = host.formatted(llm, PromptTemplate("{text}"), {"text": prompt})
+        asked = internals.formatted(llm, PromptTemplate("{text}"), {"text": prompt})
         _ask(llm, asked, {})
         return used[-1].text_of(purpose)
 

@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 
 from host_names import private_names, run
 from langchain_parts import ScriptedModel, a_chain
-from langchain_selfroute import StoredDocuments, host
+from langchain_selfroute import StoredDocuments, internals
 from langchain_selfroute.models import name_of
 from langchain_stores import chroma_class, store_with
 from selfroute.usage.prices import PricedModel
@@ -17,7 +17,7 @@ NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_collection")
 
 
 def test_every_private_name_is_known_here() -> None:
-    assert private_names(host) == set(NAMES)
+    assert private_names(internals) == set(NAMES)
 
 
 def test_a_model_that_does_not_say_its_name_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,14 +30,14 @@ def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: 
     base = pytest.importorskip("langchain.chat_models.base")
     model = base.init_chat_model(configurable_fields=("model",))
     monkeypatch.delattr(base._ConfigurableModel, "_model")
-    assert host.chosen_model(model, {"configurable": {"model": "gpt-4o"}}) is None
+    assert internals.chosen_model(model, {"configurable": {"model": "gpt-4o"}}) is None
 
 
 def test_a_retry_that_is_elsewhere_is_not_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     retrying = a_chain().retriever.with_retry()
-    assert host.is_retry(retrying)
+    assert internals.is_retry(retrying)
     monkeypatch.delattr(langchain_core.runnables.retry, "RunnableRetry")
-    assert not host.is_retry(retrying)
+    assert not internals.is_retry(retrying)
 
 
 def test_a_chroma_that_does_not_show_its_collection_is_told_from_others_by_itself(

@@ -20,7 +20,7 @@ from llama_index.core.vector_stores import simple
 
 from host_names import private_names, run
 from llamaindex_parts import QUESTION
-from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments, host
+from llamaindex_selfroute import SelfRouteQueryEngine, StoredDocuments, internals
 from llamaindex_stores_parts import STORES, declining, only, split
 from scenarios import FINAL, text_of
 from selfroute.errors import ConfigurationError
@@ -52,7 +52,7 @@ REFUSED = [*OF_CLASSES, *OF_ENGINES, *OF_RETRIEVERS, *OF_MODULES]
 
 def test_every_private_name_is_known_here() -> None:
     known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, *OF_COPIES, "_vector_store"}
-    assert private_names(host) == known
+    assert private_names(internals) == known
 
 
 def _engine(**fields: Any) -> tuple[SelfRouteQueryEngine, Any]:
@@ -66,14 +66,14 @@ def test_a_name_that_has_gone_is_said_with_the_versions_that_have_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, retriever = _engine(is_chat=name != "_get_prompt")
-    host.selects_nodes_as.cache_clear()
+    internals.selects_nodes_as.cache_clear()
     nodes = retriever.retrieve(QUESTION)  # which needs most of them, too
     holder = {**dict.fromkeys(OF_ENGINES, engine), **dict.fromkeys(OF_RETRIEVERS, retriever), **OF_CLASSES}
     for gone in ("build_metadata_filter_fn", name) if name in OF_MODULES else (name,):
         monkeypatch.delattr(holder.get(name, simple), gone, raising=name not in OF_MODULES)
     with pytest.raises(ConfigurationError, match=r"LlamaIndex has changed .*; use llama-index-core 0\.12"):
         engine.synthesize(QueryBundle(QUESTION), nodes)
-    host.selects_nodes_as.cache_clear()
+    internals.selects_nodes_as.cache_clear()
 
 
 @pytest.mark.parametrize("name", list(OF_WRAPPERS))
@@ -102,9 +102,9 @@ def test_a_model_without_its_response_format_is_asked_in_another_way(name: str) 
         def _prepare_schema(self, options: Any, report: Any) -> Any:
             return {"response_format": report}
 
-    assert host.report_options(Model(), dict)
+    assert internals.report_options(Model(), dict)
     delattr(Model, name)
-    assert host.report_options(Model(), dict) == {}
+    assert internals.report_options(Model(), dict) == {}
 
 
 def test_nothing_private_is_needed_at_import() -> None:
@@ -122,7 +122,7 @@ from llama_index.core.retrievers import (
     TransformRetriever,
 )
 from llama_index.core.vector_stores import simple
-for name in {sorted(private_names(host) | {"build_metadata_filter_fn"})}:
+for name in {sorted(private_names(internals) | {"build_metadata_filter_fn"})}:
     for holder in (LLM, RetrieverQueryEngine, VectorIndexRetriever, simple):
         if name in vars(holder):
             delattr(holder, name)

@@ -1,0 +1,67 @@
+"""Use those parts of LangChain and its integrations that are not public. All such uses are in this module.
+
+If a package has changed, nothing fails: a model has no known name, and a store is not recognised.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.callbacks import BaseRunManager
+from langchain_core.runnables import RunnableConfig
+
+
+def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters by which LangChain's traces name a model called with these options; empty if unknown."""
+    try:
+        params: Mapping[str, Any] = model._get_ls_params(**options)  # noqa: SLF001
+    except Exception:  # noqa: BLE001 - not every model has this, and some fail
+        return {}
+    return params
+
+
+def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
+    """Return the chat model that `init_chat_model` chooses for a call.
+
+    Args:
+        model: A model that may be chosen by the config of a call.
+        config: That config.
+
+    Returns:
+        The model; None if this is no such model, or if the config does not choose one.
+    """
+    choose = getattr(type(model), "_model", None) if type(model).__name__ == "_ConfigurableModel" else None
+    if choose is None:
+        return None
+    try:
+        return choose(model, config)
+    except Exception:  # noqa: BLE001 - asked with this config it will say why itself
+        return None
+
+
+def span_of(run: BaseRunManager) -> Any:
+    """Return the OpenTelemetry span that a callback handler has opened for a run; None if there is no such handler.
+
+    Handlers such as OpenInference's do not make their span the current one, so its children have to ask for it.
+    """
+    for handler in run.handlers:
+        try:
+            span = handler.get_span(run.run_id)  # type: ignore[attr-defined]
+        except Exception:  # noqa: BLE001, S112 - few handlers have this
+            continue
+        if span is not None:
+            return span
+    return None
+
+
+def is_retry(runnable: Any) -> bool:
+    """Return whether a runnable is what `with_retry` returns; only that needs its module, which is slow to import."""
+    module = sys.modules.get("langchain_core.runnables.retry")
+    return module is not None and type(runnable) is getattr(module, "RunnableRetry", None)
+
+
+def collection_id(vectorstore: Any) -> Any:
+    """Return the id of a Chroma store's collection; None if it cannot be found."""
+    return getattr(getattr(vectorstore, "_collection", None), "id", None)
