@@ -35,15 +35,17 @@ def chunks_of(text: str, *, size: int = 90, overlap: int = 0, **metadata: Any) -
     return splitter.split_documents([Document(text, metadata=metadata)])
 
 
-def store_with(kind: str, chunks: Iterable[Document] = (), *, of: Any = None) -> Any:
-    """A store of the kind that holds the chunks; `of` is a class of the user's own."""
+def store_with(
+    kind: str, chunks: Iterable[Document] = (), *, of: Any = None, embedding: Any = EMBEDDING, client: Any = None
+) -> Any:
+    """A store of the kind that holds the chunks; `of` is a class of the user's own, `client` that of a server."""
     chunks = list(chunks)
     if kind == "memory":
-        store: Any = (of or InMemoryVectorStore)(EMBEDDING)
+        store: Any = (of or InMemoryVectorStore)(embedding)
     else:
-        chromadb = pytest.importorskip("chromadb")
+        client = client or pytest.importorskip("chromadb").EphemeralClient()
         # The embedded server is one for the whole process: every collection needs a name of its own.
-        store = (of or chroma_class())(f"c{uuid.uuid4().hex}", EMBEDDING, client=chromadb.EphemeralClient())
+        store = (of or chroma_class())(f"c{uuid.uuid4().hex}", embedding, client=client)
     if chunks:
         store.add_documents(chunks)
     return store

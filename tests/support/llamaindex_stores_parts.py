@@ -121,6 +121,9 @@ class Shelf(BasePydanticVectorStore):
     def delete(self, ref_doc_id: str, **_: Any) -> None:
         self._held = {id_: row for id_, row in self._held.items() if row[0].ref_doc_id != ref_doc_id}
 
+    def delete_nodes(self, node_ids: Any = None, filters: Any = None, **_: Any) -> None:
+        self._held = {id_: row for id_, row in self._held.items() if id_ not in node_ids}
+
     def found(self, filters: MetadataFilters | None) -> list[BaseNode]:
         """What the filters let through."""
         return [node.model_copy() for node, held in self._held.values() if _meets(held, filters)]
@@ -158,7 +161,7 @@ def a_chroma(client: Any = None) -> Any:
 def over(store: Any, nodes: Sequence[BaseNode], **fields: Any) -> VectorStoreIndex:
     """An index over a vector store, or over the host's own if that is None."""
     context = StorageContext.from_defaults(vector_store=store)
-    return VectorStoreIndex(nodes, storage_context=context, embed_model=Words(), **fields)
+    return VectorStoreIndex(nodes, storage_context=context, **{"embed_model": Words(), **fields})
 
 
 def simple(nodes: Sequence[BaseNode]) -> VectorStoreIndex:
@@ -184,6 +187,11 @@ def again(nodes: Sequence[BaseNode]) -> VectorStoreIndex:
     """Over what another process has put into Chroma: no document store, no list of nodes."""
     store = a_chroma()
     over(store, nodes)
+    return from_store(store)
+
+
+def from_store(store: Any) -> VectorStoreIndex:
+    """An index over a vector store that is there already."""
     return VectorStoreIndex.from_vector_store(store, embed_model=Words())
 
 
@@ -234,4 +242,4 @@ def only(key: str, value: Any, operator: FilterOperator = FilterOperator.EQ) -> 
 
 def declining(**fields: Any) -> ScriptedLLM:
     """A model that declines to passages and answers from documents."""
-    return ScriptedLLM(draft=("unanswerable",), final=FINAL, marker="Read the following text", **fields)
+    return ScriptedLLM(**{"draft": ("unanswerable",), "final": FINAL, "marker": "Read the following text", **fields})
