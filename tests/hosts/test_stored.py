@@ -216,9 +216,7 @@ async def test_fetch_may_return_any_iterable_and_goes_before_what_is_known_of_a_
         chunks = [getattr(one, "node", one) for one in map(home.passage, _ash(fetched="yes"))]
         asked: list[Any] = []
 
-        def listing(
-            source: str, condition: Any, asked: list[Any] = asked, chunks: list[Any] = chunks
-        ) -> Any:
+        def listing(source: str, condition: Any, asked: list[Any] = asked, chunks: list[Any] = chunks) -> Any:
             asked.append((source, condition))
             return RETURNS[name](chunks)
 
@@ -302,7 +300,9 @@ async def test_what_a_reader_does_to_a_document_does_not_reach_the_next_one(kind
     home = house(kind, _ash(shelf="north"))
     read = home.documents().behind(home.search(), *([{}] if home.host == "langchain" else []))
     given = home.found(home.search())
-    ask = (lambda: read({"input": "?", "retrieved": given})) if home.host == "langchain" else (lambda: read(given, None))
+    ask = (
+        (lambda: read({"input": "?", "retrieved": given})) if home.host == "langchain" else (lambda: read(given, None))
+    )
     for _ in range(2):
         (document,) = ask()
         assert document.metadata["selfroute"] == whole(9)
@@ -441,4 +441,3 @@ async def test_an_async_reading_of_an_original_leaves_the_loop_alone(host: str) 
     assert (await home.pipeline(documents=documents).ask("async")).texts == ["The original."]
     assert threads
     assert threading.get_ident() not in threads
-

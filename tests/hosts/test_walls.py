@@ -118,9 +118,7 @@ SHAPES: dict[str, Condition] = {
     "and": Together((ITS_OWN, Holds("rank", 1))),
     "or": Together((ITS_OWN, CEDAR), any=True),
     "or in and": Together((Holds("rank", 2, "<"), Together((ITS_OWN, CEDAR), any=True))),
-    "and in or": Together(
-        (Holds("tenant", ["Cedar"], "in"), Together((ITS_OWN, Holds("rank", 1)))), any=True
-    ),
+    "and in or": Together((Holds("tenant", ["Cedar"], "in"), Together((ITS_OWN, Holds("rank", 1)))), any=True),
 }
 
 
@@ -326,14 +324,14 @@ async def test_two_objects_over_one_collection_are_one_store(kind: str, mode: st
 async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str, mode: str) -> None:
     """A search index of another kind beside the store that is read."""
     pieces = [replace(one, id=f"chunk {n}") for n, one in enumerate(of(MINE))]
-    index, home = house(f"{kind.split()[0]} memory", pieces), house(kind, pieces)
+    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", pieces), house(kind, pieces)
     await reads(home.pipeline(index.search()), mode)
 
 
 @both_modes
 @every_kind
 async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hidden(kind: str, mode: str) -> None:
-    index, home = house(f"{kind.split()[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
+    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
     await refuses(home.pipeline(index.search()), mode, "in tenant")
     await reads(home.pipeline(index.search(), home.documents(NOTHING_HIDDEN)), mode)
 

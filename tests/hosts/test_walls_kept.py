@@ -34,7 +34,9 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 every_host = pytest.mark.parametrize("host", HOSTS)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
-every_change = pytest.mark.parametrize(("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES])
+every_change = pytest.mark.parametrize(
+    ("host", "change"), [(host, name) for host in HOSTS for name in OF[host].CHANGES]
+)
 
 
 def _shared(host: str, kind: str, change: str = "") -> tuple[Any, Any]:

@@ -14,7 +14,9 @@ from langchain_stores import text_of
 OF = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
 kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
-every_wrapper = pytest.mark.parametrize(("host", "name"), [(host, name) for host in HOSTS for name in OF[host].WRAPPERS])
+every_wrapper = pytest.mark.parametrize(
+    ("host", "name"), [(host, name) for host in HOSTS for name in OF[host].WRAPPERS]
+)
 
 
 def _built(host: str, name: str, kind: str, **shelves: Any) -> Any:

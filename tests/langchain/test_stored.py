@@ -18,7 +18,18 @@ from pydantic import ValidationError
 from hosts_documents import ORIGINAL, originals_of, whole
 from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
 from langchain_selfroute import SelfRouteChain, StoredDocuments
-from langchain_stores import EMBEDDING, KINDS, Shelf, a_model, chain_on, chunks_of, prompts_of, read_by, store_with, text_of
+from langchain_stores import (
+    EMBEDDING,
+    KINDS,
+    Shelf,
+    a_model,
+    chain_on,
+    chunks_of,
+    prompts_of,
+    read_by,
+    store_with,
+    text_of,
+)
 from langchain_wrappers import splitter
 from selfroute.errors import ConfigurationError, ReplyError
 
@@ -215,9 +226,7 @@ async def test_a_failure_to_read_ends_its_run(mode: str) -> None:
 
 @every_mode
 async def test_fields_and_documents_may_be_configured_per_call(mode: str) -> None:
-    store, other = (
-        store_with("memory", chunks_of(text_of(owner), source=f"{owner}.md")) for owner in ("Ash", "Birch")
-    )
+    store, other = (store_with("memory", chunks_of(text_of(owner), source=f"{owner}.md")) for owner in ("Ash", "Birch"))
     chain = SelfRouteChain.from_vectorstore(store, a_model()).configurable_fields(
         documents=ConfigurableField(id="documents"),
         retriever=ConfigurableField(id="retriever"),

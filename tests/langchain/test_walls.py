@@ -199,7 +199,7 @@ WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
 def _by_context(kind: str) -> Pipeline:
     """A retriever and documents whose filter depends on who asks."""
-    home = house(f"langchain {kind.split()[0]}", two_tenants())
+    home = house(f"langchain {kind.split(maxsplit=1)[0]}", two_tenants())
     allowed = lambda one: getattr(one, "metadata", one)["tenant"] == WHO.get()  # noqa: E731
     if kind == "fetch by itself":
         retriever: Any = RunnableLambda(lambda _: [chunk for chunk in home.store.chunks if allowed(chunk)])
@@ -263,10 +263,13 @@ UNSEEN: dict[str, Callable[[InLangChain], Any]] = {
     "subclass": lambda home: Adding(vectorstore=home.store, allowed=home.filter(ITS_OWN)),
     "subclass that overrides invoke": lambda home: Invoking(vectorstore=home.store, allowed=home.filter(ITS_OWN)),
     "reranker": lambda home: home.search(ITS_OWN) | RunnableLambda(lambda found: found[::-1]),
-    "reranker that scores": lambda home: home.search(ITS_OWN)
-    | RunnableLambda(lambda found: _again(found, relevance_score=1.0)),
-    "reranker that drops ids": lambda home: home.search(ITS_OWN)
-    | RunnableLambda(lambda found: [Document(one.page_content, metadata=one.metadata) for one in found]),
+    "reranker that scores": lambda home: (
+        home.search(ITS_OWN) | RunnableLambda(lambda found: _again(found, relevance_score=1.0))
+    ),
+    "reranker that drops ids": lambda home: (
+        home.search(ITS_OWN)
+        | RunnableLambda(lambda found: [Document(one.page_content, metadata=one.metadata) for one in found])
+    ),
     "fallbacks": lambda home: home.search(ITS_OWN).with_fallbacks([home.search(ITS_OWN, k=2)]),
     "map": lambda home: (
         RunnableParallel(found=RunnableLambda(lambda given: given["input"]) | home.search(ITS_OWN))

@@ -326,17 +326,24 @@ UNSEEN: dict[str, Callable[[Any], Any]] = {
     "bound to a wrapper that ignores it": lambda home: queries(home.search(ITS_OWN)).bind(
         filter=home.filter(Holds("tenant", OTHER))
     ),
-    "bound to an ensemble": lambda home: ensemble(home.search(ITS_OWN)).bind(filter=home.filter(Holds("tenant", OTHER))),
+    "bound to an ensemble": lambda home: ensemble(home.search(ITS_OWN)).bind(
+        filter=home.filter(Holds("tenant", OTHER))
+    ),
     "configured where the config does not get": lambda home: _reranked(_configured(home)),
     "only words": lambda home: Shelves(home.kind).words(),
     "only words, reranked": lambda home: _reranked(Shelves(home.kind).words()),
     "own translator": lambda home: asking_itself(
         Shelves(home.kind), home.store, structured_query_translator=translator(filter=home.filter(ITS_OWN))
     ),
-    "own chain": lambda home: asking_itself(
-        Shelves(home.kind, condition=ITS_OWN), home.store, query_constructor=RunnableLambda(no_filter), search_kwargs={}
-    )
-    | RunnableLambda(lambda found: OwnCompressor().compress_documents(found, "")),
+    "own chain": lambda home: (
+        asking_itself(
+            Shelves(home.kind, condition=ITS_OWN),
+            home.store,
+            query_constructor=RunnableLambda(no_filter),
+            search_kwargs={},
+        )
+        | RunnableLambda(lambda found: OwnCompressor().compress_documents(found, ""))
+    ),
 }
 
 
@@ -374,9 +381,11 @@ CHANGES: dict[str, Callable[[Any, Any], None]] = {
 AROUND: dict[str, Callable[[Any, Any], Any]] = {
     "itself": lambda home, search: search,
     "with retries": lambda home, search: search.with_retry().with_config(tags=["mine"]),
-    "an alternative": lambda home, search: home.search(Holds("tenant", OTHER))
-    .configurable_alternatives(ConfigurableField(id="who"), default_key="no", prefix_keys=True, yes=search)
-    .with_config(configurable={"who": "yes"}),
+    "an alternative": lambda home, search: (
+        home.search(Holds("tenant", OTHER))
+        .configurable_alternatives(ConfigurableField(id="who"), default_key="no", prefix_keys=True, yes=search)
+        .with_config(configurable={"who": "yes"})
+    ),
     "an ensemble": lambda home, search: ensemble(search, search),
     "a rewriter": lambda home, search: RunnableLambda(lambda given: given["input"]) | queries(search),
 }
