@@ -213,7 +213,7 @@ RETURNS: dict[str, Callable[[list[Any]], Any]] = {
 @pytest.mark.parametrize("name", RETURNS)
 async def test_fetch_may_return_any_iterable_and_goes_before_what_is_known_of_a_store(kind: str, name: str) -> None:
     for home in (house(kind, _ash()), house(kind.replace("fetch", "memory"), _ash())):
-        chunks = [getattr(one, "node", one) for one in map(home.passage, _ash(fetched="yes"))]
+        chunks = home.chunks(_ash(fetched="yes"))
         asked: list[Any] = []
 
         def listing(source: str, condition: Any, asked: list[Any] = asked, chunks: list[Any] = chunks) -> Any:
@@ -253,7 +253,7 @@ NONSENSE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "rows": (lambda home: [("id", "text")], "got tuple"),
     "a coroutine": (lambda home: _afetch(), "got coroutine"),
     "another document": (
-        lambda home: [getattr(one, "node", one) for one in map(home.passage, cut(BIRCH, "birch.md"))],
+        lambda home: home.chunks(cut(BIRCH, "birch.md")),
         r"'birch\.md'",
     ),
 }
@@ -355,7 +355,7 @@ async def test_a_chunk_that_changes_under_its_id_is_noticed_when_told_or_retriev
 @by_fetch
 async def test_a_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str, mode: str) -> None:
     home, pieces = house(kind, _ash()), _ash()
-    pipeline = home.fetching(lambda *_: [getattr(one, "node", one) for one in map(home.passage, pieces)])
+    pipeline = home.fetching(lambda *_: home.chunks(pieces))
     for changed in ("Paragraph 5 is void.", "Paragraph 5 is back."):
         pieces[5] = Piece(changed, "ash.md", pieces[5].start)
         assert changed in (await pipeline.ask(mode)).texts[0]
@@ -412,7 +412,7 @@ async def test_the_event_loop_goes_on_while_documents_are_read(kind: str, mode: 
         watched(home.collection, before=block)
         pipeline = home.pipeline()
     else:
-        chunks = [getattr(one, "node", one) for one in map(home.passage, _ash())]
+        chunks = home.chunks(_ash())
         pipeline = home.fetching(lambda *_: block() or chunks)
 
     async def somebody_else() -> None:

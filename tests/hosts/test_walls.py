@@ -144,7 +144,7 @@ async def test_a_filter_of_any_shape_holds(name: str, kind: str) -> None:
 @pytest.mark.parametrize("filters", [(ITS_OWN, THEIRS), (THEIRS, ITS_OWN)])
 async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any, kind: str, mode: str) -> None:
     pipeline = shared(kind).pipeline(shared(kind).search(filters[0]), shared(kind).documents(filters[1]))
-    with pytest.raises(LookupError, match="filters? lets? through"):
+    with pytest.raises(LookupError, match=r"filters? lets? through"):
         await pipeline.ask(mode)
     assert pipeline.model.steps == ["rag"]
 
@@ -202,7 +202,7 @@ async def test_what_was_read_where_it_is_known_is_not_shown_where_it_is_not(kind
     for owner in (MINE, OTHER, MINE):
         await reads(home.pipeline(home.search(Holds("tenant", owner)), documents), owner=owner)
     await refuses(_hidden(home, documents))
-    await refuses(home.pipeline(home.search(ITS_OWN), lambda *given: documents(*given)))
+    await refuses(home.pipeline(home.search(ITS_OWN), lambda *given: documents(*given)))  # noqa: PLW0108
 
 
 LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -137,7 +137,7 @@ async def test_the_second_half_has_the_wall_of_its_own_call(host: str, mode: str
 # Parts that are known by what they are
 
 every_part = pytest.mark.parametrize(("host", "name"), [(host, name) for host in HOSTS for name in OF[host].DROPPING])
-SECRET = "lifts 25 crates"
+DROPPED = "lifts 25 crates"
 
 
 @every_mode
@@ -148,10 +148,10 @@ async def test_a_document_with_a_passage_that_an_unknown_part_dropped_is_refused
 ) -> None:
     """Even if its metadata are those of the others."""
     home = house(f"{host} {kind}", of(MINE))
-    retriever, fields = OF[host].DROPPING[name](home, SECRET)
+    retriever, fields = OF[host].DROPPING[name](home, DROPPED)
     pipeline = _pipeline(home, retriever, **fields)
     for ask in (pipeline.ask, pipeline.twice):
-        with no_leak(pipeline, SECRET), pytest.raises(ConfigurationError, match=r"found, and then dropped.*filters?="):
+        with no_leak(pipeline, DROPPED), pytest.raises(ConfigurationError, match=r"found, and then dropped.*filters?="):
             await ask(mode)
     wall = await pipeline.check(mode)
     assert wall.ok is False

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
 from langchain_core.runnables import ConfigurableField
@@ -15,7 +16,7 @@ from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import ValidationError
 
-from hosts_documents import ORIGINAL, originals_of, whole
+from hosts_documents import ORIGINAL, whole
 from langchain_parts import MODES, QUESTION, TreeTracer, ask, outline
 from langchain_selfroute import SelfRouteChain, StoredDocuments
 from langchain_stores import (
@@ -73,7 +74,7 @@ def test_the_other_fields_are_handed_through_and_unknown_ones_refused() -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("source", (7, -7, 0, 1, 1.5, True, "", " ", "x" * 900), ids=lambda it: repr(it)[:9])
+@pytest.mark.parametrize("source", [7, -7, 0, 1, 1.5, True, "", " ", "x" * 900], ids=lambda it: repr(it)[:9])
 async def test_texts_and_numbers_name_documents(kind: str, source: Any) -> None:
     store = store_with(kind, chunks_of(TEXT, source=source) + chunks_of(BIRCH, source="another"))
     chain = chain_on(store, StoredDocuments(store), store.as_retriever(search_kwargs={"k": 20}))
@@ -142,7 +143,9 @@ def _parents(kind: str, docstore: Any, **fields: Any) -> ParentDocumentRetriever
 async def test_child_passages_lead_to_the_originals_of_a_parent_retriever(
     kind: str, docstore: str, mode: str, tmp_path: Path
 ) -> None:
-    indexer = _parents(kind, InMemoryStore() if docstore == "in memory" else originals_of(tmp_path))
+    indexer = _parents(
+        kind, InMemoryStore() if docstore == "in memory" else create_kv_docstore(LocalFileStore(tmp_path))
+    )
     store = indexer.vectorstore
     documents = StoredDocuments(store, source_key="doc_id", docstore=indexer.docstore)
     read = await read_by(chain_on(store, documents, store.as_retriever(search_kwargs={"k": 20})), mode)

@@ -1,4 +1,4 @@
-"""What LangChain's own retrievers return in place of chunks, and what their models write: no wall, and no hole in one."""
+"""What LangChain's own retrievers return in place of chunks, and what their models write: no hole in the wall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`StoredDocuments` over LlamaIndex's own indices, splitters and engines; `tests/hosts` has what both frameworks share."""
+"""`StoredDocuments` over LlamaIndex's own indices, splitters and engines; `tests/hosts` has what both hosts share."""
 
 from __future__ import annotations
 

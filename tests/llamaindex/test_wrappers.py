@@ -1,4 +1,4 @@
-"""Bigger nodes behind small ones, and words that are searched in copies; `tests/hosts` has what all retrievers share."""
+"""Bigger nodes behind small ones, and words that are searched in copies; `tests/hosts` has the other wrappers."""
 
 from __future__ import annotations
 

@@ -7,12 +7,10 @@ its framework; `holds` and `Together` are filters, which it translates.
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever as LangChainRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
-from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
 from llama_index.core.schema import Document as LlamaIndexDocument
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
@@ -266,32 +263,28 @@ async def refuses(
 # Houses
 
 
-class House(ABC):
-    """A store where tenants live, and what its framework makes of it."""
+class House:
+    """A store where tenants live, and what its framework makes of it.
+
+    Beside what is here, a house can `add(pieces)` and `delete(ids)`, make a `passage(piece)`, a `search(condition, k)`,
+    a retriever of somebody's own (`hidden(retriever)`, `returning(passages)`) and `documents(condition, originals=)`,
+    and tell what a retriever has `found`. In Chroma it has a `collection`, and is opened `again(client)`.
+    """
 
     host: str
-    filters_as: Callable[[Condition], Any]
+    made: Any  # makes a chain or an engine
+    filters_as: Any  # translates a condition
+    embedding: Any  # `before` is called before a question is searched
     unnamed: str  # what the error says where no passage names its document
-    advice: str  # what fetch= is asked for
+    advice: str  # what the error says where fetch= is needed
     nonsense: Sequence[Any]  # what is no filter of this store
 
     def __init__(self, kind: str, pieces: Iterable[Piece] = (), *, over: Any = None, client: Any = None) -> None:
-        """Put pieces into a new store of the kind.
-
-        Args:
-            kind: The kind, without the host.
-            pieces: The pieces.
-            over: A store of somebody's own, in place of a new one.
-            client: The client of a Chroma server.
-        """
+        """Put pieces into a new store of this kind, or one `over` a store or class of somebody's own."""
         self.kind, self.client, self._filters = kind, client, dict[str, Any]()
         self.open(over)
         if pieces := list(pieces):
             self.ids = self.add(pieces)
-
-    @abstractmethod
-    def open(self, over: Any) -> None:
-        """Open the store."""
 
     @classmethod
     def on(cls, kind: str, made: Any) -> Any:
@@ -300,62 +293,8 @@ class House(ABC):
         setattr(home, "store" if cls.host == "langchain" else "index", made)
         return home
 
-    @abstractmethod
-    def add(self, pieces: Iterable[Piece]) -> list[str]:
-        """Index pieces and return their ids."""
-
-    @abstractmethod
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete chunks."""
-
-    @property
-    @abstractmethod
-    def collection(self) -> Any:
-        """The collection in Chroma."""
-
-    def rewrite(self, id_: str, text: str) -> None:
-        """Change the text of a chunk in Chroma and keep its id."""
-        self.collection.update(ids=[id_], documents=[text], embeddings=[_Words().embed_query(text)])
-
-    @abstractmethod
-    def again(self) -> House:
-        """Another object over the same collection in Chroma."""
-
-    @abstractmethod
-    def passage(self, piece: Piece) -> Any:
-        """A piece as it is retrieved."""
-
-    @abstractmethod
-    def search(self, condition: Condition | None = None, k: int = 4) -> Any:
-        """A retriever of the store's own."""
-
-    @abstractmethod
-    def found(self, retriever: Any, question: str = QUESTION) -> list[Any]:
-        """What a retriever finds."""
-
-    @abstractmethod
-    def hidden(self, retriever: Any) -> Any:
-        """A retriever of somebody's own around another one."""
-
-    @abstractmethod
-    def returning(self, passages: Sequence[Any]) -> Any:
-        """A retriever of somebody's own that finds these."""
-
-    @abstractmethod
-    def documents(self, condition: Condition | None = None, **options: Any) -> Any:
-        """`StoredDocuments` over the store; `originals` are texts by name in a document store."""
-
-    @abstractmethod
-    def pipeline(self, retriever: Any = None, documents: Any = None, **fields: Any) -> Pipeline:
-        """A chain or an engine; without a retriever with the store's own."""
-
-    @abstractmethod
-    def built(self, condition: Condition | None = None, k: int = 4, **fields: Any) -> Pipeline:
-        """The same as the README builds it: over the store alone."""
-
-    @abstractmethod
-    def fetching(self, listing: Callable[..., Any], model: Any = None) -> Pipeline:
-        """The same with `fetch=`; `listing(source, condition)` returns the framework's chunks."""
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
 
     def filter(self, condition: Condition | None) -> Any:
         """A filter in the store's own words, the same one for the same condition."""
@@ -363,12 +302,33 @@ class House(ABC):
             return None
         return self._filters.setdefault(repr(condition), self.filters_as(condition))
 
+    def rewrite(self, id_: str, text: str) -> None:
+        """Change the text of a chunk in Chroma and keep its id."""
+        self.collection.update(ids=[id_], documents=[text], embeddings=[_Words().embed_query(text)])
+
+    def pipeline(self, retriever: Any = None, documents: Any = None, **fields: Any) -> Pipeline:
+        """A chain or an engine; without a retriever with the store's own."""
+        parts = {"retriever": retriever or self.search(), "documents": documents or self.documents()}
+        return self._pipeline(self.made, fields.pop("model", {}), {**parts, **fields})  # type: ignore[no-any-return]
+
+    def built(self, condition: Condition | None = None, k: int = 4, **fields: Any) -> Pipeline:
+        """The same as the README builds it: over the store alone."""
+        make, parts = self._over_store(condition, k, fetched=fields.pop("fetched", True))
+        return self._pipeline(make, fields.pop("model", {}), {**parts, **fields})  # type: ignore[no-any-return]
+
+    def fetching(self, listing: Callable[..., Any]) -> Pipeline:
+        """The same with `fetch=`; `listing(source, condition)` returns the framework's chunks."""
+        return self.pipeline(self.search(k=1), self.documents(fetch=self.fetch_of(listing)))
+
+    def chunks(self, pieces: Iterable[Piece]) -> list[Any]:
+        """Pieces as a store lists them."""
+        return [getattr(one, "node", one) for one in map(self.passage, pieces)]
+
 
 class _Words(Embeddings):
     """Texts that share words are near to each other; `before` is called before a question is searched."""
 
-    def __init__(self) -> None:
-        self.before: Any = None
+    before: Any = None
 
     def embed_query(self, text: str) -> list[float]:
         if self.before:
@@ -377,6 +337,20 @@ class _Words(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
+
+
+class _NodeWords(llamaindex_stores_parts.Words):
+    """The same for LlamaIndex."""
+
+    before: Any = None
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        if self.before:
+            self.before()
+        return super()._get_query_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
 
 
 class Hidden(LangChainRetriever):
@@ -388,34 +362,44 @@ class Hidden(LangChainRetriever):
         return self.inside.invoke(query)  # type: ignore[no-any-return]
 
 
+class Narrowing(LlamaIndexRetriever):
+    """The same in LlamaIndex."""
+
+    def __init__(self, retriever: Any) -> None:
+        super().__init__()
+        self._inside = retriever
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._inside.retrieve(query_bundle)  # type: ignore[no-any-return]
+
+
 class InLangChain(House):
     """A vector store of LangChain."""
 
     host = "langchain"
     unnamed = r"metadata\['source'\].*\['file'.*source_key="
     advice = r"a Shelf has no known way .* pass fetch=, a callable"
-    _stored: Any = langchain_selfroute.StoredDocuments
 
     def open(self, over: Any) -> None:
         self.embedding = _Words()
+        if self.kind == "fetch":
+            self.store: Any = langchain_stores.Shelf()
+        else:
+            self.store = langchain_stores.store_with(self.kind, of=over, client=self.client, embedding=self.embedding)
+        self.nonsense = (3, (lambda _: True) if self.kind == "chroma" else {"tenant": MINE})
+
+    def filters_as(self, condition: Condition) -> Any:
+        if condition == NOTHING_HIDDEN:
+            return {}
         if self.kind == "chroma":
-            made = langchain_stores.store_with("chroma", of=over, client=self.client, embedding=self.embedding)
-            self.store, self.filters_as = made, lambda condition: _where(condition) if _is_some(condition) else {}
-            self.nonsense = (3, lambda _: True)
-            return
-        self.store = (
-            (over or InMemoryVectorStore)(self.embedding) if self.kind == "memory" else langchain_stores.Shelf()
-        )
-        about = (lambda one: one.metadata) if self.kind == "memory" else (lambda metadata: metadata)
-        self.filters_as = lambda condition: (lambda one: meets(about(one), condition)) if _is_some(condition) else {}
-        self.nonsense = ({"tenant": MINE}, 3)
+            return _where(condition)
+        return lambda one: meets(getattr(one, "metadata", one), condition)
 
     def add(self, pieces: Iterable[Piece]) -> list[str]:
-        chunks = [self.passage(piece) for piece in pieces]
         if self.kind == "fetch":
-            self.store.chunks += chunks
+            self.store.chunks += self.chunks(pieces)
             return []
-        return self.store.add_documents(chunks)  # type: ignore[no-any-return]
+        return self.store.add_documents(self.chunks(pieces))  # type: ignore[no-any-return]
 
     def delete(self, ids: Sequence[str]) -> None:
         self.store.delete(list(ids))
@@ -424,9 +408,9 @@ class InLangChain(House):
     def collection(self) -> Any:
         return self.store._collection
 
-    def again(self) -> House:
-        made = langchain_stores.chroma_class()(self.collection.name, self.embedding, client=self.store._client)
-        return InLangChain.on("chroma", made)  # type: ignore[no-any-return]
+    def again(self, client: Any = None) -> Any:
+        client = client or self.store._client
+        return self.on("chroma", type(self.store)(self.collection.name, self.embedding, client=client))
 
     def passage(self, piece: Piece) -> Any:
         named = {} if piece.source is None else {"source": piece.source}
@@ -451,49 +435,28 @@ class InLangChain(House):
             options["docstore"] = InMemoryStore()
             options["docstore"].mset([(one.source, self.passage(one)) for one in options.pop("originals")])
         fetch = {"fetch": self.store.fetch} if self.kind == "fetch" else {}
-        return self._stored(self.store, filter=self.filter(condition), **{**fetch, **options})
+        made = langchain_selfroute.StoredDocuments
+        return made(self.store, filter=self.filter(condition), **{**fetch, **options})
 
-    def pipeline(self, retriever: Any = None, documents: Any = None, **fields: Any) -> Pipeline:
-        model = langchain_stores.a_model(**fields.pop("model", {}))
-        parts = {"retriever": retriever or self.search(), "documents": documents or self.documents()}
-        chain = langchain_selfroute.SelfRouteChain(llm=model, **parts, **fields)
-        return Pipeline(self.host, lambda _: chain, model)
+    def fetch_of(self, listing: Callable[..., Any]) -> Any:
+        return lambda _, source, condition: listing(source, condition)
 
-    def built(self, condition: Condition | None = None, k: int = 4, **fields: Any) -> Pipeline:
-        model = langchain_stores.a_model(**fields.pop("model", {}))
-        fetch = {"fetch": self.store.fetch} if self.kind == "fetch" and fields.pop("fetched", True) else {}
+    def _pipeline(self, make: Any, model: Any, fields: dict[str, Any]) -> Pipeline:
+        llm = langchain_stores.a_model(**model)
+        chain = make(llm=llm, **fields)
+        return Pipeline(self.host, lambda _: chain, llm)
+
+    def _over_store(self, condition: Condition | None, k: int, *, fetched: bool) -> tuple[Any, dict[str, Any]]:
+        fetch = {"fetch": self.store.fetch} if self.kind == "fetch" and fetched else {}
         own = {} if condition is None else {"filter": self.filter(condition)}
-        chain = langchain_selfroute.SelfRouteChain.from_vectorstore(self.store, model, k=k, **own, **fetch, **fields)
-        return Pipeline(self.host, lambda _: chain, model)
+        return langchain_selfroute.SelfRouteChain.from_vectorstore, {
+            "vectorstore": self.store,
+            "k": k,
+            **own,
+            **fetch,
+        }
 
-    def fetching(self, listing: Callable[..., Any], model: Any = None) -> Pipeline:
-        documents = self._stored(self.store, fetch=lambda _, source, condition: listing(source, condition))
-        return self.pipeline(self.search(k=1), documents)
-
-
-class _NodeWords(llamaindex_stores_parts.Words):
-    """The same for LlamaIndex."""
-
-    before: Any = None
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        if self.before:
-            self.before()
-        return super()._get_query_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-
-class Narrowing(LlamaIndexRetriever):
-    """A retriever of somebody's own around another one."""
-
-    def __init__(self, retriever: Any) -> None:
-        super().__init__()
-        self._inside = retriever
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._inside.retrieve(query_bundle)  # type: ignore[no-any-return]
+    made = langchain_selfroute.SelfRouteChain
 
 
 class InLlamaIndex(House):
@@ -503,7 +466,6 @@ class InLlamaIndex(House):
     unnamed = r"ref_doc_id.*documents="
     advice = r"(?s)Shelf.*fetch=.*documents="
     nonsense = ({"tenant": MINE}, [MetadataFilters(filters=[])])
-    _stored: Any = llamaindex_selfroute.StoredDocuments
 
     def open(self, over: Any) -> None:
         made = {"listing": llamaindex_stores_parts.ListingShelf, "fetch": llamaindex_stores_parts.Shelf}
@@ -512,12 +474,13 @@ class InLlamaIndex(House):
             store = llamaindex_stores_parts.a_chroma(self.client)
         self.embedding: Any = _NodeWords()
         self.index: Any = llamaindex_stores_parts.over(store, [], embed_model=self.embedding)
-        self.filters_as = lambda condition: (
-            one if isinstance(one := _filters(condition), MetadataFilters) else MetadataFilters(filters=[one])
-        )
+
+    def filters_as(self, condition: Condition) -> Any:
+        made = _filters(condition)
+        return made if isinstance(made, MetadataFilters) else MetadataFilters(filters=[made])
 
     def add(self, pieces: Iterable[Piece]) -> list[str]:
-        nodes = self.nodes = [self.passage(piece).node for piece in pieces]
+        nodes = self.nodes = self.chunks(pieces)
         self.index.insert_nodes(nodes)
         if self.kind == "again":  # what another process has put there: no document store, no list of nodes
             self.index = llamaindex_stores_parts.from_store(self.index.vector_store)
@@ -530,10 +493,9 @@ class InLlamaIndex(House):
     def collection(self) -> Any:
         return self.index.vector_store.client
 
-    def again(self) -> House:
-        store = self.index.vector_store
-        made = llamaindex_stores_parts.from_store(type(store)(self.collection))
-        return InLlamaIndex.on(self.kind, made)  # type: ignore[no-any-return]
+    def again(self, client: Any = None) -> Any:
+        collection = client.get_collection(self.collection.name) if client else self.collection
+        return self.on(self.kind, llamaindex_stores_parts.from_store(type(self.index.vector_store)(collection)))
 
     def passage(self, piece: Piece) -> Any:
         named = {} if piece.source is None else {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=piece.source)}
@@ -564,48 +526,38 @@ class InLlamaIndex(House):
 
     def documents(self, condition: Condition | None = None, **options: Any) -> Any:
         if "originals" in options:
-            options["docstore"] = SimpleDocumentStore()
             originals = [
                 LlamaIndexDocument(text=one.text, id_=one.source, metadata=dict(one.about))
                 for one in options.pop("originals")
             ]
+            options["docstore"] = SimpleDocumentStore()
             options["docstore"].add_documents(originals)
         fetch = {"fetch": self._fetch} if self.kind == "fetch" else {}
-        return self._stored(self.index, filters=self.filter(condition), **{**fetch, **options})
+        made = llamaindex_selfroute.StoredDocuments
+        return made(self.index, filters=self.filter(condition), **{**fetch, **options})
 
     def _fetch(self, document: str, filters: Any) -> list[Any]:
         return [node for node in self.index.vector_store.found(filters) if node.ref_doc_id == document]
 
-    def pipeline(self, retriever: Any = None, documents: Any = None, **fields: Any) -> Pipeline:
-        model = llamaindex_stores_parts.declining(**fields.pop("model", {}))
-        parts = {"retriever": retriever or self.search(), "documents": documents or self.documents()}
+    def fetch_of(self, listing: Callable[..., Any]) -> Any:
+        return listing
 
-        @cache
-        def engine(streaming: bool) -> Any:
-            return llamaindex_selfroute.SelfRouteQueryEngine(llm=model, streaming=streaming, **parts, **fields)
-
+    def _pipeline(self, make: Any, model: Any, fields: dict[str, Any]) -> Pipeline:
+        llm = llamaindex_stores_parts.declining(**model)
+        engine = cache(lambda streaming: make(llm=llm, streaming=streaming, **fields))
         engine(False)  # what is wrong is said at once
-        return Pipeline(self.host, engine, model)
+        return Pipeline(self.host, engine, llm)
 
-    def built(self, condition: Condition | None = None, k: int = 4, **fields: Any) -> Pipeline:
-        model = llamaindex_stores_parts.declining(**fields.pop("model", {}))
+    def _over_store(self, condition: Condition | None, k: int, *, fetched: bool) -> tuple[Any, dict[str, Any]]:
         own = {} if condition is None else {"filters": self.filter(condition)}
-        own |= {"documents": self.documents()} if self.kind == "fetch" and fields.pop("fetched", True) else {}
+        own |= {"documents": self.documents()} if self.kind == "fetch" and fetched else {}
+        return llamaindex_selfroute.SelfRouteQueryEngine.from_index, {
+            "index": self.index,
+            "similarity_top_k": k,
+            **own,
+        }
 
-        @cache
-        def engine(streaming: bool) -> Any:
-            of_index = llamaindex_selfroute.SelfRouteQueryEngine.from_index
-            return of_index(self.index, llm=model, streaming=streaming, similarity_top_k=k, **own, **fields)
-
-        engine(False)
-        return Pipeline(self.host, engine, model)
-
-    def fetching(self, listing: Callable[..., Any], model: Any = None) -> Pipeline:
-        return self.pipeline(self.search(k=1), self._stored(self.index, fetch=listing))
-
-
-def _is_some(condition: Condition) -> bool:
-    return condition != NOTHING_HIDDEN
+    made = llamaindex_selfroute.SelfRouteQueryEngine
 
 
 def house(kind: str, pieces: Iterable[Piece] = (), **options: Any) -> Any:
@@ -642,10 +594,3 @@ def watched(
 
     collection.__class__ = Watched
     return seen
-
-
-def originals_of(folder: Path) -> Any:
-    """A document store of LangChain in files."""
-    from langchain_classic.storage import LocalFileStore, create_kv_docstore
-
-    return create_kv_docstore(LocalFileStore(folder))

@@ -210,7 +210,7 @@ STORES: dict[str, Callable[[Sequence[BaseNode]], VectorStoreIndex]] = {
 
 @contextmanager
 def a_chroma_server(folder: Path) -> Iterator[Any]:
-    """A client of a `chroma run` on a free port of this machine."""
+    """Two clients of a `chroma run` on a free port of this machine."""
     chromadb = pytest.importorskip("chromadb")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -226,10 +226,12 @@ def a_chroma_server(folder: Path) -> Iterator[Any]:
                         break
                 assert server.poll() is None, log.read_text()
                 time.sleep(0.05)
-            with chromadb.HttpClient(host="127.0.0.1", port=port) as client:
-                yield client
+            clients = [chromadb.HttpClient(host="127.0.0.1", port=port) for _ in range(2)]
+            yield clients
+            for client in clients:
                 for forgotten in (client, client._admin_client):
                     forgotten._server._session.close()
+                client.close()
         finally:
             server.terminate()
             server.wait(30)
