@@ -12,7 +12,6 @@ from llama_index.core import (
     Document,
     DocumentSummaryIndex,
     KeywordTableIndex,
-    MockEmbedding,
     StorageContext,
     SummaryIndex,
     TreeIndex,
@@ -30,12 +29,12 @@ from llama_index.core.vector_stores import MetadataFilters
 
 from hosts_documents import ORIGINAL, whole
 from langchain_stores import text_of
-from llamaindex_agents_parts import ANSWERS, CHATS, ROUTES, TEA, a_memory, say
-from llamaindex_parts import DOCUMENTS, MODES, QUESTION, STREAMS, ListRetriever, ScriptedLLM, ask
+from llamaindex_agents_parts import ANSWERS, ROUTES, TEA
+from llamaindex_parts import MODES, QUESTION, STREAMS, ListRetriever, ScriptedLLM, ask
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, StoredDocuments
 from llamaindex_stores_parts import SPLIT, STORES, Shelf, Words, a_chroma, declining, loaded, only, over, simple, split
 from llamaindex_wrappers import levels
-from scenarios import FINAL, FOUND
+from scenarios import FOUND
 from selfroute.errors import ConfigurationError
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -406,22 +405,3 @@ async def test_an_index_becomes_an_engine_in_place_of_its_own(store: str, name: 
     else:
         assert asked.sources == [MINUTES.text]
     assert all(item.get_content() in llm.calls[0].prompt for item in expected.source_nodes)
-
-
-@pytest.mark.parametrize("kind", ROUTES)
-@pytest.mark.parametrize("way", CHATS)
-async def test_an_index_becomes_a_chat_engine_that_routes(kind: str, way: str) -> None:
-    index = VectorStoreIndex.from_documents([Document(text="Tea was served.")], embed_model=MockEmbedding(embed_dim=8))
-    condensed, draft = "Who chaired the meeting of May?", ("unanswerable",) if kind == "declined" else TEA
-    llm = ScriptedLLM(draft=lambda prompt: (condensed,) if "<Chat History>" in prompt else draft, final=FINAL)
-    chat = index.as_chat_engine(
-        chat_mode="condense_question",
-        response_synthesizer=SelfRouteSynthesizer(documents=DOCUMENTS, llm=llm),
-        llm=llm,
-        memory=a_memory(),
-    )
-    for message in (QUESTION, "And in May?"):
-        pieces, response = await say(chat, message, way)
-        assert "".join(pieces) == ANSWERS[kind]
-        assert response.sources[0].raw_output.metadata["route"] == ROUTES[kind]
-    assert response.sources[0].raw_input == {"query": condensed}

@@ -388,13 +388,3 @@ async def test_a_store_or_a_fetch_that_minds_no_filters_opens_nothing(condition:
         return
     await reads(home.pipeline(home.search(condition), home.documents(fetch=fetch)), times=1)
     assert asked == [home.filter(condition)]
-
-
-@pytest.mark.parametrize("name", ["_filters", "_doc_ids", "_node_ids", "_index"])
-def test_a_host_that_keeps_its_filters_elsewhere_is_refused(name: str) -> None:
-    home = house("llamaindex memory", of(MINE))
-    retriever = home.search()
-    nodes = home.found(retriever)
-    delattr(retriever, name)
-    with pytest.raises(ConfigurationError, match="LlamaIndex has changed"):
-        home.documents(NOTHING_HIDDEN).behind(retriever)(nodes, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -107,21 +107,3 @@ class Shelf(VectorStore):
         """What `StoredDocuments(fetch=)` takes."""
         found = (chunk for chunk in self.chunks if chunk.metadata.get(key) == source)
         return [chunk for chunk in found if not filter or filter(chunk.metadata)]
-
-
-def _nothing() -> None:
-    pass
-
-
-def watched(seen: list[Any], *, before: Callable[[], Any] = _nothing, after: Callable[[], Any] = _nothing) -> Any:
-    """A Chroma that notes what it is asked for, and does something before and after it answers."""
-
-    class Watched(chroma_class()):  # type: ignore[misc]
-        def get(self, *args: Any, **options: Any) -> Any:
-            before()
-            seen.append(options)
-            found = super().get(*args, **options)
-            after()
-            return found
-
-    return Watched
