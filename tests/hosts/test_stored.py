@@ -171,6 +171,9 @@ async def test_chunks_without_text_are_passed_over(kind: str) -> None:
     empty = [Piece("", "ash.md", start) for start in (0, 53, 4000)]
     (document,) = (await house(kind, [*_ash(), *empty]).built(k=20).ask()).read
     assert (document.text, document.label) == (ASH, whole(9))
+    pipeline = house(kind, [Piece("", "ash.md")]).built()
+    assert (await pipeline.ask()).answerable is False
+    assert pipeline.model.steps == ["rag"]
 
 
 # Originals
@@ -392,6 +395,12 @@ async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_who
         home.collection.add(ids=some, documents=some, metadatas=metadatas, embeddings=[[0.1] * 64] * len(some))
     for _ in range(2):
         assert (await home.built(k=1).ask()).texts[0].split() == words
+    hidden = home.collection.get(ids=["w0"], include=["metadatas"])["metadatas"][0]
+    home.collection.update(ids=["w0"], metadatas=[hidden | {"tenant": "another"}])
+    seen = watched(home.collection)
+    with pytest.raises(ConfigurationError):
+        await home.pipeline(home.returning(home.found(home.search(k=1), "w7"))).ask()
+    assert seen == [True]  # what may be hidden is not read to its end
 
 
 # Async

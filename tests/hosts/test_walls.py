@@ -227,13 +227,16 @@ async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(name: str, kind:
     await refuses(home.pipeline(home.returning(found)), mode, "differs from the retrieved passages in")
 
 
-@pytest.mark.parametrize("key", ["page", "page_label", "chunk_index"])
+@pytest.mark.parametrize("key", ["page", "page_label", "chunk_index", "header_path"])
 @every_kind
 async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
     pieces = [replace(one, about={**one.about, key: n}) for n, one in enumerate(of(MINE))]
     home = house(kind, pieces)
     pipeline = home.pipeline(home.returning(home.found(home.search(k=1))))
-    assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
+    if key == "header_path" and home.host == "langchain":  # of LlamaIndex's splitters
+        await refuses(pipeline, match="in header_path")
+    else:
+        assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
 
 
 @every_kind
@@ -241,14 +244,6 @@ async def test_passages_of_both_sides_vouch_for_both(kind: str) -> None:
     home = shared(kind)
     (text,) = (await home.pipeline(home.returning(home.found(home.search(k=18)))).ask()).texts
     assert all(part in text for part in BOTH)
-
-
-@in_chroma
-async def test_what_may_be_hidden_is_not_read_twice(kind: str) -> None:
-    home = house(kind, two_tenants())
-    seen = watched(home.collection)
-    await refuses(_hidden(home), match="in tenant")
-    assert seen == [True]
 
 
 # A store for each tenant

@@ -441,6 +441,10 @@ async def test_a_passage_with_the_same_words_and_another_id_vouches_for_nothing(
     passages = mine.found(mine.search(k=1), preamble.strip())
     assert passages[0].page_content == preamble.strip()
     await refuses(other.pipeline(other.returning(passages)), mode, "does not hold")
+    renamed = house(f"langchain {kind}", of(MINE))
+    index = house("langchain memory", of(MINE))
+    await refuses(renamed.pipeline(index.search()), mode, "does not hold")
+    await reads(renamed.pipeline(index.search(), renamed.documents(NOTHING_HIDDEN)), mode)
 
 
 @both_modes

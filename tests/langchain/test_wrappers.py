@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
+from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
 
 from hosts_documents import (
     FAR_APART,
@@ -67,6 +68,18 @@ async def test_the_filter_inside_holds_also_where_more_may_be_hidden(
 ) -> None:
     home = shared(f"langchain {kind}")
     await reads(home.pipeline(AT_LEAST[name](home, home.search(ITS_OWN)), home.documents(declared)), mode)
+
+
+def _own_chain(given: Any) -> StructuredQuery:
+    mine = Comparison(comparator=Comparator.EQ, attribute="tenant", value=MINE)
+    return StructuredQuery(query=given["query"], filter=mine, limit=None)
+
+
+@both_modes
+async def test_a_chain_of_the_users_own_that_writes_queries_may_hide_something(mode: str) -> None:
+    home = shared("langchain chroma")
+    asking = asking_itself(Shelves("chroma"), home.store, query_constructor=RunnableLambda(_own_chain))
+    await refuses(home.pipeline(asking), mode, "in tenant")
 
 
 # Originals

@@ -267,10 +267,11 @@ async def test_a_retriever_of_some_nodes_leads_to_these_alone(kind: str, mode: s
     def some(ids: list[str]) -> Any:
         return VectorIndexRetriever(home.index, node_ids=ids, similarity_top_k=4, embed_model=home.embedding)
 
-    await reads(home.pipeline(some(ids)), mode)
+    documents = home.documents()
+    await reads(home.pipeline(some(ids), documents), mode)
     originals = home.documents(originals=[Piece(text_of(MINE), about={"tenant": MINE})])
-    for documents in (None, originals):
-        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), documents).ask(mode)).read
+    for one in (documents, originals):
+        (read,) = (await home.pipeline(some([*ids[:3], *ids[4:]]), one).ask(mode)).read
         assert own[3].get_content() not in read.text
         assert read.label["gaps"]
 

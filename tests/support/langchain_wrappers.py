@@ -335,15 +335,6 @@ UNSEEN: dict[str, Callable[[Any], Any]] = {
     "own translator": lambda home: asking_itself(
         Shelves(home.kind), home.store, structured_query_translator=translator(filter=home.filter(ITS_OWN))
     ),
-    "own chain": lambda home: (
-        asking_itself(
-            Shelves(home.kind, condition=ITS_OWN),
-            home.store,
-            query_constructor=RunnableLambda(no_filter),
-            search_kwargs={},
-        )
-        | RunnableLambda(lambda found: OwnCompressor().compress_documents(found, ""))
-    ),
 }
 
 
