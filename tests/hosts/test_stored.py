@@ -15,13 +15,13 @@ from hosts_documents import (
     FETCHED,
     HOSTS,
     KINDS,
-    MINE,
     MODES,
     ORIGINAL,
     Holds,
     Piece,
     cut,
     house,
+    in_both,
     watched,
     whole,
 )
@@ -108,10 +108,10 @@ async def test_the_other_options_are_handed_through(kind: str) -> None:
 @every_kind
 async def test_what_is_no_filter_of_the_store_is_refused_at_once(kind: str) -> None:
     home = house(kind)
-    for wrong in home.nonsense:
+    for n, wrong in enumerate(home.nonsense):
         home.filters_as = lambda condition, wrong=wrong: wrong
         with pytest.raises(ConfigurationError, match=r"(as|^)\s?filters?"):
-            home.documents(Holds("tenant", MINE))
+            home.documents(Holds("wrong", n))
 
 
 # Passages without a document
@@ -212,10 +212,9 @@ RETURNS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-@by_fetch
-@pytest.mark.parametrize("name", RETURNS)
-async def test_fetch_may_return_any_iterable_and_goes_before_what_is_known_of_a_store(kind: str, name: str) -> None:
-    for home in (house(kind, _ash()), house(kind.replace("fetch", "memory"), _ash())):
+@in_both("name", RETURNS)
+async def test_fetch_may_return_any_iterable_and_goes_before_what_is_known_of_a_store(host: str, name: str) -> None:
+    for home in (house(f"{host} fetch", _ash()), house(f"{host} memory", _ash())):
         chunks = home.chunks(_ash(fetched="yes"))
         asked: list[Any] = []
 
@@ -238,13 +237,11 @@ class _AsyncFetch:
         return []
 
 
-@pytest.mark.parametrize(
-    "fetch", [_afetch, functools.partial(_afetch, 1), _AsyncFetch(), "fetch", [], 3], ids=lambda it: type(it).__name__
-)
-@pytest.mark.parametrize("kind", [*FETCHED, "llamaindex memory", "langchain memory"])
-def test_a_fetch_that_is_async_or_cannot_be_called_is_refused_at_once(kind: str, fetch: Any) -> None:
+@pytest.mark.parametrize("kind", ["fetch", "memory"])
+@in_both("fetch", [_afetch, functools.partial(_afetch, 1), _AsyncFetch(), "fetch", [], 3])
+def test_a_fetch_that_is_async_or_cannot_be_called_is_refused_at_once(host: str, fetch: Any, kind: str) -> None:
     with pytest.raises(ConfigurationError, match="fetch must be a sync callable"):
-        house(kind, _ash()).documents(fetch=fetch)
+        house(f"{host} {kind}", _ash()).documents(fetch=fetch)
 
 
 NONSENSE: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -263,10 +260,9 @@ NONSENSE: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @every_mode
-@by_fetch
-@pytest.mark.parametrize("name", NONSENSE)
-async def test_a_fetch_that_returns_something_else_is_told_so(name: str, kind: str, mode: str) -> None:
-    home, (found, says) = house(kind, _ash()), NONSENSE[name]
+@in_both("name", NONSENSE)
+async def test_a_fetch_that_returns_something_else_is_told_so(host: str, name: str, mode: str) -> None:
+    home, (found, says) = house(f"{host} fetch", _ash()), NONSENSE[name]
     with pytest.raises(ReplyError, match=says):
         await home.fetching(lambda *_: found(home)).ask(mode)
 

@@ -32,6 +32,7 @@ from hosts_documents import (
     apart,
     cut,
     house,
+    in_both,
     of,
     reads,
     refuses,
@@ -44,6 +45,7 @@ from langchain_stores import text_of
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 both_modes = pytest.mark.parametrize("mode", FAR_APART)
+kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
 every_kind = pytest.mark.parametrize("kind", KINDS)
 in_chroma = pytest.mark.parametrize("kind", CHROMA)
 THEIRS = Holds("tenant", OTHER)
@@ -78,17 +80,17 @@ TWO_FILTERS = ("each has another", "the other way round")
 
 
 @every_mode
-@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
-@pytest.mark.parametrize("name", SEEN)
-async def test_a_filter_that_is_seen_holds_for_the_whole_document(name: str, kind: str, mode: str) -> None:
-    if kind == "langchain fetch" and name in TWO_FILTERS:
+@pytest.mark.parametrize("kind", ["memory", "chroma", "fetch"])
+@in_both("name", SEEN)
+async def test_a_filter_that_is_seen_holds_for_the_whole_document(host: str, name: str, kind: str, mode: str) -> None:
+    if (host, kind) == ("langchain", "fetch") and name in TWO_FILTERS:
         pytest.skip("there, fetch takes one filter")
     pieces = [
         replace(piece, about={**piece.about, "year": year})
         for piece in two_tenants()
         for year in ((7, 9) if name in TWO_FILTERS and _is_mine(piece) else (7,))
     ]
-    pipeline = SEEN[name](house(kind, pieces))
+    pipeline = SEEN[name](house(f"{host} {kind}", pieces))
     read = await reads(pipeline, mode)
     assert read.about == {"tenant": MINE, "year": 7}
     assert (read.label["method"], read.label["chunks"]) == ("offsets", 9)
@@ -126,12 +128,12 @@ def _ranked() -> list[Piece]:
     return [replace(one, about={**one.about, "rank": 1 if _is_mine(one) else 2}) for one in two_tenants()]
 
 
-@every_kind
-@pytest.mark.parametrize("name", SHAPES)
-async def test_a_filter_of_any_shape_holds(name: str, kind: str) -> None:
-    home, own = house(kind, _ranked()), SHAPES[name]
+@kinds
+@in_both("name", SHAPES)
+async def test_a_filter_of_any_shape_holds(host: str, name: str, kind: str) -> None:
+    home, own = house(f"{host} {kind}", _ranked()), SHAPES[name]
     await reads(_hidden(home, home.documents(own)))
-    if kind == "llamaindex memory" and "in" in name.split()[1:]:
+    if (host, kind) == ("llamaindex", "memory") and "in" in name.split()[1:]:
         with pytest.raises(ValueError, match="Nested"):  # the host's own store knows none
             await home.built(own).ask()
         return
@@ -218,11 +220,11 @@ LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @both_modes
-@every_kind
-@pytest.mark.parametrize("name", LESS)
-async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(name: str, kind: str, mode: str) -> None:
+@kinds
+@in_both("name", LESS)
+async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(host: str, name: str, kind: str, mode: str) -> None:
     mine, theirs = (cut(text_of(who), **about) for who, about in zip((MINE, OTHER), LESS[name], strict=True))
-    home = house(kind, [*mine, *theirs])
+    home = house(f"{host} {kind}", [*mine, *theirs])
     found = [home.found(home.search(k=1), piece.text)[0] for piece in mine[:3]]
     await refuses(home.pipeline(home.returning(found)), mode, "differs from the retrieved passages in")
 

@@ -42,6 +42,15 @@ KINDS = ("langchain memory", "llamaindex memory", *CHROMA, "llamaindex again", "
 MODES = ("sync", "async", "stream", "astream")
 FAR_APART = ("sync", "astream")  # for what happens before a mode matters
 QUESTION = "What does the crane lift?"
+
+
+def in_both(name: str, values: Iterable[Any]) -> Any:
+    """Run a test with each of these values in both frameworks, also in the fast lane."""
+    pairs = [(host, value) for host in HOSTS for value in values]
+    named = [f"{host}-{value if isinstance(value, str) else type(value).__name__}" for host, value in pairs]
+    return pytest.mark.parametrize(("host", name), pairs, ids=named)
+
+
 _LANGCHAIN = dict(zip(MODES, langchain_parts.MODES, strict=True))
 _LLAMAINDEX = dict(zip(MODES, llamaindex_parts.MODES, strict=True))
 
