@@ -21,6 +21,7 @@ from hosts_documents import (
     Holds,
     Pipeline,
     house,
+    in_both,
     no_leak,
     of,
     two_tenants,
@@ -106,10 +107,9 @@ async def test_sections_and_a_policy_stay_behind_the_same_wall(host: str, change
 
 
 @both_modes
-@every_host
-@pytest.mark.parametrize("how", ["in place", "replaced"])
+@in_both("how", ["in place", "replaced"])
 async def test_a_declared_filter_that_is_changed_while_the_draft_runs_changes_nothing(
-    how: str, host: str, mode: str
+    host: str, how: str, mode: str
 ) -> None:
     home, _ = _shared(host, "chroma")
     documents = home.documents(ITS_OWN)
