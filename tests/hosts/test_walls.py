@@ -61,7 +61,7 @@ def _hidden(home: Any, documents: Any = None, condition: Condition = ITS_OWN) ->
     return pipeline
 
 
-BY_YEAR = Holds("year", 8, "<")
+BY_YEAR = Together((Holds("year", 8, "<"), Holds("year", 0)), any=True)
 SEEN: dict[str, Callable[[Any], Pipeline]] = {
     "the retriever has it": lambda home: home.pipeline(home.search(ITS_OWN)),
     "many passages": lambda home: home.pipeline(home.search(ITS_OWN, k=20)),

@@ -74,7 +74,7 @@ def _windows(document: Document) -> Nodes:
 
 def levels(document: Document) -> Nodes:
     """Leaves, and the parents that they were cut from."""
-    sizes: Any = {"large": LARGE, "small": SMALL}
+    sizes: Any = {f"{size}": TokenTextSplitter(chunk_size=size, chunk_overlap=0) for size in (120, 60, 30)}
     parser = HierarchicalNodeParser.from_defaults(node_parser_ids=list(sizes), node_parser_map=sizes)
     nodes = parser.get_nodes_from_documents([document])
     return Nodes([node for node in nodes if not node.child_nodes], [node for node in nodes if node.child_nodes])
