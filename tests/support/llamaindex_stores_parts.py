@@ -220,13 +220,15 @@ def a_chroma_server(folder: Path) -> Iterator[Any]:
     with log.open("wb") as out:
         server = subprocess.Popen([*command, "--port", str(port)], stdout=out, stderr=out)  # noqa: S603
         try:
+            clients: list[Any] = []
             for _ in range(600):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert server.poll() is None, log.read_text()
-                time.sleep(0.05)
-            clients = [chromadb.HttpClient(host="127.0.0.1", port=port) for _ in range(2)]
+                try:
+                    clients.append(chromadb.HttpClient(host="127.0.0.1", port=port))
+                except (ValueError, OSError):
+                    assert server.poll() is None, log.read_text()
+                    time.sleep(0.05)
+                if len(clients) == 2:
+                    break
             yield clients
             for client in clients:
                 for forgotten in (client, client._admin_client):
