@@ -87,6 +87,8 @@ async def test_what_only_some_chunks_say_is_not_said_of_their_document(kind: str
     assert (document.text, document.about, document.label) == (ASH, {"shelf": "north"}, whole(9, pages=pages))
     assert [page for _, page in pages] == list(range(9))
     assert all(ASH[start:].startswith(f"Paragraph {page}") for start, page in pages)
+    (document,) = (await house(kind, _ash(page=3)).built(k=20).ask()).read  # a page is a place, also if it is the same
+    assert (document.about, document.label) == ({}, whole(9, pages=[[0, 3]]))
 
 
 @every_kind
