@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -35,15 +35,17 @@ def chunks_of(text: str, *, size: int = 90, overlap: int = 0, **metadata: Any) -
     return splitter.split_documents([Document(text, metadata=metadata)])
 
 
-def store_with(kind: str, chunks: Iterable[Document] = (), *, of: Any = None) -> Any:
-    """A store of the kind that holds the chunks; `of` is a class of the user's own."""
+def store_with(
+    kind: str, chunks: Iterable[Document] = (), *, of: Any = None, embedding: Any = EMBEDDING, client: Any = None
+) -> Any:
+    """A store of the kind that holds the chunks; `of` is a class of the user's own, `client` that of a server."""
     chunks = list(chunks)
     if kind == "memory":
-        store: Any = (of or InMemoryVectorStore)(EMBEDDING)
+        store: Any = (of or InMemoryVectorStore)(embedding)
     else:
-        chromadb = pytest.importorskip("chromadb")
+        client = client or pytest.importorskip("chromadb").EphemeralClient()
         # The embedded server is one for the whole process: every collection needs a name of its own.
-        store = (of or chroma_class())(f"c{uuid.uuid4().hex}", EMBEDDING, client=chromadb.EphemeralClient())
+        store = (of or chroma_class())(f"c{uuid.uuid4().hex}", embedding, client=client)
     if chunks:
         store.add_documents(chunks)
     return store
@@ -105,21 +107,3 @@ class Shelf(VectorStore):
         """What `StoredDocuments(fetch=)` takes."""
         found = (chunk for chunk in self.chunks if chunk.metadata.get(key) == source)
         return [chunk for chunk in found if not filter or filter(chunk.metadata)]
-
-
-def _nothing() -> None:
-    pass
-
-
-def watched(seen: list[Any], *, before: Callable[[], Any] = _nothing, after: Callable[[], Any] = _nothing) -> Any:
-    """A Chroma that notes what it is asked for, and does something before and after it answers."""
-
-    class Watched(chroma_class()):  # type: ignore[misc]
-        def get(self, *args: Any, **options: Any) -> Any:
-            before()
-            seen.append(options)
-            found = super().get(*args, **options)
-            after()
-            return found
-
-    return Watched

@@ -1,9 +1,9 @@
-"""LangChain's own retrievers around a search of a vector store, each as its users build it."""
+"""LangChain's own retrievers around a search of a vector store, and parts that may hide more than its filter says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,15 +30,17 @@ from langchain_classic.retrievers.document_compressors import (
 )
 from langchain_classic.retrievers.document_compressors.cross_encoder import BaseCrossEncoder
 from langchain_classic.storage import InMemoryByteStore
-from langchain_core.documents import Document
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.stores import InMemoryStore
+from langchain_core.structured_query import StructuredQuery
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
+from hosts_documents import ITS_OWN, MINE, OTHER, QUESTION, Condition, Hidden, Holds, InLangChain, house
 from langchain_stores import chunks_of, store_with, text_of
-from langchain_walls import MINE
 
 
 class Longest(BaseCrossEncoder):
@@ -69,13 +71,17 @@ def splitter(size: int) -> RecursiveCharacterTextSplitter:
 
 @dataclass
 class Shelves:
-    """What a retriever is built from: a kind of store, what is indexed in it, and the arguments of the search."""
+    """What a retriever is built from: a kind of store, what is indexed in it, and the filter of the search."""
 
     kind: str
     owners: tuple[str, ...] = (MINE,)
-    search: dict[str, Any] = field(default_factory=dict)
+    condition: Condition | None = None
     varied: bool = False
-    source: str = "handbook"
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The arguments of the search."""
+        return {} if self.condition is None else {"filter": house(f"langchain {self.kind}").filter(self.condition)}
 
     def chunks(self, owners: Iterable[str] = ()) -> list[Document]:
         """The chunks of the owners' documents in turn; `varied` ones have metadata of their own."""
@@ -83,14 +89,14 @@ class Shelves:
         return [chunk for row in zip(*found, strict=True) for chunk in row]
 
     def _chunks_of(self, owner: str) -> list[Document]:
-        chunks = chunks_of(text_of(owner), size=120, source=self.source, tenant=owner)
+        chunks = chunks_of(text_of(owner), size=120, source="handbook", tenant=owner)
         for n, chunk in enumerate(chunks if self.varied else []):
             chunk.metadata |= {"Header 2": f"Section {n}", "element_id": f"e{n}", "row": n}
         return chunks
 
     def whole(self) -> list[Document]:
         """The owners' documents."""
-        return [Document(text_of(owner), metadata={"source": self.source, "tenant": owner}) for owner in self.owners]
+        return [Document(text_of(owner), metadata={"source": "handbook", "tenant": owner}) for owner in self.owners]
 
     def store(self) -> Any:
         """A store that holds the chunks."""
@@ -245,6 +251,165 @@ WRAPPERS: dict[str, Callable[[Shelves], tuple[Any, Any]]] = {
 }
 
 
-def built(name: str, shelves: Shelves) -> tuple[Runnable[Any, Any], Any]:
-    """The retriever of this name, and the store that it searches."""
-    return WRAPPERS[name](shelves)
+def built(name: str, kind: str, **shelves: Any) -> tuple[Any, Any]:
+    """A house, and the retriever of this name over its store."""
+    kind = "memory" if name == "time weighted" else kind
+    retriever, store = WRAPPERS[name](Shelves(kind, **shelves))
+    return InLangChain.on(kind, store), retriever
+
+
+# What may hide more than the filters of its searches say
+
+
+class OwnEnsemble(EnsembleRetriever):
+    """May hide something."""
+
+
+class _Namesake(BaseRetriever):
+    """Is called like a wrapper of LangChain's."""
+
+    inside: Any
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return self.inside.invoke(query)  # type: ignore[no-any-return]
+
+
+_Namesake.__name__ = "EnsembleRetriever"
+
+
+class OwnCompressor(BaseDocumentCompressor):
+    """Drops what is not of the first tenant, or what has these words."""
+
+    without: str = ""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        if self.without:
+            return [document for document in documents if self.without not in document.page_content]
+        return [document for document in documents if document.metadata["tenant"] == MINE]
+
+
+class OwnReranker(CrossEncoderReranker):
+    """Hides the other tenant."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
+        return OwnCompressor().compress_documents(documents, query)
+
+
+def compressed(inner: Any, compressor: Any) -> Any:
+    """A retriever whose findings go through a compressor."""
+    return ContextualCompressionRetriever(base_compressor=compressor, base_retriever=inner)
+
+
+def _configured(home: Any) -> Any:
+    return _configurable(Shelves(home.kind), home.search(ITS_OWN))
+
+
+UNSEEN: dict[str, Callable[[Any], Any]] = {
+    "unequal filters": lambda home: ensemble(home.search(ITS_OWN), home.search(Holds("source", "x"), k=1)),
+    "unequal filters, bound": lambda home: MergerRetriever(
+        retrievers=[
+            home.search(ITS_OWN, k=2),
+            ensemble(home.search().bind(filter=home.filter(Holds("tenant", "Cedar")))),
+        ]
+    ),
+    "another store beside it": lambda home: ensemble(
+        home.search(ITS_OWN, k=3), house(f"langchain {home.kind}").search(k=1)
+    ),
+    "own retriever inside": lambda home: ensemble(home.search(ITS_OWN), Hidden(inside=home.search(ITS_OWN))),
+    "own ensemble": lambda home: OwnEnsemble(retrievers=[home.search(ITS_OWN)]),
+    "own ensemble of the same name": lambda home: _Namesake(inside=home.search(ITS_OWN)),
+    "own compressor": lambda home: compressed(home.search(k=18), OwnCompressor()),
+    "own reranker": lambda home: compressed(home.search(k=18), OwnReranker(model=Longest(), top_n=9)),
+    "own compressor in a pipeline": lambda home: compressed(
+        home.search(k=18), DocumentCompressorPipeline(transformers=[splitter(900), OwnCompressor()])
+    ),
+    "bound to a wrapper that ignores it": lambda home: queries(home.search(ITS_OWN)).bind(
+        filter=home.filter(Holds("tenant", OTHER))
+    ),
+    "bound to an ensemble": lambda home: ensemble(home.search(ITS_OWN)).bind(
+        filter=home.filter(Holds("tenant", OTHER))
+    ),
+    "configured where the config does not get": lambda home: _reranked(_configured(home)),
+    "only words": lambda home: Shelves(home.kind).words(),
+    "only words, reranked": lambda home: _reranked(Shelves(home.kind).words()),
+    "own translator": lambda home: asking_itself(
+        Shelves(home.kind), home.store, structured_query_translator=translator(filter=home.filter(ITS_OWN))
+    ),
+}
+
+
+def translator(**added: Any) -> Any:
+    """A translator of the user's own, which adds something to each search."""
+    base = pytest.importorskip("langchain_community.query_constructors.chroma").ChromaTranslator
+
+    class Own(base):  # type: ignore[misc]
+        def visit_structured_query(self, structured_query: StructuredQuery) -> Any:
+            return structured_query.query, added
+
+    return Own()
+
+
+def no_filter(given: Any) -> StructuredQuery:
+    """A chain of the user's own that writes a query."""
+    return StructuredQuery(query=given["query"], filter=None, limit=None)
+
+
+# A search that is changed while a question is asked
+
+
+def _in_place(home: Any, search: Any) -> None:
+    search.search_kwargs["filter"] = home.filter(Holds("tenant", OTHER))
+
+
+CHANGES: dict[str, Callable[[Any, Any], None]] = {
+    "replaced": lambda home, search: setattr(
+        search, "search_kwargs", {"filter": home.filter(Holds("tenant", OTHER)), "k": 3}
+    ),
+    "changed in place": _in_place,
+    "dropped": lambda _, search: search.search_kwargs.clear(),
+    "its filter is changed": lambda home, search: search.search_kwargs["filter"].update(tenant=OTHER),
+}
+AROUND: dict[str, Callable[[Any, Any], Any]] = {
+    "itself": lambda home, search: search,
+    "with retries": lambda home, search: search.with_retry().with_config(tags=["mine"]),
+    "an alternative": lambda home, search: (
+        home.search(Holds("tenant", OTHER))
+        .configurable_alternatives(ConfigurableField(id="who"), default_key="no", prefix_keys=True, yes=search)
+        .with_config(configurable={"who": "yes"})
+    ),
+    "an ensemble": lambda home, search: ensemble(search, search),
+    "a rewriter": lambda home, search: RunnableLambda(lambda given: given["input"]) | queries(search),
+}
+
+
+# Parts that are known by what they are
+
+
+def _in_package(name: str, without: str) -> Any:
+    return type("Clearance", (OwnCompressor,), {"__module__": name})(without=without)
+
+
+def _dropping(part: Callable[[str], Any]) -> Callable[[Any, str], tuple[Any, dict[str, Any]]]:
+    return lambda home, without: (compressed(home.search(k=18), part(without)), {})
+
+
+DROPPING: dict[str, Callable[[Any, str], tuple[Any, dict[str, Any]]]] = {
+    "in a package of the user's own": _dropping(lambda without: _in_package("acme.access", without)),
+    "in a package that is called like a partner's": _dropping(lambda no: _in_package("langchain_acme.access", no)),
+    "in the host's own package": _dropping(
+        lambda without: _in_package("langchain_classic.retrievers.document_compressors.base", without)
+    ),
+    "in a pipeline": _dropping(
+        lambda without: DocumentCompressorPipeline(
+            transformers=[splitter(900), _in_package("langchain_acme.access", without)]
+        )
+    ),
+    "a function after the retriever": lambda home, without: (
+        home.search(k=18)
+        | RunnableLambda(lambda found: OwnCompressor(without=without).compress_documents(found, QUESTION)),
+        {},
+    ),
+}
+HARMLESS: dict[str, Callable[[Any], tuple[Any, dict[str, Any]]]] = {
+    "an empty pipeline": lambda home: (compressed(home.search(), DocumentCompressorPipeline(transformers=[])), {}),
+}

@@ -121,6 +121,9 @@ class Shelf(BasePydanticVectorStore):
     def delete(self, ref_doc_id: str, **_: Any) -> None:
         self._held = {id_: row for id_, row in self._held.items() if row[0].ref_doc_id != ref_doc_id}
 
+    def delete_nodes(self, node_ids: Any = None, filters: Any = None, **_: Any) -> None:
+        self._held = {id_: row for id_, row in self._held.items() if id_ not in node_ids}
+
     def found(self, filters: MetadataFilters | None) -> list[BaseNode]:
         """What the filters let through."""
         return [node.model_copy() for node, held in self._held.values() if _meets(held, filters)]
@@ -158,7 +161,7 @@ def a_chroma(client: Any = None) -> Any:
 def over(store: Any, nodes: Sequence[BaseNode], **fields: Any) -> VectorStoreIndex:
     """An index over a vector store, or over the host's own if that is None."""
     context = StorageContext.from_defaults(vector_store=store)
-    return VectorStoreIndex(nodes, storage_context=context, embed_model=Words(), **fields)
+    return VectorStoreIndex(nodes, storage_context=context, **{"embed_model": Words(), **fields})
 
 
 def simple(nodes: Sequence[BaseNode]) -> VectorStoreIndex:
@@ -184,6 +187,11 @@ def again(nodes: Sequence[BaseNode]) -> VectorStoreIndex:
     """Over what another process has put into Chroma: no document store, no list of nodes."""
     store = a_chroma()
     over(store, nodes)
+    return from_store(store)
+
+
+def from_store(store: Any) -> VectorStoreIndex:
+    """An index over a vector store that is there already."""
     return VectorStoreIndex.from_vector_store(store, embed_model=Words())
 
 
@@ -202,7 +210,7 @@ STORES: dict[str, Callable[[Sequence[BaseNode]], VectorStoreIndex]] = {
 
 @contextmanager
 def a_chroma_server(folder: Path) -> Iterator[Any]:
-    """A client of a `chroma run` on a free port of this machine."""
+    """Two clients of a `chroma run` on a free port of this machine."""
     chromadb = pytest.importorskip("chromadb")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -212,16 +220,20 @@ def a_chroma_server(folder: Path) -> Iterator[Any]:
     with log.open("wb") as out:
         server = subprocess.Popen([*command, "--port", str(port)], stdout=out, stderr=out)  # noqa: S603
         try:
+            clients: list[Any] = []
             for _ in range(600):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert server.poll() is None, log.read_text()
-                time.sleep(0.05)
-            with chromadb.HttpClient(host="127.0.0.1", port=port) as client:
-                yield client
+                try:
+                    clients.append(chromadb.HttpClient(host="127.0.0.1", port=port))
+                except (ValueError, OSError):
+                    assert server.poll() is None, log.read_text()
+                    time.sleep(0.05)
+                if len(clients) == 2:
+                    break
+            yield clients
+            for client in clients:
                 for forgotten in (client, client._admin_client):
                     forgotten._server._session.close()
+                client.close()
         finally:
             server.terminate()
             server.wait(30)
@@ -234,4 +246,4 @@ def only(key: str, value: Any, operator: FilterOperator = FilterOperator.EQ) -> 
 
 def declining(**fields: Any) -> ScriptedLLM:
     """A model that declines to passages and answers from documents."""
-    return ScriptedLLM(draft=("unanswerable",), final=FINAL, marker="Read the following text", **fields)
+    return ScriptedLLM(**{"draft": ("unanswerable",), "final": FINAL, "marker": "Read the following text", **fields})

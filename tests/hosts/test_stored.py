@@ -1,0 +1,450 @@
+"""`StoredDocuments` in both frameworks: what comes back, how it is labelled, and what it costs to read."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hosts_documents import (
+    CHROMA,
+    FETCHED,
+    HOSTS,
+    KINDS,
+    MODES,
+    ORIGINAL,
+    Holds,
+    Piece,
+    cut,
+    house,
+    in_both,
+    watched,
+    whole,
+)
+from langchain_stores import text_of
+from scenarios import FOUND
+from selfroute.errors import ConfigurationError, DocumentNotFoundError, ReplyError, SelfRouteError
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+in_chroma = pytest.mark.parametrize("kind", CHROMA)
+by_fetch = pytest.mark.parametrize("kind", FETCHED)
+ASH, BIRCH = text_of("Ash"), text_of("Birch", 3)
+
+
+def _ash(**about: Any) -> list[Piece]:
+    return cut(ASH, "ash.md", **about)
+
+
+def _library(**about: Any) -> list[Piece]:
+    return [*cut(ASH, "ash.md", size=120, overlap=60, **about), *cut(BIRCH, "birch.md", **about)]
+
+
+# What comes back
+
+
+@every_mode
+@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+async def test_a_document_comes_back_word_for_word(kind: str, mode: str) -> None:
+    pipeline = house(kind, _library(shelf="north")).built(k=12)
+    answered = await pipeline.ask(mode, "What does the crane of Ash lift?")
+    assert (answered.answer, answered.route, answered.answerable) == (FOUND, "long_context", True)
+    (document,) = [one for one in answered.read if one.name == "ash.md"]
+    assert (document.text, document.about, document.label) == (ASH, {"shelf": "north"}, whole(8))
+    assert pipeline.model.steps == ["rag", "long_context"]
+    assert ASH in pipeline.prompts
+    assert "selfroute" not in pipeline.prompts
+
+
+@every_mode
+@every_kind
+@pytest.mark.parametrize("first", ["Ash", "Birch"])
+async def test_documents_come_best_first_each_once_and_by_name_in_the_prompt(first: str, kind: str, mode: str) -> None:
+    texts = {"ash.md": text_of("Ash"), "birch.md": text_of("Birch")}
+    home = house(kind, [piece for name, text in texts.items() for piece in cut(text, name)])
+    pipeline = home.built(k=18)
+    answered = await pipeline.ask(mode, cut(text_of(first))[2].text)
+    assert len(answered.found) == 18
+    assert [one.name for one in answered.read] == sorted(texts, reverse=first == "Birch")
+    prompt = pipeline.model.calls[-1].prompt
+    places = [prompt.index(part) for name, text in texts.items() for part in (f": {name}\n", text)]
+    assert places == sorted(places)
+    assert prompt.index("Document 1: ash.md") < prompt.index("Document 2: birch.md")
+
+
+@every_kind
+async def test_what_only_some_chunks_say_is_not_said_of_their_document(kind: str) -> None:
+    pieces = [
+        Piece(one.text, one.source, one.start, {"shelf": "north", "page": n, "speaker": "Lin" if n else "Okafor"})
+        for n, one in enumerate(_ash())
+    ]
+    (document,) = (await house(kind, pieces).built(k=20).ask()).read
+    pages = document.label["pages"]
+    assert (document.text, document.about, document.label) == (ASH, {"shelf": "north"}, whole(9, pages=pages))
+    assert [page for _, page in pages] == list(range(9))
+    assert all(ASH[start:].startswith(f"Paragraph {page}") for start, page in pages)
+    (document,) = (await house(kind, _ash(page=3)).built(k=20).ask()).read  # a page is a place, also if it is the same
+    assert (document.about, document.label) == ({}, whole(9, pages=[[0, 3]]))
+
+
+@every_kind
+async def test_an_answer_of_the_first_step_reads_no_document(kind: str) -> None:
+    pipeline = house(kind, _ash()).built(k=2, model={"draft": ("Ms Okafor.",)})
+    answered = await pipeline.ask()
+    assert (answered.route, len(answered.read)) == ("rag", 2)
+    assert not any(one.label for one in answered.read)
+
+
+@pytest.mark.parametrize("kind", ["langchain memory", "llamaindex memory"])
+async def test_the_other_options_are_handed_through(kind: str) -> None:
+    options = {"refusal": "no", "max_context_tokens": 20, "token_counter": lambda text: len(text.split())}
+    answered = await house(kind, _ash()).built(k=3, model={"draft": ("no",)}, **options).ask()
+    assert len(answered.found) == 3
+    assert answered.read[0].label["trimmed"] is True
+
+
+@every_kind
+async def test_what_is_no_filter_of_the_store_is_refused_at_once(kind: str) -> None:
+    home = house(kind)
+    for n, wrong in enumerate(home.nonsense):
+        home.filters_as = lambda condition, wrong=wrong: wrong
+        with pytest.raises(ConfigurationError, match=r"(as|^)\s?filters?"):
+            home.documents(Holds("wrong", n))
+
+
+# Passages without a document
+
+
+@every_mode
+@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+async def test_a_document_that_the_store_does_not_know_is_an_error_that_names_it(kind: str, mode: str) -> None:
+    home = house(kind, _ash())
+    for documents in (home.documents(), home.documents(Holds("shelf", "north"))):
+        pipeline = home.pipeline(home.returning([home.passage(Piece("In July.", "july.md"))]), documents)
+        with pytest.raises(LookupError, match=r"'july\.md'") as refused:
+            await pipeline.ask(mode)
+        assert isinstance(refused.value, DocumentNotFoundError)
+        assert isinstance(refused.value, SelfRouteError)
+
+
+@every_mode
+@every_kind
+async def test_if_no_passage_names_its_document_the_error_says_what_to_do(kind: str, mode: str) -> None:
+    home = house(kind, [Piece("In July.", None, 0, {"file": "july.md"})])
+    with pytest.raises(DocumentNotFoundError, match=home.unnamed):
+        await home.built().ask(mode)
+
+
+@every_kind
+async def test_passages_without_a_document_stand_for_themselves_beside_others(kind: str) -> None:
+    loose = [Piece("A loose leaf of Ash.", None), Piece("Another loose leaf.", None)]
+    home = house(kind, [*_ash(), *loose])
+    answered = await home.built(k=20, max_documents=None).ask()
+    assert {one.text: one.label for one in answered.read} == {
+        ASH: whole(9),
+        **{one.text: whole(1, "order") for one in loose},
+    }
+    twice = [home.passage(Piece("A leaf.", None, id="leaf"))] * 2
+    named = home.passage(_ash()[0])
+    (*_, alone) = (await home.pipeline(home.returning([named, *twice]), max_documents=None).ask()).texts[1:]
+    assert alone == "A leaf."
+
+
+@every_mode
+@every_kind
+async def test_an_empty_store_leads_to_no_answer_and_no_call_of_a_model(kind: str, mode: str) -> None:
+    home = house(kind)
+    try:
+        home.found(home.search())
+    except AssertionError:
+        pytest.skip("older versions of LlamaIndex cannot search their own store when it is empty")
+    pipeline = home.built()
+    answered = await pipeline.ask(mode)
+    assert (answered.answerable, answered.read, answered.signal) == (False, [], "no_passages")
+    assert pipeline.model.calls == []
+
+
+@every_kind
+async def test_chunks_without_text_are_passed_over(kind: str) -> None:
+    empty = [Piece("", "ash.md", start) for start in (0, 53, 4000)]
+    (document,) = (await house(kind, [*_ash(), *empty]).built(k=20).ask()).read
+    assert (document.text, document.label) == (ASH, whole(9))
+    pipeline = house(kind, [Piece("", "ash.md")]).built()
+    assert (await pipeline.ask()).answerable is False
+    assert pipeline.model.steps == ["rag"]
+
+
+# Originals
+
+
+@every_mode
+@every_kind
+async def test_an_original_is_taken_where_there_is_one(kind: str, mode: str) -> None:
+    home = house(kind, _ash(shelf="north") + cut(BIRCH, "birch.md", shelf="north"))
+    documents = home.documents(originals=[Piece("The original.", "ash.md", about={"shelf": "north"})])
+    for within in (None, Holds("shelf", "north")):
+        answered = await home.pipeline(home.search(within, k=20), documents).ask(mode)
+        read = {one.name: one for one in answered.read}
+        assert (read["ash.md"].text, read["ash.md"].label) == ("The original.", ORIGINAL)
+        assert (read["birch.md"].text, read["birch.md"].label) == (BIRCH, whole(3))
+        assert read["ash.md"].about == {"shelf": "north"}
+
+
+# fetch
+
+
+@by_fetch
+def test_another_store_without_fetch_is_refused_with_what_to_do(kind: str) -> None:
+    home = house(kind, _ash())
+    with pytest.raises(ConfigurationError, match=home.advice):
+        home.documents(fetch=None)
+    with pytest.raises(ConfigurationError, match=home.advice):
+        home.built(fetched=False)
+
+
+RETURNS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "generator": lambda chunks: (chunk for chunk in chunks),
+    "values": lambda chunks: dict(enumerate(chunks)).values(),
+}
+
+
+@in_both("name", RETURNS)
+async def test_fetch_may_return_any_iterable_and_goes_before_what_is_known_of_a_store(host: str, name: str) -> None:
+    for home in (house(f"{host} fetch", _ash()), house(f"{host} memory", _ash())):
+        chunks = home.chunks(_ash(fetched="yes"))
+        asked: list[Any] = []
+
+        def listing(source: str, condition: Any, asked: list[Any] = asked, chunks: list[Any] = chunks) -> Any:
+            asked.append((source, condition))
+            return RETURNS[name](chunks)
+
+        documents = home.fetching(listing)
+        (document,) = (await documents.ask()).read
+        assert (document.text, document.about, document.label) == (ASH, {"fetched": "yes"}, whole(9))
+        assert asked == [("ash.md", None)]
+
+
+async def _afetch(*_: Any) -> list[Any]:
+    return []
+
+
+class _AsyncFetch:
+    async def __call__(self, *_: Any) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("kind", ["fetch", "memory"])
+@in_both("fetch", [_afetch, functools.partial(_afetch, 1), _AsyncFetch(), "fetch", [], 3])
+def test_a_fetch_that_is_async_or_cannot_be_called_is_refused_at_once(host: str, fetch: Any, kind: str) -> None:
+    with pytest.raises(ConfigurationError, match="fetch must be a sync callable"):
+        house(f"{host} {kind}", _ash()).documents(fetch=fetch)
+
+
+NONSENSE: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "None": (lambda home: None, "got NoneType"),
+    "text": (lambda home: "Ms Okafor", "got str"),
+    "a chunk": (lambda home: home.passage(Piece("Ms Okafor")), "got "),
+    "a dict": (lambda home: {"chunks": []}, "got "),
+    "texts": (lambda home: ["Ms Okafor"], "got str"),
+    "rows": (lambda home: [("id", "text")], "got tuple"),
+    "a coroutine": (lambda home: _afetch(), "got coroutine"),
+    "another document": (
+        lambda home: home.chunks(cut(BIRCH, "birch.md")),
+        r"'birch\.md'",
+    ),
+}
+
+
+@every_mode
+@in_both("name", NONSENSE)
+async def test_a_fetch_that_returns_something_else_is_told_so(host: str, name: str, mode: str) -> None:
+    home, (found, says) = house(f"{host} fetch", _ash()), NONSENSE[name]
+    with pytest.raises(ReplyError, match=says):
+        await home.fetching(lambda *_: found(home)).ask(mode)
+
+
+@every_mode
+@by_fetch
+async def test_what_fetch_raises_passes_untouched(kind: str, mode: str) -> None:
+    error = OSError("the shelf is down")
+
+    def fetch(*_: Any) -> Any:
+        raise error
+
+    with pytest.raises(OSError, match="down") as caught:
+        await house(kind, _ash()).fetching(fetch).ask(mode)
+    assert caught.value is error
+
+
+# The cache
+
+
+@every_mode
+@in_chroma
+async def test_a_second_question_does_not_read_the_text_again(kind: str, mode: str) -> None:
+    home = house(kind, _ash())
+    pipeline = home.pipeline()
+    seen = watched(home.collection)
+    first, again = await pipeline.ask(mode), await pipeline.ask(mode)
+    assert first.read == again.read
+    assert seen == [True, False]
+
+
+@every_kind
+async def test_what_a_reader_does_to_a_document_does_not_reach_the_next_one(kind: str) -> None:
+    home = house(kind, _ash(shelf="north"))
+    read = home.documents().behind(home.search(), *([{}] if home.host == "langchain" else []))
+    given = home.found(home.search())
+    ask = (
+        (lambda: read({"input": "?", "retrieved": given})) if home.host == "langchain" else (lambda: read(given, None))
+    )
+    for _ in range(2):
+        (document,) = ask()
+        assert document.metadata["selfroute"] == whole(9)
+        assert document.metadata["shelf"] == "north"
+        document.metadata["shelf"] = "elsewhere"
+        document.metadata["selfroute"]["gaps"].append([0, 1])
+
+
+@every_mode
+@every_kind
+async def test_a_document_that_is_indexed_anew_is_noticed(kind: str, mode: str) -> None:
+    pieces = _ash()
+    home = house(kind, pieces[:8])
+    pipeline = home.pipeline()
+    assert (await pipeline.ask(mode)).read[0].label["chunks"] == 8
+    if kind != "llamaindex memory":  # its retriever is of the nodes that there were
+        more = home.add(pieces[8:])
+        assert (await pipeline.ask(mode)).texts == [ASH]
+        home.ids += more
+    home.delete(home.ids)
+    home.add(cut(text_of("Birch"), "ash.md"))
+    assert (await home.pipeline(home.search()).ask(mode)).texts == [text_of("Birch")]
+
+
+@in_chroma
+async def test_a_chunk_that_changes_under_its_id_is_noticed_when_told_or_retrieved(kind: str) -> None:
+    home = house(kind, _ash())
+    documents, question = home.documents(), _ash()[0].text
+    pipeline = home.pipeline(home.search(k=1), documents)
+    was, changed = _ash()[5].text, _ash()[5].text.replace("crates", "barrel")
+
+    async def read(question: str = question) -> str:
+        (text,) = (await pipeline.ask(question=question)).texts
+        return text
+
+    assert await read() == ASH
+    home.rewrite(home.ids[5], changed)
+    documents.forget("birch.md")
+    assert await read() == ASH
+    for name in ("ash.md", None):
+        documents.forget(name)
+        assert changed in await read()
+    home.rewrite(home.ids[5], was)
+    assert changed in await read()
+    home.rewrite(home.ids[0], question + " Amen.")
+    assert (await read()).startswith(question + " Amen.")  # the passage itself shows that the kept text is out of date
+
+
+@every_mode
+@by_fetch
+async def test_a_store_that_does_not_tell_ids_for_less_is_read_each_time(kind: str, mode: str) -> None:
+    home, pieces = house(kind, _ash()), _ash()
+    pipeline = home.fetching(lambda *_: home.chunks(pieces))
+    for changed in ("Paragraph 5 is void.", "Paragraph 5 is back."):
+        pieces[5] = Piece(changed, "ash.md", pieces[5].start)
+        assert changed in (await pipeline.ask(mode)).texts[0]
+
+
+@pytest.mark.parametrize("name", [None, "ash.md"])
+@in_chroma
+async def test_to_forget_while_a_document_is_read_holds_for_that_reading(kind: str, name: str | None) -> None:
+    home, changes = house(kind, _ash()), list[Callable[[], None]]()
+    documents = home.documents()
+    watched(home.collection, after=lambda: changes.pop()() if changes else None)
+    pipeline = home.pipeline(home.search(k=1), documents)
+
+    def change() -> None:  # once the old text was handed out
+        home.rewrite(home.ids[5], "Paragraph 5 is void.")
+        documents.forget(name)
+
+    changes.append(change)
+    question = _ash()[0].text
+    assert (await pipeline.ask(question=question)).texts == [ASH]
+    assert "Paragraph 5 is void." in (await pipeline.ask(question=question)).texts[0]
+
+
+@pytest.mark.matrix
+@in_chroma
+async def test_a_document_of_more_chunks_than_chroma_answers_at_once_is_read_whole(kind: str) -> None:
+    home, count, page = house(kind, [Piece("w", "ash.md")]), 33_000, 5_000  # it answers 32,766
+    about = home.collection.get(include=["metadatas"])["metadatas"][0]
+    words = [f"w{n}" for n in range(count)]
+    home.delete(home.ids)
+    for at in range(0, count, page):
+        some = words[at : at + page]
+        metadatas = [{key: str(value).replace(home.ids[0], id_) for key, value in about.items()} for id_ in some]
+        home.collection.add(ids=some, documents=some, metadatas=metadatas, embeddings=[[0.1] * 64] * len(some))
+    for _ in range(2):
+        assert (await home.built(k=1).ask()).texts[0].split() == words
+    hidden = home.collection.get(ids=["w0"], include=["metadatas"])["metadatas"][0]
+    home.collection.update(ids=["w0"], metadatas=[hidden | {"tenant": "another"}])
+    seen = watched(home.collection)
+    with pytest.raises(ConfigurationError):
+        await home.pipeline(home.returning(home.found(home.search(k=1), "w7"))).ask()
+    assert seen == [True]  # what may be hidden is not read to its end
+
+
+# Async
+
+
+@pytest.mark.parametrize("mode", ["async", "astream"])
+@pytest.mark.parametrize("kind", [*FETCHED, *CHROMA])
+async def test_the_event_loop_goes_on_while_documents_are_read(kind: str, mode: str) -> None:
+    loop, reading, gone_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    waited: list[bool] = []
+
+    def block() -> None:
+        loop.call_soon_threadsafe(reading.set)
+        waited.append(gone_on.wait(30))  # for the loop: if that were blocked, nobody would come
+
+    home = house(kind, _ash())
+    if kind in CHROMA:
+        watched(home.collection, before=block)
+        pipeline = home.pipeline()
+    else:
+        chunks = home.chunks(_ash())
+        pipeline = home.fetching(lambda *_: block() or chunks)
+
+    async def somebody_else() -> None:
+        await reading.wait()
+        gone_on.set()
+
+    answered, _ = await asyncio.gather(pipeline.ask(mode), somebody_else())
+    assert answered.texts == [ASH]
+    assert waited
+    assert all(waited)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+async def test_an_async_reading_of_an_original_leaves_the_loop_alone(host: str) -> None:
+    home, threads = house(f"{host} memory", _ash()), list[int]()
+    documents = home.documents(originals=[Piece("The original.", "ash.md")])
+    name = "mget" if host == "langchain" else "get_document"
+
+    class Noting(type(documents.docstore)):  # type: ignore[misc]
+        def __getattribute__(self, key: str) -> Any:
+            if key == name:
+                threads.append(threading.get_ident())
+            return super().__getattribute__(key)
+
+    documents.docstore.__class__ = Noting
+    assert (await home.pipeline(documents=documents).ask("async")).texts == ["The original."]
+    assert threads
+    assert threading.get_ident() not in threads

@@ -1,0 +1,451 @@
+"""What the retriever may not see, the second step does not read: two tenants who call their documents alike.
+
+Whatever hides the other tenant, the outcome is right or a loud error; no prompt ever holds the other's text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hosts_documents import (
+    CHROMA,
+    FAR_APART,
+    FETCHED,
+    ITS_OWN,
+    KINDS,
+    MINE,
+    MODES,
+    NOTHING_HIDDEN,
+    ORIGINAL,
+    OTHER,
+    Condition,
+    Holds,
+    Piece,
+    Pipeline,
+    Together,
+    apart,
+    cut,
+    house,
+    in_both,
+    of,
+    reads,
+    refuses,
+    shared,
+    two_tenants,
+    watched,
+    whole,
+)
+from langchain_stores import text_of
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
+kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
+every_kind = pytest.mark.parametrize("kind", KINDS)
+in_chroma = pytest.mark.parametrize("kind", CHROMA)
+THEIRS = Holds("tenant", OTHER)
+BOTH = [f"Paragraph {n} of {owner}" for owner in (MINE, OTHER) for n in range(9)]
+
+
+# Filters that can be seen
+
+
+def _hidden(home: Any, documents: Any = None, condition: Condition = ITS_OWN) -> Pipeline:
+    """Somebody's own retriever, behind which nobody sees the filter."""
+    pipeline: Pipeline = home.pipeline(home.hidden(home.search(condition)), documents or home.documents())
+    return pipeline
+
+
+BY_YEAR = Together((Holds("year", 8, "<"), Holds("year", 0)), any=True)
+SEEN: dict[str, Callable[[Any], Pipeline]] = {
+    "the retriever has it": lambda home: home.pipeline(home.search(ITS_OWN)),
+    "many passages": lambda home: home.pipeline(home.search(ITS_OWN, k=20)),
+    "it is built with it": lambda home: home.built(ITS_OWN, k=30),
+    "both have it": lambda home: home.pipeline(home.search(ITS_OWN), home.documents(ITS_OWN)),
+    "each has another": lambda home: home.pipeline(home.search(ITS_OWN), home.documents(BY_YEAR)),
+    "the other way round": lambda home: home.pipeline(
+        home.search(ITS_OWN, k=30), home.documents(BY_YEAR, originals=[Piece(text_of(OTHER))])
+    ),
+    "nothing is hidden but what the retriever hides": lambda home: home.pipeline(
+        home.search(ITS_OWN), home.documents(NOTHING_HIDDEN)
+    ),
+    "the documents have it": lambda home: _hidden(home, home.documents(ITS_OWN)),
+}
+TWO_FILTERS = ("each has another", "the other way round")
+
+
+@every_mode
+@pytest.mark.parametrize("kind", ["memory", "chroma", "fetch"])
+@in_both("name", SEEN)
+async def test_a_filter_that_is_seen_holds_for_the_whole_document(host: str, name: str, kind: str, mode: str) -> None:
+    if (host, kind) == ("langchain", "fetch") and name in TWO_FILTERS:
+        pytest.skip("there, fetch takes one filter")
+    pieces = [
+        replace(piece, about={**piece.about, "year": year})
+        for piece in two_tenants()
+        for year in ((7, 9) if name in TWO_FILTERS and _is_mine(piece) else (7,))
+    ]
+    pipeline = SEEN[name](house(f"{host} {kind}", pieces))
+    read = await reads(pipeline, mode)
+    assert read.about == {"tenant": MINE, "year": 7}
+    assert (read.label["method"], read.label["chunks"]) == ("offsets", 9)
+
+
+def _is_mine(piece: Piece) -> bool:
+    return piece.about["tenant"] == MINE
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *FETCHED])
+async def test_where_nothing_is_hidden_both_are_read(kind: str) -> None:
+    """Or the tests above would show nothing."""
+    home = shared(kind)
+    takes_empty = home.host == "llamaindex" or kind in FETCHED
+    empty = [home.search(NOTHING_HIDDEN, k=18)] if takes_empty else []
+    for documents in (home.documents(), home.documents(NOTHING_HIDDEN)):
+        for retriever in (home.search(k=18), home.hidden(home.search(k=18)), *empty):
+            (text,) = (await home.pipeline(retriever, documents).ask()).texts
+            assert all(part in text for part in BOTH)
+
+
+CEDAR = Holds("tenant", "Cedar")
+SHAPES: dict[str, Condition] = {
+    "in": Holds("tenant", [MINE, "Cedar"], "in"),
+    "not": Holds("tenant", OTHER, "!="),
+    "less": Holds("rank", 2, "<"),
+    "and": Together((ITS_OWN, Holds("rank", 1))),
+    "or": Together((ITS_OWN, CEDAR), any=True),
+    "or in and": Together((Holds("rank", 2, "<"), Together((ITS_OWN, CEDAR), any=True))),
+    "and in or": Together((Holds("tenant", ["Cedar"], "in"), Together((ITS_OWN, Holds("rank", 1)))), any=True),
+}
+
+
+def _ranked() -> list[Piece]:
+    return [replace(one, about={**one.about, "rank": 1 if _is_mine(one) else 2}) for one in two_tenants()]
+
+
+@kinds
+@in_both("name", SHAPES)
+async def test_a_filter_of_any_shape_holds(host: str, name: str, kind: str) -> None:
+    home, own = house(f"{host} {kind}", _ranked()), SHAPES[name]
+    await reads(_hidden(home, home.documents(own)))
+    if (host, kind) == ("llamaindex", "memory") and "in" in name.split()[1:]:
+        with pytest.raises(ValueError, match="Nested"):  # the host's own store knows none
+            await home.built(own).ask()
+        return
+    await reads(home.pipeline(home.search(own)))
+    await reads(home.built(own))
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("filters", [(ITS_OWN, THEIRS), (THEIRS, ITS_OWN)])
+async def test_filters_that_exclude_each_other_let_nothing_through(filters: Any, kind: str, mode: str) -> None:
+    pipeline = shared(kind).pipeline(shared(kind).search(filters[0]), shared(kind).documents(filters[1]))
+    with pytest.raises(LookupError, match=r"filters? lets? through"):
+        await pipeline.ask(mode)
+    assert pipeline.model.steps == ["rag"]
+
+
+@both_modes
+@every_kind
+async def test_only_the_part_of_a_document_that_the_filter_lets_through_is_read(kind: str, mode: str) -> None:
+    pieces = [replace(one, about={"secret": int(n in (3, 4))}) for n, one in enumerate(cut(text_of(MINE)))]
+    home, openly = house(kind, pieces), Holds("secret", 0)
+    originals = home.documents(originals=[Piece(text_of(MINE))])
+    for pipeline in (home.built(openly), home.pipeline(home.search(openly), originals)):
+        (document,) = (await pipeline.ask(mode)).read
+        assert all(hidden not in pipeline.prompts for hidden in ("Paragraph 3", "Paragraph 4"))
+        assert document.label == whole(7, gaps=[[pieces[3].start - 2, pieces[5].start]])
+    (document,) = (await home.pipeline(home.search(), originals).ask(mode)).read
+    assert document.label == ORIGINAL
+
+
+# Filters that cannot be seen
+
+
+@every_mode
+@every_kind
+async def test_what_cannot_be_seen_is_refused_where_names_are_shared(kind: str, mode: str) -> None:
+    pipeline = _hidden(shared(kind))
+    for _ in range(2):
+        await refuses(pipeline, mode, "in tenant")
+
+
+@every_mode
+@every_kind
+async def test_what_cannot_be_seen_is_read_where_all_chunks_are_like_the_passages(kind: str, mode: str) -> None:
+    await reads(_hidden(apart(kind)), mode)
+
+
+@both_modes
+@every_kind
+async def test_documents_that_somebody_else_calls_do_not_know_the_retriever(kind: str, mode: str) -> None:
+    def around(home: Any, *condition: Any) -> Pipeline:
+        documents = home.documents(*condition)
+        pipeline: Pipeline = home.pipeline(home.search(ITS_OWN), lambda *given: [*documents(*given)])
+        return pipeline
+
+    await refuses(around(shared(kind)), mode)
+    await reads(around(apart(kind)), mode)
+    await reads(around(shared(kind), ITS_OWN), mode)
+
+
+@every_kind
+async def test_what_was_read_where_it_is_known_is_not_shown_where_it_is_not(kind: str) -> None:
+    home = shared(kind)
+    documents = home.documents()
+    (document,) = (await home.pipeline(home.search(), documents).ask()).read
+    assert document.label["chunks"] == 18  # of both tenants, and kept
+    for owner in (MINE, OTHER, MINE):
+        await reads(home.pipeline(home.search(Holds("tenant", owner)), documents), owner=owner)
+    await refuses(_hidden(home, documents))
+    await refuses(home.pipeline(home.search(ITS_OWN), lambda *given: documents(*given)))  # noqa: PLW0108
+
+
+LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "names another tenant": ({"tenant": MINE}, {"tenant": OTHER}),
+    "names no tenant": ({"tenant": MINE}, {}),
+    "alone names a tenant": ({}, {"tenant": OTHER}),
+    "is of another type": ({"level": 1}, {"level": "1"}),
+    "has more": ({"tenant": MINE}, {"tenant": MINE, "draft": True}),
+    "has less": ({"tenant": MINE, "open": True}, {"tenant": MINE}),
+    "mixes two passages": ({"tenant": MINE, "level": 1}, {"tenant": MINE, "level": 2}),
+    **{f"has another {key}": ({key: 1}, {key: 2}) for key in ("row", "order", "index", "seq")},
+}
+
+
+@both_modes
+@kinds
+@in_both("name", LESS)
+async def test_a_chunk_that_is_not_like_a_passage_may_be_hidden(host: str, name: str, kind: str, mode: str) -> None:
+    mine, theirs = (cut(text_of(who), **about) for who, about in zip((MINE, OTHER), LESS[name], strict=True))
+    home = house(f"{host} {kind}", [*mine, *theirs])
+    found = [home.found(home.search(k=1), piece.text)[0] for piece in mine[:3]]
+    await refuses(home.pipeline(home.returning(found)), mode, "differs from the retrieved passages in")
+
+
+@pytest.mark.parametrize("key", ["page", "page_label", "chunk_index", "header_path"])
+@every_kind
+async def test_the_place_of_a_chunk_hides_nothing(kind: str, key: str) -> None:
+    pieces = [replace(one, about={**one.about, key: n}) for n, one in enumerate(of(MINE))]
+    home = house(kind, pieces)
+    pipeline = home.pipeline(home.returning(home.found(home.search(k=1))))
+    if key == "header_path" and home.host == "langchain":  # of LlamaIndex's splitters
+        await refuses(pipeline, match="in header_path")
+    else:
+        assert (await pipeline.ask()).texts[0].split() == text_of(MINE).split()
+
+
+@every_kind
+async def test_passages_of_both_sides_vouch_for_both(kind: str) -> None:
+    home = shared(kind)
+    (text,) = (await home.pipeline(home.returning(home.found(home.search(k=18)))).ask()).texts
+    assert all(part in text for part in BOTH)
+
+
+# A store for each tenant
+
+
+def _two(kind: str, *, named: bool = False, **more: Any) -> list[Any]:
+    return [house(kind, cut(text_of(who), **({"tenant": who} if named else {}), **more)) for who in (MINE, OTHER)]
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("named", [True, False])
+async def test_another_store_than_the_retrievers_is_not_read(kind: str, named: bool, mode: str) -> None:
+    mine, other = _two(kind, named=named)
+    bare = [mine.passage(replace(piece, about={"tenant": MINE} if named else {})) for piece in cut(text_of(MINE))[:3]]
+    originals = other.documents(originals=[Piece(text_of(OTHER), about={"tenant": MINE} if named else {})])
+    for documents in (other.documents(), originals):
+        for retriever in (mine.search(), mine.hidden(mine.search()), mine.returning(bare)):
+            await refuses(other.pipeline(retriever, documents), mode)
+
+
+@both_modes
+@every_kind
+async def test_to_say_what_is_hidden_does_not_make_another_store_the_right_one(kind: str, mode: str) -> None:
+    mine, other = _two(kind, level="open")
+    for condition in (NOTHING_HIDDEN, Holds("level", "open")):
+        documents = other.documents(condition)
+        assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
+        for _ in range(2):
+            await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
+
+
+@both_modes
+@pytest.mark.parametrize("kind", FETCHED)
+async def test_a_fetched_store_is_that_of_the_retriever_or_is_not_read(kind: str, mode: str) -> None:
+    mine, other = _two(kind)
+    for documents in (other.documents(), other.documents(NOTHING_HIDDEN)):
+        await refuses(other.pipeline(mine.search(), documents), mode, "does not hold")
+        assert (await other.pipeline(other.search(), documents).ask(mode)).texts == [text_of(OTHER)]
+
+
+@both_modes
+@every_kind
+async def test_one_passage_of_another_store_is_enough_to_see_that(kind: str, mode: str) -> None:
+    preamble = "All doors are shut at nine.\n\n"
+    mine, other = (house(kind, cut(preamble + text_of(owner), size=30)) for owner in (MINE, OTHER))
+    documents = other.documents(NOTHING_HIDDEN)
+    await refuses(other.pipeline(mine.search(k=30), documents), mode, "does not hold")
+
+
+@both_modes
+@every_kind
+async def test_a_passage_from_elsewhere_does_not_vouch_beside_one_from_here(kind: str, mode: str) -> None:
+    home = shared(kind)
+    foreign = home.passage(Piece("Nobody knows me.", about={"tenant": OTHER}, id="x"))
+    passages = home.found(home.search(ITS_OWN))
+    for found in ([*passages, foreign], [foreign, *passages]):
+        await refuses(home.pipeline(home.returning(found)), mode, "in tenant")
+
+
+@both_modes
+@in_chroma
+async def test_two_objects_over_one_collection_are_one_store(kind: str, mode: str) -> None:
+    home = shared(kind)
+    same = home.again()
+    await reads(home.pipeline(home.search(ITS_OWN), same.documents()), mode)
+    (document,) = (await home.pipeline(home.search(k=1), same.documents()).ask(mode)).read
+    assert document.label["chunks"] == 18
+
+
+@both_modes
+@every_kind
+async def test_the_same_ids_and_metadata_in_another_store_vouch_for_it(kind: str, mode: str) -> None:
+    """A search index of another kind beside the store that is read."""
+    pieces = [replace(one, id=f"chunk {n}") for n, one in enumerate(of(MINE))]
+    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", pieces), house(kind, pieces)
+    await reads(home.pipeline(index.search()), mode)
+
+
+@both_modes
+@every_kind
+async def test_a_store_that_says_more_of_its_chunks_may_be_read_if_nothing_is_hidden(kind: str, mode: str) -> None:
+    index, home = house(f"{kind.split(maxsplit=1)[0]} memory", cut(text_of(MINE))), house(kind, of(MINE))
+    await refuses(home.pipeline(index.search()), mode, "in tenant")
+    await reads(home.pipeline(index.search(), home.documents(NOTHING_HIDDEN)), mode)
+
+
+@both_modes
+@every_kind
+async def test_passages_in_other_words_do_no_harm_where_it_is_said_what_is_hidden(kind: str, mode: str) -> None:
+    home = shared(kind)
+    reworded = home.returning([home.passage(Piece(f"In short, {n}.", about={"tenant": MINE})) for n in range(3)])
+    await refuses(home.pipeline(reworded), mode)
+    await reads(home.pipeline(reworded, home.documents(ITS_OWN)), mode)
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("text", ["", " \n"])
+async def test_a_passage_without_text_vouches_for_nothing(kind: str, text: str, mode: str) -> None:
+    home = house(kind, of(OTHER))
+    blank = [home.passage(Piece(text, about={"tenant": OTHER})), home.passage(Piece("Tea.", "x"))]
+    await refuses(home.pipeline(home.returning(blank)), mode, "does not hold")
+
+
+# Originals
+
+
+@both_modes
+@every_kind
+async def test_an_original_that_holds_what_is_hidden_is_not_used(kind: str, mode: str) -> None:
+    home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
+    declared = home.documents(ITS_OWN, originals=originals)
+    for documents, retriever in (
+        (home.documents(originals=originals), home.search(ITS_OWN)),
+        (declared, home.search(ITS_OWN)),
+        (declared, home.hidden(home.search(ITS_OWN))),
+    ):
+        await reads(home.pipeline(retriever, documents), mode)
+    await refuses(_hidden(home, home.documents(originals=originals)), mode)
+
+
+@both_modes
+@every_kind
+async def test_an_original_of_which_nothing_is_hidden_is_used(kind: str, mode: str) -> None:
+    home, originals = apart(kind), [Piece("The original.", "ash.md", about={"tenant": MINE})]
+    for documents, retriever in (
+        (home.documents(originals=originals), home.search(ITS_OWN)),
+        (home.documents(ITS_OWN, originals=originals), home.hidden(home.search(ITS_OWN))),
+        (home.documents(originals=originals), home.hidden(home.search(ITS_OWN))),
+    ):
+        (document,) = (await home.pipeline(retriever, documents).ask(mode)).read
+        assert (document.text, document.label) == ("The original.", ORIGINAL)
+
+
+@both_modes
+@every_kind
+async def test_an_original_without_a_chunk_that_can_be_seen_is_not_used(kind: str, mode: str) -> None:
+    home, originals = shared(kind), [Piece(text_of(OTHER), "lost", about={"tenant": MINE})]
+    lost = home.returning([home.passage(Piece("A leaf.", "lost", about={"tenant": MINE}))])
+    for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):
+        await refuses(home.pipeline(lost, documents), mode, "'lost'", error=LookupError)
+
+
+@both_modes
+@pytest.mark.parametrize("kind", FETCHED)
+async def test_the_wall_of_a_fetched_store_holds_for_originals(kind: str, mode: str) -> None:
+    home, originals = shared(kind), [Piece(text_of(OTHER), about={"tenant": MINE})]
+    for documents in (home.documents(originals=originals), home.documents(ITS_OWN, originals=originals)):
+        await reads(home.pipeline(home.search(ITS_OWN), documents), mode)
+
+
+# One after the other, and at once
+
+
+@every_mode
+@in_chroma
+async def test_each_filter_has_a_text_of_its_own_in_the_cache(kind: str, mode: str) -> None:
+    home = house(kind, two_tenants())
+    seen, documents = watched(home.collection), home.documents()
+    for _ in range(3):
+        for owner in (MINE, OTHER):
+            await reads(home.pipeline(home.search(Holds("tenant", owner)), documents), mode, owner=owner, times=1)
+    assert seen == [True, True, *[False] * 4]
+
+
+@both_modes
+@in_chroma
+async def test_a_chunk_that_goes_to_the_other_side_is_noticed(kind: str, mode: str) -> None:
+    home = house(kind, of(MINE))
+    pipeline = home.built(ITS_OWN, k=3)
+    assert (await pipeline.ask(mode)).read[0].label["chunks"] == 9
+    away = next(n for n, one in enumerate(of(MINE)) if one.text not in pipeline.model.calls[0].prompt)
+    home.collection.update(ids=[home.ids[away]], metadatas=[{"tenant": OTHER}])
+    pipeline.model.calls.clear()
+    (document,) = (await pipeline.ask(mode)).read
+    assert of(MINE)[away].text not in pipeline.prompts
+    assert document.label["chunks"] == 8
+
+
+def _of_each(kind: str) -> dict[str, Pipeline]:
+    home = shared(kind)
+    documents = home.documents()
+    return {owner: home.pipeline(home.search(Holds("tenant", owner)), documents) for owner in (MINE, OTHER)}
+
+
+@every_kind
+def test_two_tenants_in_many_threads_do_not_meet(kind: str) -> None:
+    pipelines = _of_each(kind)
+    tenants = [MINE, OTHER] * 8
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(lambda owner=owner: asyncio.run(pipelines[owner].ask())) for owner in tenants]
+        assert [one.result().texts for one in asked] == [[text_of(owner)] for owner in tenants]
+    assert OTHER not in pipelines[MINE].prompts
+    assert MINE not in pipelines[OTHER].prompts
+
+
+@every_kind
+async def test_two_tenants_in_many_tasks_do_not_meet(kind: str) -> None:
+    pipelines = _of_each(kind)
+    asked = [(owner, mode) for mode in ("async", "astream") * 4 for owner in (MINE, OTHER)]
+    answers = await asyncio.gather(*(pipelines[owner].ask(mode) for owner, mode in asked))
+    assert [one.texts for one in answers] == [[text_of(owner)] for owner, _ in asked]

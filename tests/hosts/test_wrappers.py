@@ -1,0 +1,76 @@
+"""The frameworks' own retrievers around a search are seen through: its filter is the wall, and nothing else is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import langchain_wrappers
+import llamaindex_wrappers
+from hosts_documents import FAR_APART, HOSTS, ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, Pipeline, refuses, shared
+from langchain_stores import text_of
+
+OF = dict(zip(HOSTS, (langchain_wrappers, llamaindex_wrappers), strict=True))
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
+kinds = pytest.mark.parametrize("kind", ["memory", "chroma"])
+every_wrapper = pytest.mark.parametrize(
+    ("host", "name"), [(host, name) for host in HOSTS for name in OF[host].WRAPPERS]
+)
+
+
+def _built(host: str, name: str, kind: str, **shelves: Any) -> Any:
+    return OF[host].built(name, kind, **shelves)
+
+
+async def _reads_its_own(pipeline: Pipeline, name: str, mode: str) -> None:
+    """The document is read whole and each text once; the other tenant is never in its prompt."""
+    for _ in range(2):
+        pipeline.model.calls.clear()
+        answered = await pipeline.ask("sync" if name == "rephrased" else mode)  # the host's own has no async
+        assert not any(OTHER in call.prompt for call in pipeline.model.calls if call.step == "long_context")
+        assert [text.split() for text in answered.texts] == [text_of(MINE).split()]
+        assert answered.read[0].about["tenant"] == MINE
+        assert answered.read[0].label["gaps"] == []
+
+
+@both_modes
+@kinds
+@every_wrapper
+@pytest.mark.parametrize("varied", [False, True], ids=["alike", "varied"])
+async def test_where_nothing_is_hidden_the_whole_document_is_read(
+    host: str, name: str, varied: bool, kind: str, mode: str
+) -> None:
+    home, retriever = _built(host, name, kind, varied=varied)
+    await _reads_its_own(home.pipeline(retriever), name, mode)
+
+
+@both_modes
+@kinds
+@every_wrapper
+@pytest.mark.parametrize("declared", [None, ITS_OWN, NOTHING_HIDDEN], ids=["nothing", "the filter", "none hidden"])
+async def test_the_filter_of_the_search_inside_is_the_wall(
+    host: str, name: str, kind: str, declared: Any, mode: str
+) -> None:
+    home, retriever = _built(host, name, kind, owners=(MINE, OTHER), condition=ITS_OWN)
+    await _reads_its_own(home.pipeline(retriever, home.documents(declared)), name, mode)
+
+
+@both_modes
+@kinds
+@every_wrapper
+async def test_without_a_filter_the_retriever_may_show_both_tenants(host: str, name: str, kind: str, mode: str) -> None:
+    home, retriever = _built(host, name, kind, owners=(MINE, OTHER))
+    text = "".join((await home.pipeline(retriever).ask("sync" if name == "rephrased" else mode)).texts)
+    assert min(text.count(owner) for owner in (MINE, OTHER)) >= text_of(MINE).count(MINE)
+
+
+@both_modes
+@kinds
+@pytest.mark.parametrize(("host", "name"), [(host, name) for host in HOSTS for name in OF[host].UNSEEN])
+async def test_what_may_hide_more_than_its_filters_say_is_refused(host: str, name: str, kind: str, mode: str) -> None:
+    home = shared(f"{host} {kind}")
+    retriever = OF[host].UNSEEN[name](home)
+    for _ in range(2):
+        await refuses(home.pipeline(retriever), mode, "in tenant")
+    await _reads_its_own(home.pipeline(retriever, home.documents(ITS_OWN)), name, mode)

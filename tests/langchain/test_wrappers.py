@@ -1,0 +1,250 @@
+"""What LangChain's own retrievers return in place of chunks, and what their models write: no hole in the wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_classic.chains.query_constructor.base import StructuredQueryOutputParser, get_query_constructor_prompt
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
+from langchain_core.structured_query import Comparator, Comparison, StructuredQuery
+
+from hosts_documents import (
+    FAR_APART,
+    ITS_OWN,
+    MINE,
+    NOTHING_HIDDEN,
+    OTHER,
+    QUESTION,
+    Holds,
+    InLangChain,
+    reads,
+    refuses,
+    shared,
+    whole,
+)
+from langchain_selfroute import StoredDocuments
+from langchain_stores import KINDS, text_of
+from langchain_wrappers import (
+    OwnCompressor,
+    Shelves,
+    asking_itself,
+    compressed,
+    ensemble,
+    no_filter,
+    parents,
+    splitter,
+    summaries,
+    time_weighted,
+    translator,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
+both_modes = pytest.mark.parametrize("mode", FAR_APART)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _asking(home: Any, inner: Any, **fields: Any) -> Any:
+    return asking_itself(Shelves(home.kind), home.store, search_kwargs=inner.search_kwargs, **fields)
+
+
+AT_LEAST: dict[str, Callable[[Any, Any], Any]] = {
+    "own compressor": lambda home, inner: compressed(inner, OwnCompressor()),
+    "own translator": lambda home, inner: _asking(home, inner, structured_query_translator=translator()),
+    "own chain": lambda home, inner: _asking(home, inner, query_constructor=RunnableLambda(no_filter)),
+}
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("name", AT_LEAST)
+@pytest.mark.parametrize("declared", [None, NOTHING_HIDDEN], ids=["nothing", "none hidden"])
+async def test_the_filter_inside_holds_also_where_more_may_be_hidden(
+    name: str, kind: str, declared: Any, mode: str
+) -> None:
+    home = shared(f"langchain {kind}")
+    await reads(home.pipeline(AT_LEAST[name](home, home.search(ITS_OWN)), home.documents(declared)), mode)
+
+
+def _own_chain(given: Any) -> StructuredQuery:
+    mine = Comparison(comparator=Comparator.EQ, attribute="tenant", value=MINE)
+    return StructuredQuery(query=given["query"], filter=mine, limit=None)
+
+
+@both_modes
+async def test_a_chain_of_the_users_own_that_writes_queries_may_hide_something(mode: str) -> None:
+    home = shared("langchain chroma")
+    asking = asking_itself(Shelves("chroma"), home.store, query_constructor=RunnableLambda(_own_chain))
+    await refuses(home.pipeline(asking), mode, "in tenant")
+
+
+# Originals
+
+
+def _summaries(kind: str, originals: list[Document] | None = None, **shelves: Any) -> tuple[Any, InLangChain]:
+    """A retriever of originals by their summaries, and the house of the summaries."""
+    made = Shelves(kind, **shelves)
+    retriever, store = summaries(made, made.chunks() if originals is None else originals)
+    return retriever, InLangChain.on(kind, store)
+
+
+@both_modes
+@every_kind
+async def test_originals_are_read_and_not_their_summaries(kind: str, mode: str) -> None:
+    retriever, home = _summaries(kind)
+    assert (await reads(home.pipeline(retriever), mode)).label["method"] == "offsets"
+    renewed = Document("It is new.", metadata=Shelves(kind).chunks()[0].metadata)
+    retriever.docstore.mset([("id0", renewed)])
+    assert (await home.pipeline(retriever).ask(mode)).texts[0].startswith("It is new.")
+    pipeline = home.pipeline(retriever)
+    await pipeline.ask(mode)
+    retriever.docstore.mset([("id0", Document("It is newer.", metadata=renewed.metadata))])
+    assert (await pipeline.ask(mode)).texts[0].startswith("It is newer.")
+
+
+@both_modes
+@every_kind
+async def test_originals_that_say_less_than_their_chunks_vouch_for_nothing(kind: str, mode: str) -> None:
+    retriever, home = _summaries(kind, owners=(MINE, OTHER))
+    bare = [
+        Document(one.page_content, metadata={"source": "handbook"}) for one in Shelves(kind, (MINE, OTHER)).chunks()
+    ]
+    retriever.docstore.mset([(f"id{n}", original) for n, original in enumerate(bare)])
+    all_of_them = retriever.model_copy(update={"search_kwargs": {"k": 10}})
+    await refuses(home.pipeline(compressed(all_of_them, OwnCompressor(without=OTHER))), mode, "differs .* tenant")
+
+
+@both_modes
+@every_kind
+@pytest.mark.parametrize("beside", ["chunks", "other originals"])
+async def test_originals_beside_something_else_are_not_taken_for_the_whole(kind: str, beside: str, mode: str) -> None:
+    retriever, home = _summaries(kind)
+    other = retriever.model_copy(update={"docstore": InMemoryStore()})
+    await refuses(home.pipeline(ensemble(retriever, home.search() if beside == "chunks" else other)), mode)
+
+
+@both_modes
+@every_kind
+async def test_originals_without_a_source_are_documents_themselves(kind: str, mode: str) -> None:
+    originals = [Document(f"Original {n}.") for n in range(3)]
+    retriever, home = _summaries(kind, originals)
+    answered = await home.pipeline(retriever, max_documents=None).ask(mode)
+    assert sorted(answered.texts) == [one.page_content for one in originals]
+    with pytest.raises(LookupError, match="no retrieved passage has metadata"):  # those of others have to name one
+        await home.pipeline().ask(mode)
+
+
+async def test_a_chunk_without_an_original_is_not_read_behind_a_retriever_of_originals() -> None:
+    retriever, home = _summaries("memory")
+    about = {"source": "handbook", "tenant": MINE}
+    loose = [Document("Loose.", metadata=about), Document("Loose.", metadata={**about, "doc_id": None})]
+    home.store.add_documents(loose)
+    await reads(home.pipeline(retriever))
+
+
+@every_kind
+async def test_an_original_that_is_gone_or_not_named_is_an_error_that_says_so(kind: str) -> None:
+    retriever, home = _summaries(kind)
+    retriever.docstore.mdelete(["id1"])
+    with pytest.raises(LookupError, match=r"docstore does not hold 'id1'.*'handbook'.*index the document again"):
+        await home.pipeline(retriever).ask()
+    retriever, store = parents(Shelves(kind).whole(), Shelves(kind), child_metadata_fields=["tenant"])
+    with pytest.raises(LookupError, match="index chunks and summaries with the source of their originals"):
+        await InLangChain.on(kind, store).pipeline(retriever).ask()
+
+
+async def test_parents_are_put_in_their_own_order() -> None:
+    retriever, store = parents(Shelves("memory").whole(), Shelves("memory"), parent_splitter=splitter(120))
+    store.store = dict(sorted(store.store.items()))  # by random ids, as some stores list them
+    assert (await reads(InLangChain.on("memory", store).pipeline(retriever))).label == whole(5)
+
+
+@both_modes
+@every_kind
+async def test_an_original_is_read_only_if_a_chunk_of_it_can_be_seen(kind: str, mode: str) -> None:
+    secret, openly = [n in (1, 3) for n in range(5)], Holds("secret", 0)
+    originals = Shelves(kind).chunks()
+    for original, hidden in zip(originals, secret, strict=True):
+        original.metadata["secret"] = int(hidden)
+    retriever, home = _summaries(kind, originals, condition=openly)
+    (document,) = (await home.pipeline(retriever).ask(mode)).read
+    assert [one.page_content in document.text for one in originals] == [not hidden for hidden in secret]
+    assert len(document.label["gaps"]) == 2
+
+
+@both_modes
+@every_kind
+async def test_an_original_is_not_read_if_a_declared_filter_hides_a_chunk_of_it(kind: str, mode: str) -> None:
+    originals = Shelves(kind).chunks()
+    for original in originals:
+        original.metadata["secret"] = 0
+    retriever, home = _summaries(kind, originals)
+    more = {**originals[2].metadata, "secret": 1, "doc_id": "id2"}
+    home.store.add_documents([Document("More of it.", metadata=more)])
+    (text,) = (await home.pipeline(retriever, home.documents(Holds("secret", 0))).ask(mode)).texts
+    assert [one.page_content in text for one in originals] == [n != 2 for n in range(5)]
+
+
+@both_modes
+async def test_a_docstore_that_names_documents_by_source_comes_before_the_originals(mode: str) -> None:
+    all_of_it = InMemoryStore()
+    all_of_it.mset([("handbook", Document("All of it.", metadata={"source": "handbook"}))])
+    retriever, home = _summaries("memory")
+    assert (await home.pipeline(retriever, home.documents(docstore=all_of_it)).ask(mode)).texts == ["All of it."]
+
+
+def test_the_lengths_of_originals_become_known_as_those_of_other_documents() -> None:
+    retriever, home = _summaries("memory")
+    stored = StoredDocuments(home.store)
+    read, by_chunks = stored.behind(retriever, {}), stored.behind(home.search(), {})
+    passages = retriever.invoke(QUESTION)
+    (document,) = read({"input": QUESTION, "retrieved": passages})
+    assert [size.characters for size in read.lengths(passages)()] == [len(document.page_content)]
+    assert by_chunks.lengths(passages)() is None  # these are other documents
+
+
+# What the models of a retriever write
+
+
+async def test_a_filter_that_a_model_writes_is_no_wall_and_the_fixed_one_stays_one() -> None:
+    pytest.importorskip("lark")
+    home = shared("langchain chroma")
+    asking = asking_itself(Shelves("chroma", condition=ITS_OWN), home.store, f'eq(\\"tenant\\", \\"{OTHER}\\")')
+    constructor: Any = asking.query_constructor
+    constructor.bound.last.ast_parse = StructuredQueryOutputParser.from_components().ast_parse
+    assert {passage.metadata["tenant"] for passage in asking.invoke(QUESTION)} == {OTHER}  # LangChain's own doing
+    for _ in range(2):
+        assert (await home.pipeline(asking).ask()).texts == [text_of(MINE)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_parser_of_filters_is_known_by_what_it_makes_of_them(known: bool) -> None:
+    lark = pytest.importorskip("lark")
+
+    class Adding(lark.Transformer):  # type: ignore[misc,name-defined]
+        """Adds something to each filter."""
+
+    parse = lark.Lark("start: /.+/", parser="lalr", transformer=Adding()).parse
+    parser = StructuredQueryOutputParser.from_components() if known else StructuredQueryOutputParser(ast_parse=parse)
+    shelves = Shelves("chroma", varied=True)
+    home = InLangChain.on("chroma", shelves.store())
+    model = FakeListChatModel(responses=['```json\n{"query": "crane", "filter": "NO_FILTER"}\n```'])
+    constructor = get_query_constructor_prompt("A handbook", []) | model | parser
+    pipeline = home.pipeline(asking_itself(shelves, home.store, query_constructor=constructor))
+    await (reads(pipeline) if known else refuses(pipeline))
+
+
+# What LangChain adds to the metadata
+
+
+@both_modes
+async def test_recent_passages_that_langchain_adds_do_not_open_the_wall(mode: str) -> None:
+    retriever, store = time_weighted(Shelves("memory", (MINE, OTHER), ITS_OWN), default_salience=2.0)
+    assert OTHER in {passage.metadata["tenant"] for passage in retriever.invoke(QUESTION)}
+    home = InLangChain.on("memory", store)
+    for _ in range(2):
+        assert (await home.pipeline(retriever).ask(mode)).texts == [text_of(MINE)]
