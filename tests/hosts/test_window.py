@@ -432,12 +432,12 @@ def test_a_prompt_that_was_read_from_a_cache_is_not_taken_for_cut(where: str, ca
 
 
 JAPANESE = "委員会は四月の会議でクレーンの修理を決定し、予算を承認しました。"
-REFUSED = ValueError("Your input exceeds the context window of this model. Please adjust your input and try again.")
+REFUSED = "Your input exceeds the context window of this model. Please adjust your input and try again."
 
 
 def by_characters(where: str, rate: float = 0.87, **fields: Any) -> Any:
     """Make a model that counts tokens by characters, as models do in Japanese, and refuses what is too long."""
-    counting = {"tokens": lambda prompt: len(prompt) * rate, "limit": 3000, "refusal": REFUSED}
+    counting = {"tokens": lambda prompt: len(prompt) * rate, "limit": 3000, "refusal": lambda _: ValueError(REFUSED)}
     return model(where, final=FINAL, **{**counting, **fields})
 
 

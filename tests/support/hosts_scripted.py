@@ -39,7 +39,7 @@ def retriever(where: str, passages: Sequence[Any]) -> Any:
 
 
 class _OfLangChain(langchain_parts.ScriptedModel):
-    """Counts the tokens of prompts by `tokens`, where that is given, and refuses prompts of more than `limit`."""
+    """Counts the tokens of prompts by `tokens`, if given, and refuses prompts of more than `limit` with `refusal(tokens)`."""
 
     tokens: Any = None
     limit: Any = None
@@ -49,7 +49,7 @@ class _OfLangChain(langchain_parts.ScriptedModel):
         prompt = "\n".join(str(message.text) for message in messages)
         if self.limit and self.tokens(prompt) > self.limit:
             self.calls.append(langchain_parts.Call(self._step(prompt), prompt, messages, options))
-            raise self.refusal
+            raise self.refusal(int(self.tokens(prompt)))
         return super()._begin(messages, options)
 
     def _counts(self, call: Any, pieces: Any) -> Any:
@@ -70,7 +70,7 @@ class _OfLlamaIndex(llamaindex_parts.ScriptedLLM):
         prompt = asked if isinstance(asked, str) else "\n".join(message.content or "" for message in asked)
         if self.limit and self.tokens(prompt) > self.limit:
             self.calls.append(llamaindex_parts.Call(self._step(prompt), prompt, asked, options))
-            raise self.refusal
+            raise self.refusal(int(self.tokens(prompt)))
         return super()._begin(asked, options)
 
     def _raw(self, call: Any, pieces: Any) -> Any:
