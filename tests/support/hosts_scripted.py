@@ -39,7 +39,7 @@ def retriever(where: str, passages: Sequence[Any]) -> Any:
 
 
 class _OfLangChain(langchain_parts.ScriptedModel):
-    """Counts the tokens of prompts by `tokens`, if given, and refuses prompts of more than `limit` with `refusal(tokens)`."""
+    """Counts the tokens of prompts by `tokens`, if given; raises `refusal(tokens)` for those of more than `limit`."""
 
     tokens: Any = None
     limit: Any = None
