@@ -122,33 +122,24 @@ def test_less_is_sent_until_it_fits_at_most_half_each_time(where: str, error: Ex
     assert PASSAGE in told.read[0]
 
 
-@everywhere
-def test_what_never_fits_is_the_provider_s_error(where: str) -> None:
-    errors = [again(number) for number in range(99)]
-    one = long(where, failures={"long_context": errors})
-    with pytest.raises(BadRequestError) as raised:
-        one.ask()
-    assert raised.value is errors[MOST_RETRIES]
-    assert one.steps == ["rag"] + ["long_context"] * (MOST_RETRIES + 1)
+RAISED: dict[str, list[Exception]] = {  # the errors that a model gives in turn; the last one is raised
+    "what never fits": [again(number) for number in range(MOST_RETRIES + 1)],
+    "another error of the retry": [again(), OSError("down")],
+    "nothing left to send": [again()],
+}
 
 
 @everywhere
-def test_another_error_of_the_retry_is_raised(where: str) -> None:
-    one = long(where, failures={"long_context": [again(), OSError("down")]})
-    with pytest.raises(OSError, match="down"):
+@pytest.mark.parametrize("name", RAISED)
+def test_what_no_shorter_prompt_helps_against_is_the_provider_s_error(where: str, name: str) -> None:
+    errors, nothing = RAISED[name], {}
+    if name.startswith("nothing"):
+        nothing = {"documents": [document(where, WHOLE)], "token_counter": lambda text: int(len(text) > 0)}
+    one = long(where, failures={"long_context": [*errors, again(99)]}, **nothing)
+    with pytest.raises(type(errors[-1])) as raised:
         one.ask()
-    assert one.steps == ["rag", "long_context", "long_context"]
-
-
-@everywhere
-def test_a_refused_prompt_with_nothing_left_to_send_is_an_error(where: str) -> None:
-    error = ValueError("prompt is too long")
-    counter = lambda text: int(len(text) > 0)  # noqa: E731
-    one = long(where, documents=[document(where, WHOLE)], failures={"long_context": [error]}, token_counter=counter)
-    with pytest.raises(ValueError, match="too long") as raised:
-        one.ask()
-    assert raised.value is error
-    assert one.steps.count("long_context") == 1
+    assert raised.value is errors[-1]
+    assert one.steps == ["rag"] + ["long_context"] * len(errors)
 
 
 @wheres(modes=STREAMS)
@@ -442,23 +433,15 @@ def by_characters(where: str, rate: float = 0.87, **fields: Any) -> Any:
 
 
 @everywhere
-def test_a_text_of_another_script_is_not_sent_beyond_the_window(where: str) -> None:
-    final = by_characters(where, window=3000, marker=JAPANESE)
-    (read,) = (
-        long(where, documents=[document(where, JAPANESE * 1000)], long_context_llm=final, token_counter=None).ask().read
-    )
-    assert len(final.calls) == 1
-    assert 1000 < len(read) < 3000
-
-
-@everywhere
-def test_a_window_that_nobody_names_is_found_by_halving(where: str) -> None:
-    final = by_characters(where, marker=JAPANESE)
-    (read,) = (
-        long(where, documents=[document(where, JAPANESE * 1000)], long_context_llm=final, token_counter=None).ask().read
-    )
-    assert 1000 < len(read) < 3500
-    assert len(final.calls) == 5
+@pytest.mark.parametrize(("window", "tries"), [(3000, 1), (None, 5)], ids=["named", "unnamed"])
+def test_a_text_of_another_script_is_fitted_to_a_window_and_to_one_that_nobody_names_by_halving(
+    where: str, window: int | None, tries: int
+) -> None:
+    final = by_characters(where, window=window, marker=JAPANESE)
+    documents = [document(where, JAPANESE * 1000)]
+    (read,) = long(where, documents=documents, long_context_llm=final, token_counter=None).ask().read
+    assert len(final.calls) == tries
+    assert 1000 < len(read) < (window or 3500)
 
 
 @everywhere

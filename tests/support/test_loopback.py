@@ -12,10 +12,8 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-import httpx
 import openai
 import pytest
-from google import genai
 from langchain_core.exceptions import (
     ContextOverflowError,
     ModelAPIError,
@@ -24,11 +22,11 @@ from langchain_core.exceptions import (
     ModelRateLimitError,
 )
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage
 
 import loopback
 from hosts_wires import DROPPED, chat_model
-from loopback import A_MINUTE, Entry, LoopbackServer, Reply
+from loopback import Entry, LoopbackServer, Reply
 
 pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
 
@@ -73,30 +71,6 @@ def test_what_is_reported_is_what_is_booked(server: LoopbackServer, client: str,
         assert (told["input_tokens"], told["output_tokens"], told["total_tokens"]) == (4, 24, 28)
         assert told["input_token_details"]["cache_read"] == 2
     assert bool(told) is usage
-
-
-def test_completions_are_spoken_too_and_usage_of_a_stream_comes_if_it_is_asked_for(server: LoopbackServer) -> None:
-    server.answer = lambda _: Reply(TEXT, cached_tokens=2)
-    with openai.OpenAI(base_url=server.openai_url, api_key="k", max_retries=0) as client:
-        asked: dict[str, Any] = {"model": "m", "prompt": PROMPT}
-        whole = client.completions.create(**asked)
-        with_usage = list(client.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
-        without = list(client.completions.create(**asked, stream=True))
-    assert whole.choices[0].text == TEXT
-    assert [choice.text for chunk in with_usage for choice in chunk.choices] == ["Mr", " Lin", " did.", ""]
-    for usage in (whole.usage, with_usage[-1].usage):
-        assert usage is not None
-        assert (usage.prompt_tokens, usage.completion_tokens) == (4, 3)
-    assert not any(chunk.usage for chunk in without)
-
-
-@pytest.mark.parametrize("bare", [True, False])
-def test_the_last_event_of_gemini_may_have_no_content(server: LoopbackServer, bare: bool) -> None:
-    server.answer = lambda _: Reply(TEXT, bare_end=bare)
-    with genai.Client(api_key="k", http_options={"base_url": server.gemini_url}) as client:
-        *_, last = client.models.generate_content_stream(model="m", contents=PROMPT)
-    assert last.candidates is not None
-    assert (last.candidates[0].finish_reason, last.candidates[0].content is None) == ("STOP", bare)
 
 
 @pytest.mark.parametrize(
@@ -162,53 +136,6 @@ def test_a_client_that_leaves_stops_the_server_and_a_held_reply_waits_for_it(
     entry = only_entry(server)
     assert (entry.left, entry.done) == (True, False)
     assert entry.sent == 3 if held else 3 <= entry.sent <= 6
-
-
-@both
-@pytest.mark.parametrize("reply", [Reply(TEXT, first_delay=A_MINUTE), Reply(TEXT, delay=A_MINUTE)])
-def test_a_cancelled_request_is_noticed_at_once(server: LoopbackServer, client: str, reply: Reply) -> None:
-    server.answer = lambda _: reply
-
-    async def cancel() -> None:
-        task = asyncio.create_task(chat_model(server, client).ainvoke(PROMPT))
-        while not server.book:  # noqa: ASYNC110  the server is in another thread
-            await asyncio.sleep(0.01)
-        with pytest.raises(TimeoutError, match="in progress"):
-            server.settle(timeout=0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancel())
-    assert (only_entry(server).left, only_entry(server).sent) == (True, 0)
-
-
-@both
-def test_a_prompt_is_all_text_of_all_messages_and_an_answer_that_raises_says_so(
-    server: LoopbackServer, client: str
-) -> None:
-    parts: list[str | dict[Any, Any]] = [{"type": "text", "text": "First."}, {"type": "text", "text": "Second."}]
-    messages = [SystemMessage("Be brief."), HumanMessage(parts), AIMessage("Yes?"), HumanMessage(PROMPT)]
-    chat_model(server, client).invoke(messages)
-    assert only_entry(server).request.prompt == f"Be brief.\nFirst.\nSecond.\nYes?\n{PROMPT}"
-    server.answer = lambda _: str(1 // 0)
-    with pytest.raises(ModelAPIError, match="ZeroDivisionError"):
-        chat_model(server, client).invoke(PROMPT)
-
-
-@pytest.mark.parametrize("keep_alive", [True, False])
-def test_a_connection_is_kept_if_the_server_keeps_connections(keep_alive: bool) -> None:
-    ports = set()
-    with (
-        LoopbackServer(lambda _: TEXT, keep_alive=keep_alive) as server,
-        httpx.Client(base_url=server.openai_url) as client,
-    ):
-        for streamed in (False, True, True, False):
-            body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}], "stream": streamed}
-            with client.stream("POST", "/chat/completions", json=body) as response:
-                ports.add(response.extensions["network_stream"].get_extra_info("client_addr"))
-                assert "did." in response.read().decode()
-    assert len(ports) == (1 if keep_alive else 4)
 
 
 def test_stopping_in_mid_stream_is_no_leaving_and_leaves_no_warning_behind() -> None:
