@@ -17,6 +17,7 @@ from google import genai
 from hosts_parts import AWAITED, STREAMS, Asker, Told
 from hosts_wires import (
     ANSWER,
+    AT_ONCE,
     CLIENTS,
     DROPPED,
     IN_WORDS,
@@ -364,7 +365,7 @@ def test_a_clean_decline_ends_by_itself_and_keeps_its_usage(
 @pytest.mark.parametrize("text", ["Ms Okafor chaired it and", "The chair was Ms Okafor from", "S4: unanswerable, and"])
 def test_an_answer_flows_while_the_model_writes(server: LoopbackServer, where: str, text: str) -> None:
     script(server, draft=Reply(text + " so on" * 40, delay=SLOW))
-    assert left_after(over(where, server), 1, server) <= words(text) + MOST_AFTER
+    assert left_after(over(where, server), 1, server) <= words(text) + AT_ONCE
     steps(server)
 
 
@@ -398,7 +399,7 @@ def test_a_reader_who_leaves_stops_the_model(server: LoopbackServer, where: str,
     sent = left_after(over(where, server), 5, server, told)
     (entry,) = entries(server, step)
     assert entry.left
-    assert entry.sent <= sent + MOST_AFTER
+    assert entry.sent <= sent + AT_ONCE
     assert steps(server) == up_to(step)
     if where.startswith("llamaindex"):  # whose response outlives its reader
         assert told.usage["estimated"] is True
@@ -435,7 +436,7 @@ def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
     assert (again.route, again.text, again.usage["estimated"]) == ("rag", ANSWER, False)
     entry = entries(server, step)[0]
     assert entry.left
-    assert entry.sent <= sent + MOST_AFTER
+    assert entry.sent <= sent + AT_ONCE
     assert steps(server) == [*up_to(step), "draft"]
 
 

@@ -21,6 +21,7 @@ from llama_index.core.instrumentation.events.exception import ExceptionEvent
 from hosts_parts import MODES, QUESTION, STREAMS
 from hosts_wires import (
     ANSWER,
+    AT_ONCE,
     LONG,
     MOST_AFTER,
     REFUSAL,
@@ -178,7 +179,7 @@ def test_a_reader_who_leaves_in_any_way_stops_the_model_and_may_come_back(
     assert (metadata["route"], text, metadata["usage"]["estimated"]) == ("rag", ANSWER, False)
     entry = entries(server, step)[0]
     assert entry.left
-    assert entry.sent <= sent[0] + MOST_AFTER
+    assert entry.sent <= sent[0] + AT_ONCE
     assert steps(server) == [*up_to(step), "draft"]
     assert caplog.records == []
 

@@ -52,6 +52,7 @@ LONG = "\n".join(
 DROPPED = (openai.APIConnectionError, httpx.TransportError, aiohttp.ClientError)
 SLOW = 0.03  # seconds between two pieces
 MOST_AFTER = 4  # pieces after the last one that was needed; then the server waits for the client to leave
+AT_ONCE = 12  # pieces that a busy machine may let pass until the server sees that its client has left
 # LlamaIndex's model of OpenAI's responses takes no other names.
 _KNOWN = {"draft": "gpt-4o-mini", "final": "gpt-4o"}
 _STEPS = {known: name for name, known in _KNOWN.items()}
