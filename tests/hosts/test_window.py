@@ -359,7 +359,7 @@ WINDOWS: dict[str, tuple[Callable[[], Any], int | None]] = {  # the model, and t
     "langchain: with retries": (lambda: profiled(NARROW).with_retry(), 3000),
     "langchain: with fallbacks": (lambda: profiled(NARROW).with_fallbacks([langchain_parts.ScriptedModel()]), 3000),
     "langchain: Ollama": (ollama, 2000),
-    "langchain: Ollama, bound": (lambda: ollama().bind(options={"num_ctx": 1000}), 1000),
+    "langchain: Ollama, bound": (lambda: ollama(6000).bind(options={"num_ctx": 1500}), 1500),
     "langchain: Ollama, with retries": (lambda: ollama().with_retry(), 2000),
     "langchain: Ollama, told nothing": (lambda: ollama(None), 3000),
     "langchain: no profile": (profiled, None),

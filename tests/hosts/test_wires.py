@@ -7,7 +7,7 @@ import gc
 import re
 import traceback
 from collections.abc import Callable
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from dataclasses import replace
 
 import anyio
@@ -438,6 +438,28 @@ def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
     assert entry.left
     assert entry.sent <= sent + AT_ONCE
     assert steps(server) == [*up_to(step), "draft"]
+
+
+@wheres(modes=["astream"])
+def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_at_once(
+    server: LoopbackServer, where: str
+) -> None:
+    broken(server, "final", Reply(GOING_ON, delay=SLOW))
+    asker, told = over(where, server), Told()
+
+    async def leave() -> int:
+        task = asyncio.create_task(asker.aask(told=told))
+        await until(lambda: len(told.pieces) >= 5)
+        sent = server.book[-1].sent
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return sent
+
+    sent = asyncio.run(leave())
+    (entry,) = entries(server, "final")
+    assert entry.left
+    assert entry.sent <= sent + AT_ONCE
 
 
 @awaited
