@@ -445,11 +445,21 @@ def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_
     server: LoopbackServer, where: str
 ) -> None:
     broken(server, "final", Reply(GOING_ON, delay=SLOW))
-    asker, told = over(where, server), Told()
+    asker = over(where, server)
 
     async def leave() -> int:
-        task = asyncio.create_task(asker.aask(told=told))
-        await until(lambda: len(told.pieces) >= 5)
+        enough = asyncio.Event()
+
+        async def read() -> None:
+            told, many = Told(), 0
+            async with aclosing(asker.atexts(told)) as pieces:
+                async for _ in pieces:
+                    many += 1
+                    if many == 5:
+                        enough.set()  # the task is cancelled as soon as it waits for more
+
+        task = asyncio.create_task(read())
+        await enough.wait()
         sent = server.book[-1].sent
         task.cancel()
         with suppress(asyncio.CancelledError):
