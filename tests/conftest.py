@@ -10,6 +10,7 @@ import certifi
 import pytest
 
 import lanes
+from loopback import LoopbackServer
 
 lanes.load_profile()
 os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")  # Chroma allows one setting in a process
@@ -56,3 +57,11 @@ def frozen() -> None:
     """Keep what was imported out of the collections after each test: they take long otherwise."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """A server on loopback, which gives every model the same answer until a test says otherwise."""
+    with LoopbackServer(lambda _: "Ms Okafor chaired it, as in May.") as started:
+        yield started
+    gc.collect()

@@ -11,54 +11,48 @@ from langchain_core.runnables import RunnableLambda
 from langchain_parts import MODES, QUESTION, a_chain, ask
 from selfroute.errors import NoReplyError
 
+every_mode = pytest.mark.parametrize("mode", MODES)
 TOOL = {"name": "search", "args": {"q": "x"}, "id": "1"}
 USE = {"type": "tool_use", "id": "1", "name": "search", "input": {}}
+SAYS = {"type": "text", "text": "Mr Lin."}
+THINKS = {"type": "thinking", "thinking": "unanswerable?"}
+WHY = {"stop_reason": "refusal", "stop_details": {"explanation": "Not this."}}
+
+
+def of(content: Any = "", metadata: Any = None, **more: Any) -> AIMessage:
+    return AIMessage(content, response_metadata=metadata or {}, **more)
+
+
 NO_REPLIES: dict[str, tuple[AIMessage, str | None, str]] = {
-    "Anthropic refuses": (AIMessage([], response_metadata={"stop_reason": "refusal"}), "refusal", ""),
-    "Anthropic says why": (
-        AIMessage([], response_metadata={"stop_reason": "refusal", "stop_details": {"explanation": "Not this."}}),
-        "refusal",
-        "Not this.",
-    ),
-    "Anthropic's thoughts used the tokens up": (
-        AIMessage([{"type": "thinking", "thinking": "Let me see"}], response_metadata={"stop_reason": "max_tokens"}),
-        "max_tokens",
-        "",
-    ),
-    "Anthropic calls a tool": (
-        AIMessage([USE], tool_calls=[TOOL], response_metadata={"stop_reason": "tool_use"}),
-        "tool_use",
-        "",
-    ),
+    "Anthropic refuses": (of([], {"stop_reason": "refusal"}), "refusal", ""),
+    "Anthropic says why": (of([], WHY), "refusal", "Not this."),
+    "Anthropic's thoughts used the tokens up": (of([THINKS], {"stop_reason": "max_tokens"}), "max_tokens", ""),
+    "Anthropic calls a tool": (of([USE], {"stop_reason": "tool_use"}, tool_calls=[TOOL]), "tool_use", ""),
     "Ollama's thoughts used the tokens up": (
-        AIMessage("", additional_kwargs={"reasoning_content": "hm"}, response_metadata={"done_reason": "length"}),
+        of("", {"done_reason": "length"}, additional_kwargs={"reasoning_content": "hm"}),
         "length",
         "",
     ),
-    "Bedrock's guardrail": (
-        AIMessage([], response_metadata={"stopReason": "guardrail_intervened"}),
-        "guardrail_intervened",
-        "",
-    ),
+    "Bedrock's guardrail": (of([], {"stopReason": "guardrail_intervened"}), "guardrail_intervened", ""),
     "Gemini blocks the prompt": (
-        AIMessage("", response_metadata={"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}}),
+        of("", {"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}}),
         "PROHIBITED_CONTENT",
         "",
     ),
     "OpenAI's responses refuse": (
-        AIMessage([{"type": "refusal", "refusal": "No."}], response_metadata={"status": "completed"}),
+        of([{"type": "refusal", "refusal": "No."}], {"status": "completed"}),
         "completed",
         "No.",
     ),
     "a tool call that could not be read": (
-        AIMessage("", invalid_tool_calls=[{"name": "search", "args": "{", "id": "1", "error": "odd"}]),
+        of(invalid_tool_calls=[{"name": "search", "args": "{", "id": "1", "error": "odd"}]),
         None,
         "",
     ),
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@every_mode
 @pytest.mark.parametrize("name", NO_REPLIES)
 async def test_no_reply_is_no_verdict_whatever_client_says_so(name: str, mode: str) -> None:
     message, finish_reason, refusal = NO_REPLIES[name]
@@ -67,42 +61,29 @@ async def test_no_reply_is_no_verdict_whatever_client_says_so(name: str, mode: s
     assert (raised.value.finish_reason, raised.value.refusal) == (finish_reason, refusal)
 
 
-REPLIES: dict[str, tuple[AIMessage, str | None]] = {
-    "Anthropic thinks": (
-        AIMessage(
-            [{"type": "thinking", "thinking": "unanswerable?"}, {"type": "text", "text": "Mr Lin."}],
-            response_metadata={"stop_reason": "end_turn"},
-        ),
-        "end_turn",
-    ),
+REPLIES: dict[str, tuple[AIMessage | str, str | None]] = {
+    "Anthropic thinks": (of([THINKS, SAYS], {"stop_reason": "end_turn"}), "end_turn"),
     "Anthropic's thoughts are redacted": (
-        AIMessage(
-            [{"type": "redacted_thinking", "data": "xx"}, {"type": "text", "text": "Mr Lin."}],
-            response_metadata={"stop_reason": "end_turn"},
-        ),
+        of([{"type": "redacted_thinking", "data": "xx"}, SAYS], {"stop_reason": "end_turn"}),
         "end_turn",
     ),
     "Anthropic cites": (
-        AIMessage(
+        of(
             [{"type": "text", "text": "Mr "}, {"type": "text", "text": "Lin.", "citations": []}],
-            response_metadata={"stop_reason": "max_tokens"},
+            {"stop_reason": "max_tokens"},
         ),
         "max_tokens",
     ),
-    "Ollama": (AIMessage("Mr Lin.", response_metadata={"done": True, "done_reason": "stop"}), "stop"),
-    "Bedrock": (AIMessage("Mr Lin.", response_metadata={"stopReason": "end_turn"}), "end_turn"),
-    "a client that says nothing": (AIMessage("Mr Lin."), None),
+    "Ollama": (of("Mr Lin.", {"done": True, "done_reason": "stop"}), "stop"),
+    "Bedrock": (of("Mr Lin.", {"stopReason": "end_turn"}), "end_turn"),
+    "a client that says nothing": (of("Mr Lin."), None),
+    "a model that writes strings": ("Mr Lin.", None),
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@every_mode
 @pytest.mark.parametrize("name", REPLIES)
 async def test_how_it_ended_is_said_whatever_client_says_so(name: str, mode: str) -> None:
     message, finish_reason = REPLIES[name]
-    result: Any = await ask(a_chain(llm=RunnableLambda(lambda _: message)), QUESTION, mode)
+    result = await ask(a_chain(llm=RunnableLambda(lambda _: message)), QUESTION, mode)
     assert (result["answer"], result["finish_reason"]) == ("Mr Lin.", finish_reason)
-
-
-async def test_a_string_says_nothing_of_its_end() -> None:
-    result = await ask(a_chain(llm=RunnableLambda(lambda _: "Mr Lin.")), QUESTION, "invoke")
-    assert result["finish_reason"] is None

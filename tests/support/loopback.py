@@ -458,7 +458,7 @@ class _Connection:
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # pieces leave at once
 
     async def read_head(self) -> tuple[str, dict[str, str]]:
-        """Return the call, such as "GET /v1/models", and the headers of the next request."""
+        """Return the call, such as "POST /v1/completions", and the headers of the next request."""
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.rstrip().split("\r\n")
         method, target, _ = first.split(" ")
@@ -536,8 +536,7 @@ class LoopbackServer:
         answer: Chooses what to do with a request; a string means `Reply(text=...)`. It runs in the server's thread, so
             it must not block; it may be replaced at any time. If it raises, the answer is a status 500 that says so.
         book: An entry for each request to a model, in order of arrival.
-        calls: Every request, such as "GET /v1/models", also those that are not in the book.
-        models: The names that are listed as models.
+        calls: Every request, such as "GET /v1beta/models/m", also those that are not in the book.
         keep_alive: Whether connections are kept for further requests. Not by default: chat models pool connections
             and do not close them, so a second event loop would meet those of the first, and they would be reported as
             unclosed.
@@ -548,7 +547,6 @@ class LoopbackServer:
         self.keep_alive = keep_alive
         self.book: list[Entry] = []
         self.calls: list[str] = []
-        self.models = ["loopback"]
         self._port = 0
         self._thread: threading.Thread | None = None
         self._connections: set[_Connection] = set()
@@ -663,14 +661,9 @@ class LoopbackServer:
             prompt, stream = _Gemini.prompt(body), found[2] == "streamGenerateContent"
             request = Request("gemini", found[1], prompt, stream, body, headers)
             await self._generate(connection, request, protocol=_Gemini)
-        elif re.fullmatch(r"POST /v1beta/models/[^:]+:countTokens", call):
-            await connection.send_json(OK, {"totalTokens": len(_Gemini.prompt(body).split())})
         elif found := re.fullmatch(r"GET /v1beta/(models/[^:]+)", call):
             limits = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
             await connection.send_json(OK, {"name": found[1], "version": "1", **limits})
-        elif call == "GET /v1/models":
-            models = [{"id": name, "object": "model", "created": 1, "owned_by": "loopback"} for name in self.models]
-            await connection.send_json(OK, {"object": "list", "data": models})
         else:
             await connection.send_json(404, {"error": _Gemini.error(404)})
 

@@ -1,0 +1,527 @@
+"""Laws of both hosts over real wires: their client packages for OpenAI and Gemini, and what the server saw."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import re
+import traceback
+from collections.abc import Callable
+from contextlib import aclosing, closing, suppress
+from dataclasses import replace
+
+import anyio
+import pytest
+from google import genai
+
+from hosts_parts import AWAITED, STREAMS, Asker, Told
+from hosts_wires import (
+    ANSWER,
+    AT_ONCE,
+    CLIENTS,
+    DROPPED,
+    IN_WORDS,
+    KEY,
+    LONG,
+    MOST_AFTER,
+    PASSAGES,
+    REFUSAL,
+    SLOW,
+    WHOLE,
+    TooLong,
+    broken,
+    counts,
+    entries,
+    error_of,
+    failing,
+    in_turn,
+    narrow,
+    over,
+    refusals,
+    script,
+    step_of,
+    steps,
+    up_to,
+    wheres,
+)
+from loopback import A_MINUTE, LoopbackServer, Reply, Request
+from selfroute.errors import SelfRouteError
+from selfroute.flow import MOST_RETRIES
+from selfroute.policies import Never
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+
+RAMBLING = REFUSAL + " because the passages tell of other meetings and of other years" * 20
+GOING_ON = "Revenue was 14 million in May" + " and more in June" * 60
+LEISURELY = Reply(ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by the end of the event loop
+
+everywhere = wheres()
+streaming = wheres(modes=STREAMS)
+awaited = wheres(modes=AWAITED)
+each_step = pytest.mark.parametrize("step", ["draft", "final"])
+
+VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
+    "answered": ((ANSWER, ""), ("rag", ANSWER, True, "answered")),
+    "declined": ((REFUSAL, ANSWER), ("long_context", ANSWER, True, "sentinel")),
+    "declined with a dot": (("Unanswerable.", ANSWER), ("long_context", ANSWER, True, "sentinel")),
+    "declined in its own words": ((IN_WORDS, ANSWER), ("long_context", ANSWER, True, "phrase")),
+    "declined twice": ((REFUSAL, REFUSAL), ("long_context", REFUSAL, False, "sentinel")),
+    "an empty draft": (("", ANSWER), ("long_context", ANSWER, True, "empty")),
+    "an empty final reply": ((REFUSAL, ""), ("long_context", REFUSAL, False, "sentinel")),
+    "a prefix of the refusal": (("un", ""), ("rag", "un", True, "answered")),
+    "the refusal in pieces": (
+        (Reply(pieces=["un", "ans", "", "werable"]), ANSWER),
+        ("long_context", ANSWER, True, "sentinel"),
+    ),
+    "in single characters": ((Reply(pieces=list(REFUSAL)), ANSWER), ("long_context", ANSWER, True, "sentinel")),
+    "between empty pieces": ((Reply(pieces=["", " ", REFUSAL]), ANSWER), ("long_context", ANSWER, True, "sentinel")),
+    "more after the last refusal": (
+        (REFUSAL, RAMBLING),
+        ("long_context", RAMBLING.removeprefix(f"{REFUSAL} "), False, "sentinel"),
+    ),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("name", VERDICTS)
+def test_every_mode_takes_the_same_route_at_the_server_s_own_price(
+    server: LoopbackServer, where: str, name: str
+) -> None:
+    (draft, final), expected = VERDICTS[name]
+    script(server, draft=draft, final=final)
+    asker = over(where, server)
+    told = asker.ask()
+    declined = expected[0] == "long_context"
+    assert told.verdict == expected
+    assert told.keys == asker.keys
+    assert told.facts["decision"]["declined"] == declined
+    assert told.retrieved == list(PASSAGES)
+    assert told.read == ([WHOLE] if declined else list(PASSAGES.values()))
+    assert steps(server) == up_to("final" if declined else "draft")
+    paid = dict(zip(("rag", "long_context"), map(counts, server.book), strict=False))
+    if "empty" not in name:  # a stream of nothing need not report what it cost
+        assert (told.usage["estimated"], told.usage["rag"]) == (False, paid["rag"])
+        assert told.usage["long_context"] == paid.get("long_context")
+
+
+@wheres([client for client in CLIENTS if client.endswith("openai")])
+def test_null_content_is_an_empty_reply(server: LoopbackServer, where: str) -> None:
+    null = Reply("a b", content_null=True)
+    script(server, draft=null, final=null)
+    assert over(where, server).ask().verdict == ("long_context", REFUSAL, False, "empty")
+    assert steps(server) == ["draft", "final"]
+
+
+@everywhere
+@pytest.mark.parametrize("draft", [ANSWER, REFUSAL])
+def test_usage_is_the_server_s_with_thoughts_and_cached_tokens(server: LoopbackServer, where: str, draft: str) -> None:
+    script(
+        server,
+        draft=Reply(draft, cached_tokens=4, thinking_tokens=21),
+        final=Reply(ANSWER, cached_tokens=9, thinking_tokens=34),
+    )
+    usage = over(where, server).ask().usage
+    paid = [counts(entry) for step in up_to("final") for entry in entries(server, step)]
+    assert [usage["rag"], *([usage["long_context"]] if draft is REFUSAL else [])] == paid
+    assert usage["total_tokens"] == sum(one["input_tokens"] + one["output_tokens"] for one in paid)
+    assert usage["estimated"] is False
+    assert (paid[0]["cached_tokens"], paid[0]["output_tokens"] > 21) == (4, True)
+
+
+@everywhere
+def test_usage_is_estimated_where_the_server_reports_none(server: LoopbackServer, where: str) -> None:
+    script(server, draft=Reply(REFUSAL, usage=False), final=Reply(ANSWER, usage=False))
+    usage = over(where, server).ask().usage
+    assert usage["estimated"] is True
+    for step in ("rag", "long_context"):
+        assert usage[step]["input_tokens"] > 0
+        assert usage[step]["output_tokens"] > 0
+
+
+@wheres([client for client in CLIENTS if not client.endswith("gemini")])
+def test_usage_of_a_stream_is_estimated_where_it_was_not_asked_for_and_each_asker_logs_once_what_to_do(
+    server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        asker = over(where, server, model={"usage": False})
+        told = asker.ask()
+        if where.startswith("langchain"):  # whose clients go from loop to loop
+            told = asker.ask()
+    advice = "ChatOpenAI(stream_usage=True)" if where.startswith("langchain") else "include_usage"
+    logged = [one for one in caplog.records if one.levelname == "WARNING" and one.name.endswith("selfroute.models")]
+    assert [advice in one.message for one in logged] == [True] * 2 * asker.streams
+    assert caplog.records == logged
+    assert told.usage["estimated"] is asker.streams
+    assert (told.usage["rag"] == counts(entries(server, "draft")[-1])) is not asker.streams
+    assert told.usage["rag"]["input_tokens"] > 0
+
+
+@streaming
+def test_nothing_is_logged_where_usage_is_reported(
+    server: LoopbackServer, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert over(where, server).ask().usage["estimated"] is False
+    assert caplog.records == []
+
+
+# Errors
+
+
+def asks_again(where: str) -> bool:
+    """Whether google-genai itself asks again after a drop, up to ten seconds later."""
+    host, client, mode = where.split()
+    if host == "llamaindex":
+        return (client, mode) == ("gemini", "awhole")
+    return client == "gemini" and mode in AWAITED and genai.__version__.startswith("1.")
+
+
+BROKEN = {
+    "401": lambda _: Reply(status=401),
+    "429": lambda protocol: failing(protocol, 429),
+    "500": lambda protocol: failing(protocol, 500),
+}
+
+
+@everywhere
+@each_step
+@pytest.mark.parametrize("status", BROKEN)
+def test_a_provider_s_error_passes_through_is_never_paid_twice_and_shows_no_key(
+    server: LoopbackServer, where: str, step: str, status: str
+) -> None:
+    reply = BROKEN[status](where.split()[1])
+    broken(server, step, reply)
+    expected = error_of(where, reply, step)
+    with pytest.raises(type(expected)) as caught:
+        over(where, server).ask()
+    assert (type(caught.value), str(caught.value)) == (type(expected), str(expected))
+    assert steps(server) == up_to(step)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert KEY not in repr(caught.value)
+
+
+@everywhere
+@each_step
+def test_a_connection_dropped_before_any_text_passes_through(server: LoopbackServer, where: str, step: str) -> None:
+    if asks_again(where):
+        pytest.skip("the client asks again, some seconds later")
+    broken(server, step, Reply(ANSWER, drop_after=0))
+    with pytest.raises(DROPPED) as caught:
+        over(where, server).ask()
+    assert not isinstance(caught.value, SelfRouteError)
+    assert steps(server) == up_to(step)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@wheres([client for client in CLIENTS if client != "llamaindex gemini"])
+def test_a_server_that_is_not_there_is_the_provider_s_error(server: LoopbackServer, where: str) -> None:
+    if asks_again(where):
+        pytest.skip("the client asks again, some seconds later")
+    asker = over(where, server)
+    server.stop()
+    with pytest.raises(DROPPED) as caught:
+        asker.ask()
+    assert not isinstance(caught.value, SelfRouteError)
+
+
+@streaming
+@each_step
+@pytest.mark.parametrize("ending", ["drop_after", "error_after"])
+def test_a_stream_that_breaks_off_ends_in_the_provider_s_error(
+    server: LoopbackServer, where: str, step: str, ending: str
+) -> None:
+    broken(server, step, Reply(ANSWER, delay=0.01, **{ending: 4}))  # type: ignore[arg-type]
+    told = Told()
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        over(where, server).ask(told=told)
+    assert ANSWER.startswith(told.text)
+    assert len(told.text) < len(ANSWER)
+    assert not isinstance(caught.value, SelfRouteError)
+    assert ending != "drop_after" or isinstance(caught.value, DROPPED)
+    assert steps(server) == up_to(step)
+
+
+# Prompts that are too long
+
+LIMIT = 2000  # words of a prompt: the unit that the server counts in
+refused = refusals()
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+@refused
+def test_a_context_too_long_is_tried_once_more_with_less(server: LoopbackServer, where: str, too_long: TooLong) -> None:
+    narrow(server, too_long, LIMIT, size=words)
+    told = over(where, server, whole=LONG).ask()
+    assert told.verdict == ("long_context", ANSWER, True, "sentinel")
+    first, second = entries(server, "final")
+    assert (first.status, second.status) == (400, 200)
+    assert LIMIT // 4 < words(second.request.prompt) <= LIMIT
+    ((read,), (label,)) = told.read, told.labels
+    assert label["trimmed"] is True
+    assert read in LONG
+    assert read in second.request.prompt
+    assert PASSAGES["opening"] in read
+    assert (told.usage["long_context"], told.usage["estimated"]) == (counts(second), False)
+
+
+@refusals(["whole", "astream"])
+@pytest.mark.parametrize("share", [2, 3, 5])
+def test_a_provider_that_counts_more_tokens_than_we_do_is_tried_once_more_too(
+    server: LoopbackServer, where: str, too_long: TooLong, share: int
+) -> None:
+    """A text in Chinese, say: a token is one character there, not four."""
+    limit = len(LONG) * share // 6
+    narrow(server, too_long, limit, size=len)
+    assert over(where, server, whole=LONG).ask().text == ANSWER
+    first, second = entries(server, "final")
+    assert limit // 4 < len(second.request.prompt) <= limit < len(first.request.prompt)
+
+
+@refused
+@each_step
+def test_what_stays_too_long_is_the_provider_s_error(
+    server: LoopbackServer, where: str, too_long: TooLong, step: str
+) -> None:
+    reply = too_long(LIMIT, words(LONG))
+    broken(server, step, reply)
+    expected = error_of(where, reply, step)
+    with pytest.raises(type(expected), match=str(LIMIT)) as caught:
+        over(where, server, whole=LONG).ask()
+    assert str(caught.value) == str(expected)
+    *before, first = steps(server)[: len(up_to(step))]
+    tries = steps(server)[len(before) :]
+    assert (before, set(tries)) == (up_to(step)[:-1], {first})
+    assert len(tries) == 1 + MOST_RETRIES if step == "final" else len(tries) > 1
+
+
+@refused
+@pytest.mark.parametrize("status", [429, 500])
+def test_an_error_of_the_second_try_passes_through(
+    server: LoopbackServer, where: str, too_long: TooLong, status: int
+) -> None:
+    reply = failing(where.split()[1].replace("completions", "openai"), status)
+    in_turn(server, REFUSAL, too_long(LIMIT, words(LONG)), reply)
+    expected = error_of(where, reply, "final")
+    with pytest.raises(type(expected)) as caught:
+        over(where, server, whole=LONG).ask()
+    assert str(caught.value) == str(expected)
+    assert steps(server) == ["draft", "final", "final"]
+
+
+# Hanging up
+
+NUMBERS = ["80", " 42", "\n", "Mr", " Lin took the chair"]
+LEFT = {  # how a draft begins, how many pieces of it are needed, whether it is graded, the signal
+    "the refusal and more": (Reply(RAMBLING), 1, "text", "sentinel"),
+    "in its own words": (Reply(f"{IN_WORDS} {GOING_ON}"), words(IN_WORDS), "text", "phrase"),
+    "in doubt": (Reply(pieces=[*NUMBERS, *GOING_ON.split(" ")]), NUMBERS.index("Mr") + 1, "graded", "doubt"),
+}
+
+
+@streaming
+@pytest.mark.parametrize("name", LEFT)
+def test_a_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
+    draft, needed, answerability, signal = LEFT[name]
+    held = replace(draft, delay=SLOW, hold_after=needed + MOST_AFTER)
+    script(server, draft=held, final=LEISURELY)
+    told = over(where, server, answerability=answerability).ask()
+    assert told.verdict == ("long_context", ANSWER, True, signal)
+    ((left,), (final,)) = entries(server, "draft"), entries(server, "final")
+    assert left.left
+    assert (told.usage["estimated"], told.usage["long_context"]) == (True, counts(final))
+    assert 0 < told.usage["rag"]["output_tokens"] <= 2 * needed + 8
+    read = told.usage["rag"]["input_tokens"]
+    assert read == left.input_tokens if "gemini" in where else read > 0  # its pieces all carry the counts so far
+
+
+@streaming
+def test_a_doubted_draft_that_is_kept_is_read_on_with_not_a_character_lost(server: LoopbackServer, where: str) -> None:
+    script(server, draft=Reply(pieces=[*NUMBERS, GOING_ON, "."], delay=SLOW))
+    told = over(where, server, answerability="graded", escalation=Never()).ask()
+    assert (told.route, told.text) == ("rag", f"Mr Lin took the chair{GOING_ON}.")
+    (draft,) = entries(server, "draft")
+    assert (draft.done, draft.left, steps(server)) == (True, False, ["draft"])
+    assert told.usage["rag"]["output_tokens"] > 0
+    if "completions" not in where:
+        assert (told.usage["estimated"], told.usage["rag"]) == (False, counts(draft))
+    assert told.facts["finish_reason"] is not None
+
+
+@streaming
+@pytest.mark.parametrize("pieces", [[REFUSAL], ["un", "answer", "able", "."], [REFUSAL, ".", "\n"]])
+def test_a_clean_decline_ends_by_itself_and_keeps_its_usage(
+    server: LoopbackServer, where: str, pieces: list[str]
+) -> None:
+    script(server, draft=Reply(pieces=pieces, delay=SLOW, cached_tokens=2))
+    usage = over(where, server).ask().usage
+    (draft,) = entries(server, "draft")
+    assert (draft.done, draft.left) == (True, False)
+    assert (usage["rag"], usage["estimated"]) == (counts(draft), False)
+
+
+@streaming
+@pytest.mark.parametrize("text", ["Ms Okafor chaired it and", "The chair was Ms Okafor from", "S4: unanswerable, and"])
+def test_an_answer_flows_while_the_model_writes(server: LoopbackServer, where: str, text: str) -> None:
+    script(server, draft=Reply(text + " so on" * 40, delay=SLOW))
+    assert left_after(over(where, server), 1, server) <= words(text) + AT_ONCE
+    steps(server)
+
+
+# A reader who leaves
+
+
+def left_after(asker: Asker, many: int, server: LoopbackServer, told: Told | None = None) -> int:
+    """Leave a stream after so many pieces; return how many the server had sent by then."""
+    told = told or Told()
+    if not asker.awaited:
+        with closing(asker.texts(told)) as pieces:
+            for _ in range(many):
+                next(pieces)
+            gc.freeze()  # however old the stream is
+            return server.book[-1].sent
+
+    async def leave() -> int:
+        async with aclosing(asker.atexts(told)) as pieces:
+            for _ in range(many):
+                await anext(pieces)
+            return server.book[-1].sent
+
+    return asyncio.run(leave())
+
+
+@streaming
+@each_step
+def test_a_reader_who_leaves_stops_the_model(server: LoopbackServer, where: str, step: str) -> None:
+    broken(server, step, Reply(GOING_ON, delay=SLOW))
+    told = Told()
+    sent = left_after(over(where, server), 5, server, told)
+    (entry,) = entries(server, step)
+    assert entry.left
+    assert entry.sent <= sent + AT_ONCE
+    assert steps(server) == up_to(step)
+    if where.startswith("llamaindex"):  # whose response outlives its reader
+        assert told.usage["estimated"] is True
+
+
+async def until(come: Callable[[], bool]) -> None:
+    """Wait for the server, which is in another thread."""
+    while not come():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+
+
+@awaited
+@each_step
+def test_a_caller_who_is_cancelled_stops_the_model_and_may_ask_again(
+    server: LoopbackServer, where: str, step: str
+) -> None:
+    broken(server, step, Reply(GOING_ON, delay=SLOW))
+    asker = over(where, server)
+
+    async def leave() -> tuple[int, Told]:
+        task = asyncio.create_task(asker.aask())
+        await until(lambda: bool(server.book) and step_of(server.book[-1].request.model) == step)
+        entry = server.book[-1]
+        await until(lambda: entry.sent >= 3)
+        sent = entry.sent
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(server.settle)
+        script(server, draft=ANSWER)
+        return sent, await asker.aask()
+
+    sent, again = asyncio.run(leave())
+    assert (again.route, again.text, again.usage["estimated"]) == ("rag", ANSWER, False)
+    entry = entries(server, step)[0]
+    assert entry.left
+    assert entry.sent <= sent + AT_ONCE
+    assert steps(server) == [*up_to(step), "draft"]
+
+
+@wheres(modes=["astream"])
+def test_a_reader_who_is_cancelled_stops_the_model_although_the_event_loop_ends_at_once(
+    server: LoopbackServer, where: str
+) -> None:
+    broken(server, "final", Reply(GOING_ON, delay=SLOW))
+    asker = over(where, server)
+
+    async def leave() -> int:
+        enough = asyncio.Event()
+
+        async def read() -> None:
+            told, many = Told(), 0
+            async with aclosing(asker.atexts(told)) as pieces:
+                async for _ in pieces:
+                    many += 1
+                    if many == 5:
+                        enough.set()  # the task is cancelled as soon as it waits for more
+
+        task = asyncio.create_task(read())
+        await enough.wait()
+        sent = server.book[-1].sent
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return sent
+
+    sent = asyncio.run(leave())
+    (entry,) = entries(server, "final")
+    assert entry.left
+    assert entry.sent <= sent + AT_ONCE
+
+
+@awaited
+@each_step
+def test_a_caller_who_leaves_before_there_is_any_reply_stops_the_model(
+    server: LoopbackServer, where: str, step: str
+) -> None:
+    broken(server, step, Reply(ANSWER, first_delay=A_MINUTE))
+    asker = over(where, server)
+
+    async def leave() -> None:
+        async with anyio.create_task_group() as requests:  # FastAPI drops a request like this
+            requests.start_soon(asker.aask)
+            await until(lambda: step in {entry.request.model for entry in server.book})
+            requests.cancel_scope.cancel()
+        await asyncio.to_thread(server.settle)
+
+    asyncio.run(leave())
+    assert [entry.left for entry in entries(server, step)] == [True]
+
+
+# Many at once
+
+
+@awaited
+def test_twenty_questions_at_once_are_kept_apart(server: LoopbackServer, where: str) -> None:
+    def answer(request: Request) -> Reply:
+        number = int(re.findall(r"item (\d+)", request.prompt)[-1])
+        declines = request.model == "draft" and number % 2
+        return Reply(REFUSAL if declines else f"Item {number} was put off.", delay=0.01, cached_tokens=number)
+
+    async def ask_all() -> list[Told]:
+        asker = over(where, server)
+        return await asyncio.gather(*(asker.aask(f"What became of item {number}?") for number in range(20)))
+
+    server.answer = answer
+    answers = asyncio.run(ask_all())
+    for number, told in enumerate(answers):
+        step = "long_context" if number % 2 else "rag"
+        assert (told.text, told.route) == (f"Item {number} was put off.", step)
+        assert (told.usage["estimated"], told.usage[step]["cached_tokens"]) == (False, number)
+    assert len(steps(server)) == 30
+    paid = sum(entry.input_tokens + entry.output_tokens for entry in server.book)
+    assert sum(told.usage["total_tokens"] for told in answers) == paid
+
+
+@wheres(modes=["whole", "stream"])
+def test_the_sync_modes_run_in_a_thread_beside_an_event_loop(server: LoopbackServer, where: str) -> None:
+    script(server, draft=REFUSAL)
+
+    async def aside() -> Told:
+        return await asyncio.to_thread(over(where, server).ask)
+
+    told = asyncio.run(aside())
+    assert (told.verdict, told.usage["estimated"]) == (("long_context", ANSWER, True, "sentinel"), False)
