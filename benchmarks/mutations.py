@@ -45,8 +45,8 @@ class Mutation:
     first: tuple[str, ...]
 
 
-CORE, LANGCHAIN, LLAMAINDEX = ("core",), ("langchain",), ("llamaindex",)
-DOCUMENTS, USAGE, STORED = ("documents",), ("usage",), ("langchain", "llamaindex")
+CORE, LANGCHAIN, LLAMAINDEX = ("core", "hosts"), ("hosts", "langchain"), ("hosts", "llamaindex")
+DOCUMENTS, USAGE, STORED, CACHING = ("documents",), ("usage",), ("hosts", "stores"), ("caching",)
 LC, LI = "langchain_selfroute", "llamaindex_selfroute"
 MUTATIONS = (
     Mutation(
@@ -67,16 +67,18 @@ MUTATIONS = (
     ),
     Mutation(
         "sections may be most of the documents",
-        "selfroute/fitting.py",
-        "self._length(sections) * _PART <= self._length(self._chosen)",
+        "selfroute/calls/fitting.py",
+        "reading.length(sections) * _PART <= reading.length(reading.chosen)",
         "True",
         CORE,
     ),
-    Mutation("readings are settled together", "selfroute/escalating.py", "by_then[case.step] = before", "pass", CORE),
+    Mutation(
+        "readings are settled together", "selfroute/calls/escalation.py", "by_then[case.step] = before", "pass", CORE
+    ),
     Mutation(
         "a given list is cut to the best documents",
-        "selfroute/fitting.py",
-        "or not self._is_stored:",
+        "selfroute/calls/reading.py",
+        "or not self.is_stored:",
         "or False:",
         CORE,
     ),
@@ -90,8 +92,8 @@ MUTATIONS = (
     Mutation(
         "no second try with less", "selfroute/flow.py", "yield ReadDocuments(passages, too_long, step)", "()", CORE
     ),
-    Mutation("any error is too long", "selfroute/drivers.py", "steps.is_too_long(error)", "True", CORE),
-    Mutation("a left stream goes on", "selfroute/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
+    Mutation("any error is too long", "selfroute/calls/drivers.py", "call.is_too_long(error)", "True", CORE),
+    Mutation("a left stream goes on", "selfroute/calls/drivers.py", "await pieces.aclose()\n\n\n", "pass\n\n\n", CORE),
     Mutation(
         "an empty reply answers",
         "selfroute/answerability/gate.py",
@@ -157,7 +159,7 @@ MUTATIONS = (
         USAGE,
     ),
     Mutation("what documents cost is not learned", "selfroute/usage/savings.py", "self._rates.put(", "(", USAGE),
-    Mutation("nothing is priced as declared", "selfroute/performing.py", "if declared:", "if False:", USAGE),
+    Mutation("nothing is priced as declared", "selfroute/calls/costs.py", "if declared:", "if False:", USAGE),
     Mutation(
         "the retriever's filter is not heard",
         f"{LC}/stored/reading.py",
@@ -167,8 +169,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the passages of a row are believed",
-        "selfroute/two_steps.py",
-        "if first and not self._must_retrieve() else None",
+        "selfroute/calls/call.py",
+        "if first and not self.reading.is_from_passages else None",
         "if first else None",
         CORE,
     ),
@@ -212,9 +214,13 @@ MUTATIONS = (
         ("languages",),
     ),
     Mutation(
-        "settings are of the latest copy", "selfroute/memory.py", "return latest[1]", "return self._latest[1]", CORE
+        "settings are of the latest copy",
+        "selfroute/calls/memory.py",
+        "return latest[1]",
+        "return self._latest[1]",
+        CORE,
     ),
-    Mutation("a policy sets what the user set", "selfroute/settings.py", "if twice:", "if False:", ("policies",)),
+    Mutation("a policy sets what the user set", "selfroute/calls/settings.py", "if twice:", "if False:", ("policies",)),
     Mutation(
         "text is written for everybody",
         "selfroute/private.py",
@@ -222,12 +228,92 @@ MUTATIONS = (
         "0o644, 0o755, 0o022",
         ("command",),
     ),
-    Mutation("model runs have no tag", f"{LC}/call.py", "manager.add_tags([tag])", "pass", LANGCHAIN),
+    Mutation("model runs have no tag", f"{LC}/host.py", "manager.add_tags([tag])", "pass", LANGCHAIN),
     Mutation(
         "the retriever's filters are not heard", f"{LI}/stored/filters.py", ").within(search.filters)", ")", LLAMAINDEX
     ),
     Mutation(
-        "a stream has no sources", f"{LI}/responses.py", "sources[:] = [*steps.context, *more]", "pass", LLAMAINDEX
+        "a stream has no sources", f"{LI}/responses.py", "sources[:] = [*call.context, *more]", "pass", LLAMAINDEX
+    ),
+    Mutation(
+        "what a policy holds is never settled",
+        "selfroute/policies/policy.py",
+        "        policy.settle(case, spent)\n    _settle_held(case, spent)",
+        "        policy.settle(case, spent)",
+        ("policies",),
+    ),
+    Mutation(
+        "accounts share a provider's cache",
+        "selfroute/calls/asking.py",
+        "host.account(step), prefix.digest()",
+        "None, prefix.digest()",
+        CACHING,
+    ),
+    Mutation(
+        "a flight that fails never ends",
+        "selfroute/calls/flights.py",
+        "            if first:\n                flight.end()\n            pieces.close()",
+        "            pieces.close()",
+        CACHING,
+    ),
+    Mutation(
+        "a check overlooks gaps",
+        "selfroute/checking/on_documents.py",
+        'if gaps := self._label_of(document).get("gaps"):',
+        "if gaps := None:",
+        CORE,
+    ),
+    Mutation(
+        "an async reader leaves, the model goes on",
+        f"{LC}/host.py",
+        "await ahang_up(leaving, waited=waiting.done)",
+        "del leaving",
+        LANGCHAIN,
+    ),
+    Mutation(
+        "a first step reads on",
+        f"{LC}/two_steps.py",
+        "kwargs, first_only=True)",
+        "kwargs, first_only=False)",
+        LANGCHAIN,
+    ),
+    Mutation(
+        "prompts show our label",
+        f"{LC}/host.py",
+        "metadata = in_prompt(document.metadata)",
+        "metadata = document.metadata",
+        LANGCHAIN,
+    ),
+    Mutation(
+        "nodes of a row are believed", f"{LI}/two_steps.py", "words=words, finder=finder)", "words=words)", LLAMAINDEX
+    ),
+    Mutation(
+        "a cancelled hang-up is given up",
+        "selfroute/hangup.py",
+        "return await asyncio.shield(task)",
+        "return await task",
+        CORE,
+    ),
+    Mutation(
+        "thoughts cost nothing",
+        f"{LI}/models.py",
+        ' + as_count(_look(gemini, "thoughts_token_count"))',
+        "",
+        LLAMAINDEX,
+    ),
+    Mutation(
+        "passages of one document hide another's keys",
+        "selfroute/documents/visibility.py",
+        "dict.fromkeys(keys, object())",
+        "{}",
+        STORED,
+    ),
+    Mutation(
+        "a call reads its documents twice",
+        "selfroute/calls/reading.py",
+        "self.documents, self._is_read = self._host.read(self.passages), True",
+        "self.documents, self._is_read = self._host.read(self.passages), False",
+        CORE,
     ),
 )
 
