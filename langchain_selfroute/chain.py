@@ -45,7 +45,7 @@ from selfroute.calls.settings import (
     checked,
     reach_of,
 )
-from selfroute.copying import CopiedAsParts
+from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
@@ -202,6 +202,14 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
                         "".join(map(str, detail["loc"])), detail["type"], known=type(self).model_fields
                     )
                 raise
+
+    @override
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        try:
+            return super().__deepcopy__(memo)
+        except TypeError:
+            check_copies(self)
+            raise
 
     @model_validator(mode="before")
     @classmethod

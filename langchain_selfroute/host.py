@@ -144,11 +144,11 @@ class LangChainHost(Host[Document]):
 
     @override
     def choose(self, start: Any) -> Any:
-        return call(start, self.inputs, self._child("start"), name="start")
+        return call(start, dict(self.inputs), self._child("start"), name="start")
 
     @override
     async def achoose(self, start: Any) -> Any:
-        return await acall(start, self.inputs, self._child("start"))
+        return await acall(start, dict(self.inputs), self._child("start"))
 
     @override
     def retrieve(self) -> Sequence[Document]:
@@ -167,7 +167,7 @@ class LangChainHost(Host[Document]):
         if isinstance(self._source, ScopedDocuments) and self._source.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
-        return (self.question if takes_string(self.retriever) else self.inputs), config
+        return (self.question if takes_string(self.retriever) else dict(self.inputs)), config
 
     def _kept(self, found: Any) -> Sequence[Document]:
         """Return the passages, and note which of those found were dropped."""
@@ -247,6 +247,7 @@ class LangChainHost(Host[Document]):
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
         filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
+        self._heard = TooLongHeard()
         if filled.value is None:
             template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
             filled.value = prompting.formatted(template, filled.words, config)
@@ -267,6 +268,7 @@ class LangChainHost(Host[Document]):
         self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None
     ) -> AsyncGenerator[str, None]:
         filled, counts = cast("FilledPrompt", prompt), cast("MessageTally", tally)
+        self._heard = TooLongHeard()
         if filled.value is None:
             template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
             filled.value = await prompting.aformatted(template, filled.words, config)
@@ -292,7 +294,6 @@ class LangChainHost(Host[Document]):
         if self.settings.structured:
             model = structured.asking("llm", model, self.config, form=self.settings.form_of(step))
         config = self._child(step, f"selfroute:{step}")
-        self._heard = TooLongHeard()
         if has_fallbacks(own, self.config):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
         value, options = self._marked(step, prompt, cache)

@@ -71,7 +71,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         self.parts, self.query, self.words = parts, query, words or {}
         self.settings, self.question = parts.settings, query.query_str
         self.streaming, self.one_model, self.source = parts.streaming, parts.one_model, parts.documents
-        self.nodes, self.finder = nodes, finder
+        self.nodes, self.finder = None if nodes is None else list(nodes), finder
         self._span = active_span_id.get()
 
     @property
@@ -243,4 +243,4 @@ class QueryCall(Call[NodeWithScore]):
             first=first,
         )
         if not first:
-            self.reading.passages = list(asked.nodes or ())  # the metadata of a stream list them from the beginning
+            self.reading.passages = asked.nodes or ()  # the metadata of a stream list them from the beginning

@@ -36,15 +36,34 @@ class CopiedAsParts:
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if not _TRYING.get():  # a part may hold the whole
-            trying, pickler = _TRYING.set(True), sys.modules.get("cloudpickle", pickle)  # which can do all `pickle` can
+            trying = _TRYING.set(True)
             try:
                 for name, part in vars(self).items():
                     if not isinstance(part, CopiedAsParts):  # which names its own part
                         with _named(self, name, part):
-                            pickler.dumps(part, protocol)
+                            _try_to_pickle(part, protocol)
             finally:
                 _TRYING.reset(trying)
         return super().__reduce_ex__(protocol)
+
+
+def check_copies(whole: Any) -> None:
+    """Raise a `CopyError` for the first part of an object that cannot be copied."""
+    for name, part in vars(whole).items():
+        with _named(whole, name, part):
+            deepcopy(part)
+
+
+def _try_to_pickle(part: Any, protocol: SupportsIndex) -> None:
+    """Raise a `TypeError` if no pickler that is in use can pickle a part."""
+    try:
+        pickle.dumps(part, protocol)
+    except TypeError:
+        if "cloudpickle" not in sys.modules:
+            raise
+        sys.modules["cloudpickle"].dumps(part, protocol)
+    except Exception:  # noqa: BLE001 - as of a lambda, which richer picklers can do; else Python says what it is
+        return
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class Costs(Generic[Document]):
             tally.left = prompt.is_known  # else no model was asked yet
             raise
         except Exception as error:
-            if not tally.ends_with(error):
+            if not (prompt.is_known and tally.ends_with(error)):
                 raise
         finally:
             self._open = None

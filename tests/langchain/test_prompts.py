@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.load import dumpd
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.prompt_values import StringPromptValue
@@ -24,7 +25,7 @@ from langchain_parts import (
     ask,
     outline,
 )
-from langchain_selfroute import SelfRouteChain
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from scenarios import FOUND
 from selfroute import prompts
 from selfroute.errors import ConfigurationError, ReplyError
@@ -134,6 +135,37 @@ async def test_a_runnable_makes_the_prompt(mode: str, name: str) -> None:
 async def test_what_is_no_prompt_is_said(mode: str, found: Any) -> None:
     with pytest.raises(ReplyError, match="rag_prompt and long_context_prompt must return a prompt"):
         await ask(a_chain(rag_prompt=RunnableLambda(lambda _: found)), QUESTION, mode)
+
+
+class LengthFinishReasonError(Exception):
+    """As OpenAI's client names it."""
+
+
+@every_mode
+async def test_an_error_of_a_prompt_that_asks_a_model_is_not_taken_for_the_end_of_the_reply(mode: str) -> None:
+    def rewriting(_: Any) -> str:
+        raise LengthFinishReasonError
+
+    ledger = SelfRouteLedger()
+    with pytest.raises(LengthFinishReasonError):
+        await ask(a_chain(rag_prompt=RunnableLambda(rewriting)), QUESTION, mode, {"callbacks": [ledger]})
+    assert ledger.to_dict()["tokens"]["rag"]["total_tokens"] == 0
+
+
+@every_mode
+async def test_what_the_draft_heard_of_a_long_prompt_is_not_said_of_the_next_step(mode: str) -> None:
+    refuses = ScriptedModel(failures={"rag": [ContextOverflowError("too long")]})
+    drafts = refuses.with_fallbacks([ScriptedModel(draft=("unanswerable",))])
+    asked: list[Any] = []
+
+    def broken(words: Any) -> str:
+        asked.append(words)
+        msg = "no prompt"
+        raise ValueError(msg)
+
+    with pytest.raises(ValueError, match="no prompt"):
+        await ask(a_chain(llm=drafts, long_context_prompt=RunnableLambda(broken)), QUESTION, mode)
+    assert len(asked) == 1
 
 
 LACKING = PromptTemplate.from_template("Without. {input}")

@@ -22,6 +22,7 @@ from llamaindex_parts import (
     model_of,
     pieces_of,
 )
+from llamaindex_selfroute import internals
 from scenarios import DECLINED, PLAIN, QUESTION, SOME, Scenario
 from steering import STEERED, Steered
 
@@ -45,6 +46,16 @@ def check(scenario: Scenario, response: Any) -> None:
     else:
         assert response.source_nodes == passages
         assert [item.score for item in response.source_nodes] == [0.9, 0.8]
+
+
+@pytest.mark.parametrize("given", ["a list that is emptied", "a generator"])
+async def test_nodes_are_those_that_were_given_when_the_stream_began(given: str) -> None:
+    nodes = list(PASSAGES)
+    synthesizer = internals.parts_of(an_engine(streaming=True))[0]
+    response = await synthesizer.asynthesize(QUESTION, nodes if given.startswith("a list") else (n for n in nodes))
+    nodes.clear()
+    _ = [piece async for piece in response.async_response_gen()]
+    assert response.metadata["retrieved"] == [item.node.node_id for item in PASSAGES]
 
 
 @pytest.mark.parametrize("mode", MODES)
