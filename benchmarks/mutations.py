@@ -151,12 +151,12 @@ MUTATIONS = (
     ),
     Mutation(
         "a cut reply counts nothing",
-        "selfroute/usage/tally.py",
+        "selfroute/usage/account.py",
         "if not (self.text or self.left):",
         "if not self.whole:",
         USAGE,
     ),
-    Mutation("what documents cost is not learned", "selfroute/usage/savings.py", "self._rates.put(", "(", USAGE),
+    Mutation("what documents cost is not learned", "selfroute/usage/tokens.py", "self._rates.put(", "(", USAGE),
     Mutation("nothing is priced as declared", "selfroute/performing.py", "if declared:", "if False:", USAGE),
     Mutation(
         "the retriever's filter is not heard",

@@ -37,9 +37,9 @@ from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.prompts import documents_in, in_prompt
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 EVENT = "selfroute_decision"
 Manager: TypeAlias = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun

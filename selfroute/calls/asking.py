@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.settings import Settings
     from selfroute.effects import Generate, Route
-    from selfroute.usage.tally import Tally
+    from selfroute.usage.account import Tally
 
 Document = TypeVar("Document")
 FLIGHTS = Flights()

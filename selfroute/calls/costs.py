@@ -12,7 +12,7 @@ from selfroute.answerability.ending import DONE, Ending
 from selfroute.usage import prices
 from selfroute.usage.counts import NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import LEAST_RATE, RATE, PromptSize, Window, with_bounds
+from selfroute.usage.tokens import LEAST_RATE, RATE, PromptSize, Window, with_bounds
 
 if TYPE_CHECKING:
     from selfroute.calls.fitting import Fitting
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from selfroute.calls.settings import Settings
     from selfroute.documents.sizes import Size
     from selfroute.effects import Answer, Route
-    from selfroute.usage.account import Account
-    from selfroute.usage.tally import Tally
+    from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")
 _NO_PROMPT = PromptSize(0, 0)

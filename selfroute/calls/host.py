@@ -11,8 +11,8 @@ from selfroute.caching.prefixes import Prefix, prefix_in
 from selfroute.caching.providers import Dialect, ProviderCache
 from selfroute.documents import overflow
 from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.usage.account import Tally
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
 

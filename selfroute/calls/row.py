@@ -14,7 +14,7 @@ from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError
 from selfroute.usage.rows import models_of, steps_of, usage_of
-from selfroute.usage.savings import PromptSize
+from selfroute.usage.tokens import PromptSize
 from selfroute.usage.values import (
     WRONG,
     Check,

@@ -1,24 +1,152 @@
-"""The account of one question: what it used, how long it took, and how it ended."""
+"""The account of one question: the tally of each call, what all of them used, and the entry that a ledger keeps."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
+from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
 from selfroute.usage.counts import NOTHING, StepUsage, Usage
-from selfroute.usage.entry import Entry, Outcome
 from selfroute.usage.prices import UNKNOWN, PricedModel
-from selfroute.usage.spans import Trace
 
+Outcome = Literal["answered", "left", "failed", "open"]
 _logger = logging.getLogger(__name__)
 _NO_SPAN = nullcontext()
+
+
+class Tally:
+    """The text and the token counts of one model call, as they arrive.
+
+    Attributes:
+        text: The pieces of the reply so far.
+        counts: The provider's own counts so far; None if it reported none.
+        whole: Whether the reply comes in one piece, so that the provider's counts are final.
+        left: Whether the caller was cancelled during the call.
+        ended: How the reply ended, as far as it is known.
+        quotes: What the model quoted in a report.
+        report: The text that a report stands for; None if the reply is no report.
+    """
+
+    __slots__ = ("counts", "ended", "left", "quotes", "report", "text", "whole")
+
+    def __init__(self, *, whole: bool) -> None:
+        self.text: list[str] = []
+        self.counts: StepUsage | None = None
+        self.whole = whole
+        self.left = False
+        self.ended = DONE
+        self.quotes: list[str] = []
+        self.report: str | None = None
+
+    def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
+        """Return the usage of the call; None if it failed before any text came, for which no provider charges.
+
+        Args:
+            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
+            count: Counts the tokens of a text.
+        """
+        if not (self.text or self.left):
+            return None
+        if self.whole and self.counts and self.counts.input_tokens:
+            return self.counts
+        return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count)
+
+    def ending(self) -> Ending:
+        """Return how the reply ended; called once all of it has come."""
+        return self.ended
+
+    def ends_with(self, error: Exception) -> bool:  # noqa: ARG002
+        """Return whether an error only says how a reply ended, as some clients do, and note that."""
+        return False
+
+    def model(self, configured: PricedModel) -> PricedModel:
+        """Return the model that answered: the configured one, a dated version of it, or a fallback."""
+        return configured
+
+
+class EarlierTally(Tally):
+    """The tally of a reply that came before, perhaps in another process; `stated` is the model that it states."""
+
+    __slots__ = ("_stated",)
+
+    def __init__(self, text: str, *, ended: Ending, quotes: list[str], stated: PricedModel) -> None:
+        super().__init__(whole=True)
+        self.text.append(text)
+        self.ended, self.quotes, self._stated = ended, quotes, stated
+
+    def model(self, configured: PricedModel) -> PricedModel:
+        """Return the model that answered."""
+        return configured.replied(self._stated)
+
+
+def prompts_of(counts: StepUsage) -> dict[str, int | float | None]:
+    """Return the tokens of a model's prompts, and the share of them that came from a cache, as plain JSON."""
+    return {
+        "input_tokens": counts.input_tokens,
+        "cached_tokens": counts.cached_tokens,
+        "cache_write_tokens": counts.cache_write_tokens,
+        "hit_rate": counts.cached_tokens / counts.input_tokens if counts.input_tokens else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The record of one finished question.
+
+    Attributes:
+        outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error;
+            or `open`: only its first step ran, and the second is asked for later.
+        usage: The tokens and the cost, whatever the outcome.
+        seconds: The time from start to end; None if it is not known.
+        seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
+        route: The route; None if the question ended before it was decided.
+        declined: Whether the first step declined, or had no passages to answer from; None as for `route`.
+        doubted: Whether the first step's answer was in doubt, so that another step read more; None as for `route`.
+        stopped: Whether a policy kept the question from another step; None as for `route`.
+        answerable: False if every step that ran declined; None if the question was not answered to the end.
+        error: The name of the error's type if the question failed.
+        complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
+            None until then. It is only set if the length was unknown when the question was answered. It does not wait
+            and does not raise.
+        models: What the calls of each model took, by its name.
+        earlier: The steps whose usage the record of an `open` question has counted before.
+    """
+
+    outcome: Outcome
+    usage: Usage
+    seconds: float | None
+    seconds_to_first_text: float | None = None
+    route: Route | None = None
+    declined: bool | None = None
+    doubted: bool | None = None
+    stopped: bool | None = None
+    answerable: bool | None = None
+    error: str | None = None
+    complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
+    models: Mapping[str, StepUsage] = field(default_factory=dict)
+    earlier: Sequence[Route] = ()
+
+    @property
+    def new_usage(self) -> Usage:
+        """The usage of the steps that no other record counts."""
+        counted: dict[str, Any] = dict.fromkeys(self.earlier)
+        return replace(self.usage, **counted) if counted else self.usage
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON: the attributes but for `complete_later`, `usage` as `Usage.as_dict` does."""
+        return {
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.name != "complete_later"},
+            "usage": self.usage.as_dict(),
+            "models": {name: prompts_of(counts) for name, counts in self.models.items()},
+            "earlier": list(self.earlier),
+        }
 
 
 class Account:
@@ -57,7 +185,7 @@ class Account:
         self._first: float | None = None
         self._open = True
         self._retrieves, self._parent_span = retrieves, parent_span
-        self._trace: Trace | None = None
+        self._trace: telemetry.Trace | None = None
         self._started = perf_counter()
 
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
@@ -65,13 +193,7 @@ class Account:
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
     def go_on(self, usage: Usage, models: Mapping[str, StepUsage], *, seconds: float) -> None:
-        """Begin with what an earlier account of the question has counted, and told its own ledger.
-
-        Args:
-            usage: What the question has used.
-            models: What the calls of each model took, by its name.
-            seconds: How long it took.
-        """
+        """Resume after the first step, whose usage, models and seconds its own ledger already has."""
         self.usage, self._earlier = usage, tuple(usage.steps)
         self._models_before, self._seconds_before = models, seconds
         self._retrieves = True  # whatever is retrieved from now on belongs to the question
@@ -79,6 +201,8 @@ class Account:
     @property
     def models(self) -> Mapping[str, StepUsage]:
         """What the calls of each model took, by its name, with those of an earlier account."""
+        if not self._models_before:
+            return self._models
         models = dict(self._models_before)
         for name, counts in self._models.items():
             models[name] = models.get(name, NOTHING) + counts
@@ -110,10 +234,7 @@ class Account:
             self._trace.decided(effect)
 
     def on_close(self, callback: Callable[[Usage], object]) -> None:
-        """Have the usage told to a callback when the account is closed, however the question ended.
-
-        An error of the callback is logged, and costs neither the answer nor the entry.
-        """
+        """Call back with the usage when the account closes; an error of the callback is only logged."""
         self._callbacks += (callback,)
 
     def shown(self, answer: Answer) -> None:
@@ -143,7 +264,16 @@ class Account:
 
     def _entry(self, answer: Answer | None, error: BaseException | None) -> Entry:
         failed, decided = isinstance(error, Exception), self._decided
-        entry = Entry(
+        about: dict[str, Any] = {}
+        if decided is not None:
+            decision, route = decided.decision, decided.route
+            about = {
+                "route": route,
+                "declined": decision.declined,
+                "doubted": decision.signal == "doubt" and route != "rag",
+                "stopped": decision.ruling is not None and not decision.ruling["go"],
+            }
+        return Entry(
             _outcome(answer, failed=failed),
             self.usage,
             self.seconds,
@@ -153,16 +283,7 @@ class Account:
             complete_later=self.complete_later,
             models=self._models,
             earlier=self._earlier,
-        )
-        if decided is None:
-            return entry
-        decision, route = decided.decision, decided.route
-        return replace(
-            entry,
-            route=route,
-            declined=decision.declined,
-            doubted=decision.signal == "doubt" and route != "rag",
-            stopped=decision.ruling is not None and not decision.ruling["go"],
+            **about,
         )
 
     def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self

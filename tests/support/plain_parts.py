@@ -11,8 +11,7 @@ from selfroute.calls.host import Host, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
 from selfroute.effects import Decided, Route
-from selfroute.usage.entry import Entry
-from selfroute.usage.tally import Tally
+from selfroute.usage.account import Entry, Tally
 from steering import LONG_TEXTS, Steered
 
 

@@ -23,7 +23,7 @@ from selfroute.documents.sizes import MOST, Recent, Size
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.savings import LongContextEstimate, PromptSize, Window, with_bounds
+from selfroute.usage.tokens import LongContextEstimate, PromptSize, Window, with_bounds
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 TOKENS = st.integers(1, 10**6)
