@@ -24,8 +24,9 @@ from selfroute.calls.host import Host, Place, Prompt
 from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import LoopTurned, ahang_up
-from selfroute.usage.account import Entry, Tally
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
+from selfroute.usage.counts import Entry
 from selfroute.usage.prices import PricedModel
 
 dispatcher = get_dispatcher(__name__)

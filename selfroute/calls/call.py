@@ -24,7 +24,8 @@ from selfroute.calls.settings import Settings, start_of
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Retrieve, Route, Start
 from selfroute.errors import InputError
 from selfroute.flow import Flow, self_route
-from selfroute.usage.account import Account, Entry
+from selfroute.usage.account import Account
+from selfroute.usage.counts import Entry
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation

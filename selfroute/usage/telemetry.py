@@ -23,15 +23,13 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from selfroute.effects import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
-from selfroute.usage.counts import StepUsage
+from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import PricedModel
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import Counter, Histogram
     from opentelemetry.trace import Span, Tracer
-
-    from selfroute.usage.account import Entry
 
 _OPERATION = "gen_ai.operation.name"
 _WORKFLOW = {"gen_ai.workflow.name": "selfroute"}

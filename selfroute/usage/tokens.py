@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
@@ -212,11 +212,11 @@ class LongContextEstimate:
         """
         step = usage.long_context
         if step is None:
-            return replace(usage, long_context_only=0, cost_long_context_only=FREE)
+            return usage.compared(0, FREE)
         if prompt.characters and not step.estimated:
             for size in sizes or ():
                 self._rates.put((model, size.key), step.input_tokens / prompt.characters)
-        return replace(usage, long_context_only=step.input_tokens, cost_long_context_only=step.cost)
+        return usage.compared(step.input_tokens, step.cost)
 
     def answered(  # noqa: PLR0913 - an estimate needs all of them
         self,
@@ -259,11 +259,11 @@ class LongContextEstimate:
             reply = latest or NOTHING
             counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
             cost = prices.cost_of(priced, counts) if only else FREE
-            completed = replace(usage, long_context_only=only, cost_long_context_only=cost)
+            completed = usage.compared(only, cost)
             return with_bounds(completed, counts, model=priced) if only else completed
 
         completed = complete()
-        account.usage = completed or replace(usage, cost_long_context_only=_UNMEASURED)
+        account.usage = completed or usage.compared(usage.long_context_only, _UNMEASURED)
         account.complete_later = complete if lengths and not completed else None
 
     def tokens(
@@ -297,6 +297,7 @@ def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage
         counts: What the long context alone takes.
         model: The model as which it is priced.
     """
-    cold = replace(counts, cached_tokens=0, cache_write_tokens=0, cache_write_1h_tokens=0)
-    warm = replace(cold, cached_tokens=counts.input_tokens)
-    return replace(usage, cost_cold=prices.cost_of(model, cold), cost_warm=prices.cost_of(model, warm))
+    read, written, repeated = counts.input_tokens, counts.output_tokens, counts.repeated
+    cold = prices.cost_of(model, StepUsage(read, written, repeated=repeated))
+    warm = prices.cost_of(model, StepUsage(read, written, cached_tokens=read, repeated=repeated))
+    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, warm)

@@ -9,8 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from selfroute.effects import Route
-from selfroute.usage.account import Entry, prompts_of
-from selfroute.usage.counts import NOTHING, STEPS, Cost, StepUsage, Usage
+from selfroute.usage.counts import NOTHING, STEPS, Cost, Entry, StepUsage, Usage, prompts_of
 
 _MAX_TIMES = 100_000  # of each kind
 _MAX_MODELS = 100

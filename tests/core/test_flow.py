@@ -29,7 +29,8 @@ from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDo
 from selfroute.errors import NoReplyError
 from selfroute.flow import MOST_RETRIES, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
-from selfroute.usage.account import Account, Entry
+from selfroute.usage.account import Account
+from selfroute.usage.counts import Entry
 
 SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 TOO_LONG = ValueError("too long")

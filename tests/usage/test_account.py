@@ -11,7 +11,8 @@ import pytest
 from selfroute.answerability.verdict import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
-from selfroute.usage.account import Account, Entry
+from selfroute.usage.account import Account
+from selfroute.usage.counts import Entry
 from selfroute.usage.prices import PricedModel
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
