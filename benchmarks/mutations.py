@@ -206,7 +206,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a denial hides the answer after it",
-        "selfroute/answerability/anywhere.py",
+        "selfroute/answerability/final.py",
         "if answering.matched or telling.matched:",
         "if answering.matched:",
         ("languages",),

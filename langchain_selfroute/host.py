@@ -29,8 +29,7 @@ from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.dropping import FoundHeard
 from langchain_selfroute.stored.searches import fixed
-from selfroute.caching.prefixes import Prefix
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.documents.stored import ScopedDocuments

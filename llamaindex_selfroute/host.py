@@ -16,8 +16,7 @@ from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.stored.nodes import Link
-from selfroute.caching.prefixes import Prefix
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import FirstStep
 from selfroute.calls.host import Host, Place, Prompt

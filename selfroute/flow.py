@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from selfroute.answerability.verdict import NO_PASSAGES, STARTED
+from selfroute.answerability import NO_PASSAGES, STARTED
 from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 
 Flow = Generator[Effect, Any, Answer]

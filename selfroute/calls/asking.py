@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Generator, Hashable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from selfroute.caching.providers import ProviderCache, cache_of
+from selfroute.caching import ProviderCache, cache_of
 from selfroute.calls.flights import Flights
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate
+from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.calls.asking import Asking, ain_one, in_one
 from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs

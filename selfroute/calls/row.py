@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
+from selfroute.answerability import Signal
 from selfroute.answerability.ending import Ending
-from selfroute.answerability.verdict import Signal
 from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError

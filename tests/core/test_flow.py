@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 import selfroute
 from lanes import examples
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
-from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
+from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
-from selfroute.answerability.verdict import STARTED
 from selfroute.calls.drivers import advance, arun, astream, run, stream
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError

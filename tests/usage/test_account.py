@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from selfroute.answerability.verdict import ANSWERED, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
 from selfroute.usage.account import Account
