@@ -8,8 +8,7 @@ from typing import Any
 from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
-from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
-from selfroute.flow import self_route
+from selfroute.flow import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route, self_route
 
 Json = dict[str, Any]
 

@@ -46,8 +46,8 @@ from selfroute.calls.settings import (
     reach_of,
 )
 from selfroute.copying import CopiedAsParts
-from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
+from selfroute.flow import Route
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 

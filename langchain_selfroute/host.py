@@ -33,7 +33,7 @@ from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.account import Tally

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_selfroute.documents import Source
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
-from selfroute.effects import Route
+from selfroute.flow import Route
 from selfroute.usage.prices import is_one_model
 
 

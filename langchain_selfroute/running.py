@@ -22,7 +22,7 @@ from langchain_core.runnables.utils import AddableDict
 from langchain_selfroute.recording import recorded, recorded_inputs, whole_chunk
 from langchain_selfroute.streaming import ChainCall, achunks_of, chunks_of
 from selfroute.calls.drivers import arun, run
-from selfroute.effects import Answer
+from selfroute.flow import Answer
 from selfroute.hangup import cancelled_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -15,7 +15,7 @@ from selfroute.answerability import Signal
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
 from selfroute.calls.settings import Doubt, Sections
-from selfroute.effects import Route
+from selfroute.flow import Route
 
 
 class SelfRouteInput(TypedDict):

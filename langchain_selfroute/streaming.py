@@ -12,7 +12,7 @@ from langchain_core.runnables.utils import AddableDict
 from langchain_selfroute.recording import RecordedChunk
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import astream, stream
-from selfroute.effects import Answer, Decided
+from selfroute.flow import Answer, Decided
 
 ChainCall: TypeAlias = Call[Document]
 

@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llamaindex_selfroute.documents import Source
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
-from selfroute.effects import Route
+from selfroute.flow import Route
 from selfroute.usage.prices import is_one_model
 
 

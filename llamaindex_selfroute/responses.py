@@ -13,7 +13,7 @@ from typing_extensions import override
 from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
 from selfroute.calls.first_step import FirstStep
-from selfroute.effects import Answer, Decided
+from selfroute.flow import Answer, Decided
 
 More = Iterable[NodeWithScore]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from selfroute.effects import Route
 from selfroute.evaluation.questions import Question
+from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
 Strategy = Literal["rag", "long_context", "self_route", "sections", "graded", "graded_sections", "closed_book"]

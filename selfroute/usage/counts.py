@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal, get_args
 
-from selfroute.effects import Route
+from selfroute.flow import Route
 
 Outcome = Literal["answered", "left", "failed", "open"]
 STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run
@@ -161,7 +161,8 @@ class Usage:
     @classmethod
     def of(cls, step: Route, counts: StepUsage) -> Usage:
         """Return the usage of one call."""
-        return cls(*[counts if one == step else None for one in STEPS])
+        of_step: dict[str, Any] = {step: counts}
+        return cls(**of_step)
 
     def __add__(self, other: Usage) -> Usage:
         if not other:

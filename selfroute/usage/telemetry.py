@@ -15,14 +15,14 @@ counter `selfroute.cost` adds up the US dollars that are known, whatever the out
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from selfroute.effects import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
+from selfroute.flow import Decided, Effect, Generate, ReadDocuments, Retrieve, Route
 from selfroute.usage.counts import Entry, StepUsage
 from selfroute.usage.prices import PricedModel
 
@@ -168,7 +168,7 @@ class Trace:
             if not effect.resumed or self._replying is None:
                 self.end_reply()
                 self._reply, self._replying, self._counted = self._start(effect.step), effect.step, False
-            return _CurrentStep(self._api, self._reply, self.end_reply) if self._reply else _NO_SPAN
+            return _current(self._api, self._reply, self.end_reply) if self._reply else _NO_SPAN
         if self._counted:
             self._end_span()
         if isinstance(effect, Retrieve):
@@ -179,7 +179,7 @@ class Trace:
             span = self._start("read_documents")
         else:  # nothing is read
             return _NO_SPAN
-        return _CurrentStep(self._api, span, partial(self._end, span), stays_open=False)
+        return _current(self._api, span, partial(self._end, span), stays_open=False)
 
     def _start(self, name: str, attributes: dict[str, str] | None = None) -> Span:
         return self._api.tracer.start_span(
@@ -279,28 +279,23 @@ class Trace:
         span.end()
 
 
-class _CurrentStep:
-    """A context in which the span of a step is the current one."""
-
-    __slots__ = ("_api", "_end", "_inside", "_outside", "_span", "_stays_open")
-
-    def __init__(
-        self, api: _Api, span: Span, end: Callable[[BaseException | None], None], *, stays_open: bool = True
-    ) -> None:
-        self._api, self._span, self._end, self._stays_open = api, span, end, stays_open
-
-    def __enter__(self) -> None:
-        context = self._api.context
-        self._outside = context.get_current()
-        self._inside = self._api.trace.set_span_in_context(self._span, self._outside)
-        context.attach(self._inside)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        context = self._api.context
+@contextmanager
+def _current(
+    api: _Api, span: Span, end: Callable[[BaseException | None], None], *, stays_open: bool = True
+) -> Iterator[None]:
+    """Make the span of a step the current one within this context."""
+    outside = api.context.get_current()
+    inside = api.trace.set_span_in_context(span, outside)
+    api.context.attach(inside)
+    failed: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        failed = error
+        raise
+    finally:
         # A dropped stream is closed wherever the garbage collector runs. The context there is not ours to change.
-        if context.get_current() is self._inside:
-            context.attach(self._outside)  # `detach` would log an error in a context other than the token's
-        if isinstance(error, Exception) or not self._stays_open:
-            self._end(error)
+        if api.context.get_current() is inside:
+            api.context.attach(outside)  # `detach` would log an error in a context other than the token's
+        if isinstance(failed, Exception) or not stays_open:
+            end(failed)

@@ -13,7 +13,6 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_selfroute import SelfRouteChain
 from langchain_selfroute.models import name_of
-from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation import prompts
 from selfroute.evaluation.asking.chunks import chunks, cut_in_the_middle
@@ -23,6 +22,7 @@ from selfroute.evaluation.asking.runner import Task, TaskOutcome
 from selfroute.evaluation.asking.with_langchain import ChainPipeline, room_for
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, Passage
+from selfroute.flow import Route
 from selfroute.usage.prices import PricedModel, declared_models
 
 _DOCUMENTS = 64

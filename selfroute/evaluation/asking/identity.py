@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.replies import Replies
+from selfroute.flow import Route
 
 _NOT_IDENTIFYING = (
     *("key", "secret", "password", "token", "headers"),

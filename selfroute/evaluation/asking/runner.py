@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from selfroute.effects import Route
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.asking.budget import CostCapError
@@ -21,6 +20,7 @@ from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.reasons import letter_in
 from selfroute.evaluation.records import Answer, Failure, Look, Passage, Reason, Record, Result, Strategy
+from selfroute.flow import Route
 
 _HOPELESS = 5
 """A run ends after so many failed questions if none has succeeded: a wrong key would fail them all."""

@@ -13,9 +13,9 @@ from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.scores import numbers_of
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW, Bounds, Settings
-from selfroute.effects import Route
 from selfroute.evaluation.asking.replies import Reply
 from selfroute.evaluation.records import GRADED, MOST_DOUBT, SECTIONS, WITH_SECTIONS, LookStep, Strategy
+from selfroute.flow import Route
 from selfroute.policies.calibration import tokens_text
 from selfroute.policies.case import Case
 from selfroute.usage.counts import NOTHING, StepUsage

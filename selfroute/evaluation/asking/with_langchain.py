@@ -27,7 +27,6 @@ from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
 from selfroute.calls.settings import reach_of
 from selfroute.documents.window import room_in
-from selfroute.effects import Route
 from selfroute.evaluation.asking.asker import Asker
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
@@ -49,6 +48,7 @@ from selfroute.evaluation.asking.strategies import (
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, Passage, Strategy
+from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 

@@ -35,7 +35,6 @@ from llamaindex_selfroute.models import Response, ResponseTally, name_of
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
 from selfroute.calls.settings import reach_of
-from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.asking.identity import identity_of, judge_identity
 from selfroute.evaluation.asking.judge import ModelJudge
@@ -57,6 +56,7 @@ from selfroute.evaluation.asking.strategies import (
 from selfroute.evaluation.prompts import CLOSED_BOOK, REASONS
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import GRADED, Passage, Strategy
+from selfroute.flow import Route
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 
