@@ -103,13 +103,7 @@ class StepUsage:
         )
 
     def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
-        """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest.
-
-        Args:
-            prompt: The prompt.
-            reply: The reply, as far as it came.
-            count: Estimates the tokens of a text.
-        """
+        """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest."""
         return replace(
             self,
             input_tokens=self.input_tokens or count(prompt),
@@ -225,10 +219,7 @@ class Usage:
         return self._total.cost
 
     def as_dict(self, models: Mapping[str, StepUsage] | None = None) -> dict[str, Any]:
-        """Return the usage as plain JSON.
-
-        Args:
-            models: What the calls of each model took, by its name.
+        """Return the usage as plain JSON, with what the calls of each model took.
 
         Returns:
             `rag`, `sections` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,

@@ -68,10 +68,17 @@ class _Api:
     cost: Counter
     placeholders: frozenset[Any]
 
-    def has_provider(self) -> bool:
-        """Return whether the user has set a provider of traces or metrics."""
-        providers = (self.trace.get_tracer_provider(), self.metrics.get_meter_provider())
-        return any(type(provider) not in self.placeholders for provider in providers)
+    def records(self) -> bool:
+        """Return whether the user has set a provider of traces or metrics, and has not turned us off."""
+        own = self.placeholders
+        if type(self.trace.get_tracer_provider()) in own and type(self.metrics.get_meter_provider()) in own:
+            return False
+        # This is how instrumentations know that they run within `suppress_instrumentation` or `suppress_tracing`.
+        suppressed = getattr(self.context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
+        if suppressed and self.context.get_value(suppressed):
+            return False
+        disabled = os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")
+        return {"selfroute", "*"}.isdisjoint(map(str.strip, disabled))
 
 
 @cache
@@ -98,22 +105,14 @@ def _load_api() -> _Api | None:
         return None
     cost = meter.create_counter("selfroute.cost", "{USD}", "US dollars that questions cost, as far as they are known.")
     tracer = trace.get_tracer("selfroute", __version__)
-    return _Api(context, trace, metrics, tracer, seconds, tokens, cost, _placeholders(trace, metrics))
-
-
-def _placeholders(trace: ModuleType, metrics: ModuleType) -> frozenset[Any]:
-    """Return the types of the API's own providers, which record nothing and are in place until the user sets others.
-
-    One of them is private. If a release renames it, questions are traced without a provider, which is slower but right.
-    """
-    return frozenset(
-        [
-            getattr(trace, "ProxyTracerProvider", None),
-            getattr(trace, "NoOpTracerProvider", None),
-            getattr(metrics, "NoOpMeterProvider", None),
-            getattr(getattr(metrics, "_internal", None), "_ProxyMeterProvider", None),
-        ]
+    # The API's own providers, which record nothing, and are in place until the user sets others. One is private: if a
+    # release renames it, questions are traced without a provider, which is slower but right.
+    own = (
+        *(getattr(trace, name, None) for name in ("ProxyTracerProvider", "NoOpTracerProvider")),
+        getattr(metrics, "NoOpMeterProvider", None),
+        getattr(getattr(metrics, "_internal", None), "_ProxyMeterProvider", None),
     )
+    return _Api(context, trace, metrics, tracer, seconds, tokens, cost, frozenset(own))
 
 
 def trace(*, retrieves: bool = True, parent: Callable[[], Any] | None = None) -> Trace | None:
@@ -125,20 +124,11 @@ def trace(*, retrieves: bool = True, parent: Callable[[], Any] | None = None) ->
             span, the current one. It is called only if a provider records.
     """
     api = _load_api()
-    if api is None or not api.has_provider() or _turned_off(api.context):
+    if api is None or not api.records():
         return None
     span = parent() if parent else None
     known = isinstance(span, api.trace.Span) and span.get_span_context().is_valid
     return Trace(api, retrieves=retrieves, context=api.trace.set_span_in_context(span) if known else None)
-
-
-def _turned_off(context: ModuleType) -> bool:
-    # This is how instrumentations know that they run within `suppress_instrumentation` or `suppress_tracing`.
-    suppressed = getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
-    if suppressed and context.get_value(suppressed):
-        return True
-    disabled = os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")
-    return not {"selfroute", "*"}.isdisjoint(map(str.strip, disabled))
 
 
 class Trace:

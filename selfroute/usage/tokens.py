@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil
 from typing import TYPE_CHECKING
 
 from selfroute.documents.sizes import MOST, Lengths, Recent, Size
@@ -72,10 +72,6 @@ def is_cut(text: str, *, counted: int) -> bool:
     """Return whether a provider counted so few tokens of a prompt that it cannot have read all of it.
 
     Some servers cut a prompt to their window without a word.
-
-    Args:
-        text: The prompt, as it was sent.
-        counted: The tokens that the provider reported for it.
     """
     if counted * 7 >= len(text.encode(errors="replace")):  # the common case, without splitting the text into words
         return False
@@ -103,7 +99,6 @@ class Calibration:
     """
 
     def __init__(self, *, learns: bool = True) -> None:
-        """Start with nothing learned."""
         self.learns = learns
         self._ratios: Recent[tuple[float, float]] = Recent(_MODELS)  # the latest, and the one that is in use
 
@@ -117,13 +112,7 @@ class Calibration:
         return in_use
 
     def learn(self, model: PricedModel, *, text: str, counted: int) -> None:
-        """Compare a provider's count of a prompt with the estimate.
-
-        Args:
-            model: The model.
-            text: The prompt.
-            counted: The tokens that the provider reported for it.
-        """
+        """Compare the tokens that a provider counted of a prompt with the estimate."""
         estimated = count_tokens(text)
         if not self.learns or estimated < _SHORT:
             return
@@ -151,27 +140,6 @@ class PromptSize:
         return max(self.characters - self.context, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The room for documents in a prompt.
-
-    Attributes:
-        budget: The limit in tokens; None for no limit.
-    """
-
-    budget: int | None
-
-    def characters(self, rate: float) -> float:
-        """Return the limit in characters.
-
-        Args:
-            rate: Tokens per character.
-        """
-        if self.budget is None:
-            return inf
-        return self.budget / (rate or RATE)
-
-
 class LongContextEstimate:
     """Estimates what reading the documents costs a model, and learns from each time that it reads them.
 
@@ -182,11 +150,7 @@ class LongContextEstimate:
     """
 
     def __init__(self, *, calibrates: bool = True) -> None:
-        """Start with nothing learned.
-
-        Args:
-            calibrates: Whether what the providers count decides how much fits a window.
-        """
+        """Start with nothing learned; `calibrates` is whether what providers count decides how much fits a window."""
         self.calibration = Calibration(learns=calibrates)
         self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
         self._replies: Recent[float] = Recent(MOST)  # tokens, by model
@@ -200,9 +164,7 @@ class LongContextEstimate:
         self._replies.put(model, max(tokens, (tokens + (self._replies.get(model) or 0)) / 2))
 
     def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
-        """Add what the long context alone costs to the usage of a question whose documents were read.
-
-        That is what the step that read them used.
+        """Return the usage of a question whose documents were read, with what reading them cost.
 
         Args:
             usage: The usage of all steps.
@@ -225,7 +187,7 @@ class LongContextEstimate:
         *,
         latest: StepUsage | None,
         prompt: PromptSize,
-        window: Window,
+        room: int | None,
         model: PricedModel,
         priced: PricedModel,
     ) -> None:
@@ -240,7 +202,7 @@ class LongContextEstimate:
             lengths: Returns the lengths of the documents that would have been read; None if they cannot become known.
             latest: What the latest call of a model took; None if there was none.
             prompt: The size of its prompt. The text around the context is assumed to be the same in all.
-            window: The room for documents in a prompt.
+            room: The tokens of documents that fit in a prompt; None for no limit.
             model: The model that would have read them.
             priced: The model as which it is priced.
         """
@@ -254,7 +216,7 @@ class LongContextEstimate:
             sizes = lengths() if lengths else None
             if sizes is None:
                 return None
-            only = self.tokens(sizes, rate, prompt=prompt, window=window, model=model)
+            only = self.tokens(sizes, rate, prompt=prompt, room=room, model=model)
             # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
             reply = latest or NOTHING
             counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
@@ -267,7 +229,7 @@ class LongContextEstimate:
         account.complete_later = complete if lengths and not completed else None
 
     def tokens(
-        self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, window: Window, model: PricedModel
+        self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, room: int | None, model: PricedModel
     ) -> int:
         """Estimate the tokens of a prompt with whole documents.
 
@@ -275,7 +237,7 @@ class LongContextEstimate:
             sizes: The sizes of the documents.
             rate: The tokens per character of a document that the provider has not counted yet.
             prompt: The size of a prompt with other text in it. The text around that is assumed to be the same.
-            window: The room for documents.
+            room: The tokens of documents that fit in a prompt; None for no limit.
             model: The model that is to read them.
         """
         tokens, characters = 0.0, 0
@@ -284,11 +246,12 @@ class LongContextEstimate:
             characters += size.characters
         if not characters:
             return round(prompt.around * rate)
-        return round(tokens / characters * (min(characters, window.characters(rate)) + prompt.around))
+        most = characters if room is None else min(characters, room / (rate or RATE))
+        return round(tokens / characters * (most + prompt.around))
 
 
 def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage:
-    """Add what the long context alone costs if the provider's prompt cache holds nothing, and if it holds all of it.
+    """Return the usage with what the long context alone costs if the provider's prompt cache holds none or all of it.
 
     Neither has the surcharge for writing to the cache.
 
