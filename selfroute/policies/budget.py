@@ -181,7 +181,7 @@ class Budget(Policy):
             return self._catch_up()
 
     def _catch_up(self) -> tuple[int, Decimal]:
-        """Settle what is over, forget what was spent before the window, and return what is spent and set aside."""
+        """Return what is spent and reserved within the window, once what is over is settled."""
         with suppress(IndexError):
             while True:
                 self._settle(*self._over.popleft())
@@ -234,11 +234,7 @@ def _question_budget(usd: Decimal | None, tokens: int | None) -> Budget:
 
 
 def _seconds_of(per: Any) -> float | None:
-    """Return the length of the window that a limit holds for, in seconds; None if it holds for each question.
-
-    Raises:
-        ConfigurationError: It is not a length of time.
-    """
+    """Return the length of the window that a limit holds for, in seconds; None if it holds for each question."""
     if isinstance(per, timedelta) and per > timedelta(0):
         return per.total_seconds()
     if per == "question":
@@ -250,11 +246,7 @@ def _seconds_of(per: Any) -> float | None:
 
 
 def _dollars_of(name: str, value: Any) -> Decimal:
-    """Return an amount of dollars.
-
-    Raises:
-        ConfigurationError: It is not a number, or negative.
-    """
+    """Return an amount of dollars, checked."""
     try:
         dollars = Decimal(str(value))
     except InvalidOperation:
@@ -266,11 +258,7 @@ def _dollars_of(name: str, value: Any) -> Decimal:
 
 
 def _count_of(name: str, value: Any) -> int:
-    """Return a number of tokens.
-
-    Raises:
-        ConfigurationError: It is not a number, or negative.
-    """
+    """Return a number of tokens, checked."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         msg = f"{name} must be a number of tokens, 0 or more; it is {value!r}"
         raise ConfigurationError(msg)

@@ -134,8 +134,8 @@ class Usage:
 
     Attributes:
         rag: The usage of the first step; None if it did not run.
-        sections: The usage of the sections, likewise.
-        long_context: The usage of the step that reads the documents, likewise.
+        sections: The usage of the step that reads sections; None if it did not run.
+        long_context: The usage of the step that reads the documents; None if it did not run.
         long_context_only: The input tokens of always reading the whole documents, without any other step, which is what
             the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the documents were read,
             an estimate otherwise; None if their length is not known.
