@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from selfroute.answerability.verdict import Verdict
+from selfroute.answerability import Verdict
 from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
 from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route

@@ -153,12 +153,12 @@ MUTATIONS = (
     ),
     Mutation(
         "a cut reply counts nothing",
-        "selfroute/usage/tally.py",
+        "selfroute/usage/account.py",
         "if not (self.text or self.left):",
         "if not self.whole:",
         USAGE,
     ),
-    Mutation("what documents cost is not learned", "selfroute/usage/savings.py", "self._rates.put(", "(", USAGE),
+    Mutation("what documents cost is not learned", "selfroute/usage/tokens.py", "self._rates.put(", "(", USAGE),
     Mutation("nothing is priced as declared", "selfroute/calls/costs.py", "if declared:", "if False:", USAGE),
     Mutation(
         "the retriever's filter is not heard",
@@ -208,7 +208,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a denial hides the answer after it",
-        "selfroute/answerability/anywhere.py",
+        "selfroute/answerability/final.py",
         "if answering.matched or telling.matched:",
         "if answering.matched:",
         ("languages",),

@@ -11,8 +11,7 @@ from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from langchain_selfroute.models import first_insides_of
-from selfroute.caching.prefixes import Prefix, prefix_in
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 
 _MODE, _KEY = "prompt_cache_options", "prompt_cache_key"
 OPTIONS = frozenset([_MODE, _KEY])

@@ -33,7 +33,7 @@ from langchain_selfroute.tool import tool_fields
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
-from selfroute.caching.providers import PromptCache
+from selfroute.caching import PromptCache
 from selfroute.calls.call import Call
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import (

@@ -29,17 +29,16 @@ from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.dropping import FoundHeard
 from langchain_selfroute.stored.searches import fixed
-from selfroute.caching.prefixes import Prefix
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.prompts import documents_in, in_prompt
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 EVENT = "selfroute_decision"
 Manager: TypeAlias = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun

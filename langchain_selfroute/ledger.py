@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 from selfroute.usage.ledger import Ledger
 
 

@@ -19,10 +19,10 @@ from langchain_selfroute.convert import config_within, text_of
 from langchain_selfroute.internals import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 # OpenAI's client raises these for structured replies that ended early.
 _ENDING_ERRORS = {"LengthFinishReasonError": "length", "ContentFilterFinishReasonError": "content_filter"}

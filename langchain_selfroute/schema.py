@@ -11,9 +11,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.graph import Graph
 from typing_extensions import NotRequired, TypedDict
 
+from selfroute.answerability import Signal
 from selfroute.answerability.structured import Answerability
-from selfroute.answerability.verdict import Signal
-from selfroute.caching.providers import PromptCache
+from selfroute.caching import PromptCache
 from selfroute.calls.settings import Doubt, Sections
 from selfroute.effects import Route
 

@@ -10,8 +10,7 @@ from llama_index.core.llms import LLM, ChatMessage, TextBlock
 
 from llamaindex_selfroute.convert import Prompt
 from llamaindex_selfroute.models import package_of
-from selfroute.caching.prefixes import Prefix, prefix_in
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 
 
 def prefix_of(prompt: Prompt, *, context: str, question: str) -> Prefix | None:

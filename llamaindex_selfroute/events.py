@@ -10,7 +10,7 @@ from llama_index.core.instrumentation.events import BaseEvent
 from pydantic import ConfigDict, field_serializer
 
 from llamaindex_selfroute.internals import pass_over
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 
 
 class SelfRouteDecisionEvent(BaseEvent):

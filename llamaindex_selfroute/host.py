@@ -16,18 +16,17 @@ from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
 from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.stored.nodes import Link
-from selfroute.caching.prefixes import Prefix
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import FirstStep
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import LoopTurned, ahang_up
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 dispatcher = get_dispatcher(__name__)
 

@@ -18,10 +18,10 @@ from typing_extensions import override
 from llamaindex_selfroute.convert import Prompt
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
+from selfroute.usage.account import Tally
 from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 Response: TypeAlias = ChatResponse | CompletionResponse
 

@@ -32,7 +32,7 @@ from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
-from selfroute.caching.providers import PromptCache
+from selfroute.caching import PromptCache
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
 from selfroute.copying import CopiedAsParts

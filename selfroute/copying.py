@@ -57,7 +57,7 @@ def check_copies(whole: Any) -> None:
 def _try_to_pickle(part: Any, protocol: SupportsIndex) -> None:
     """Raise a `TypeError` if no pickler that is in use can pickle a part."""
     try:
-        pickle.dumps(part, protocol)
+        pickle.dumps(part, int(protocol))
     except TypeError:
         if "cloudpickle" not in sys.modules:
             raise

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from selfroute.answerability.anywhere import declines_anywhere
-from selfroute.answerability.verdict import Verdict
+from selfroute.answerability import Verdict, declines_anywhere
 
 if TYPE_CHECKING:
     from selfroute.citations import Cited

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from selfroute.answerability.verdict import NO_PASSAGES, STARTED
+from selfroute.answerability import NO_PASSAGES, STARTED
 from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 
-Flow = Generator[Effect, Any, Answer]
 MOST_RETRIES = 5  # with half of what was refused before, or less; so a 32nd part is the last that is sent
+Flow = Generator[Effect, Any, Answer]
 
 
 def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole

@@ -6,30 +6,22 @@ the refusal. In practice models also decline in their own words, and answers may
 certain. It declines if it *is* the refusal, or if it begins as one of the rules of `selfroute.languages` describes: the
 text does not say, the model does not know, what was asked for is not stated.
 
-How a reply is read:
-
-1. `Gate.feed` receives pieces that may end anywhere. `Gate._take` first removes a reasoning block
-   (`ReasoningSplitter`), then white space, quotes and Markdown up to the first character that counts. All of this is
-   remembered, since it belongs to the text that is released if the reply answers.
-2. `WordReader` splits the rest into words and punctuation marks. It hands a word out as soon as it is complete, or as
-   soon as its first letters show that no rule continues with it.
-3. `Gate._judge` feeds these words to the automata of the rules. After each word there are three cases:
-
-   * The automaton of the declines is dead, since no rule can match any more. The reply answers, and everything held
-     back is released.
-   * A rule has matched. The reply declines, unless the sentence goes on as one of the rules for answers describes.
-   * Neither. The reply stays held back, and the next word is read.
-
-   At the start, and after a label such as "Answer:", the text is also compared with the refusal itself.
+1. `Gate.feed` receives pieces that may end anywhere. It skips a reasoning block (`ReasoningSplitter`), white space,
+   quotes and Markdown. All of this is remembered, since it belongs to the text that is released if the reply answers.
+2. `WordReader` hands out the rest word by word, each as soon as it is complete, or as soon as its first letters show
+   that no rule continues with it.
+3. `Gate._judge` feeds these words to the automata of the rules. If that of the declines is dead, no rule can match any
+   more: the reply answers, and what was held back is released. If a rule has matched, the reply declines, unless the
+   sentence goes on as one of the rules for answers describes. Otherwise the reply stays held back, and the next word is
+   read. At the start, and after a label such as "Answer:", the text is also compared with the refusal itself.
 
 For example, "The text does not mention her." matches a rule at "mention", and is a decline as soon as the sentence can
 no longer turn into an answer. "The text describes her as tall. She" is held back up to "She", since "but it does not
 say" could have followed. "There is one" is released at "one".
 
-`_judge` is written as if the whole reply were there already, but it is a generator: wherever it needs text that has not
-arrived it yields, and `Gate._advance` resumes it when more has. That is why its helpers are generators too, called by
-`yield from`. `declines` feeds a whole reply to a `Gate` as one piece, so the verdicts on texts and streams cannot
-differ.
+`_judge` is written as if the whole reply were there already, but it is a generator, as its helpers are: wherever it
+needs text that has not arrived it yields, and `Gate._advance` resumes it when more has. `declines` feeds a whole reply
+to a `Gate` as one piece, so the verdicts on texts and streams cannot differ.
 """
 
 from __future__ import annotations
@@ -38,11 +30,8 @@ import re
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from selfroute.answerability.ending import Kind
-from selfroute.answerability.opening import ReasoningSplitter, WordReader
-from selfroute.answerability.refusal import compile_refusal
-from selfroute.answerability.verdict import ANSWERED, EMPTY, Verdict
-from selfroute.languages.words import ATTRIBUTIVE
+from selfroute.answerability.ending import ANSWERED, EMPTY, Kind, Verdict
+from selfroute.languages.words import ATTRIBUTIVE, WordReader, compile_refusal
 
 if TYPE_CHECKING:
     from selfroute.languages.automaton import State
@@ -55,6 +44,47 @@ _WORD_CONTINUES = re.compile(r"[^\W_]|['\u2019-]\w")
 _FENCE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?(?P<end>\n|\Z)")
 _TAG = re.compile(r"[a-zA-Z][^<>]{0,80}(?P<end>>|\Z)")
 _LAST_LATIN = "\u024f"
+# What a reasoning block starts with: an opening tag, or the closing tag of an empty block if the prompt opened it.
+_TAGS = "<think>", "<thinking>", "<thought>", "<reasoning>", "</think>"
+_END_TAG = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_LONGEST_TAG = len("</reasoning>")
+
+
+class ReasoningSplitter:
+    """A filter that separates a model's reasoning, `<think> ... </think>`, from the reply that follows it.
+
+    Attributes:
+        done: Whether the reply itself has begun.
+    """
+
+    __slots__ = ("_inside", "_pending", "done")
+
+    def __init__(self) -> None:
+        """Start before the first piece."""
+        self.done = self._inside = False
+        self._pending = ""
+
+    def split(self, piece: str, *, final: bool = False) -> tuple[str, str]:
+        """Take the next piece; return the part of the text so far that is reasoning, and the part that is the reply.
+
+        Text that may still be either is kept for the next call, unless this is the last one (`final`).
+        """
+        text, self._pending = self._pending + piece, ""
+        if not self._inside:
+            beginning = text.lstrip()[:_LONGEST_TAG].lower()
+            self._inside = beginning.startswith(_TAGS)
+            if not (self._inside or final) and any(tag.startswith(beginning) for tag in _TAGS):
+                if beginning:
+                    self._pending, text = text, ""
+                return text, ""
+        end_tag = _END_TAG.search(text) if self._inside else None
+        self.done = bool(end_tag) or not self._inside
+        if not self.done:
+            at = len(text) if final else max(0, len(text) - _LONGEST_TAG)  # the end tag may have begun
+            self._pending = text[at:]
+            return text[:at], ""
+        at = end_tag.end() if end_tag else 0
+        return text[:at], text[at:]
 
 
 class Gate:

@@ -14,11 +14,9 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from selfroute.answerability.ending import Kind
-from selfroute.answerability.gate import Gate
-from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.answerability.ending import ANSWERED, Kind, Verdict
+from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.scores import Numbers, NumbersReader
-from selfroute.answerability.verdict import ANSWERED, Verdict
 
 _MANY = 10  # replies in a row
 _logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Generator, Hashable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from selfroute.caching.providers import ProviderCache, cache_of
+from selfroute.caching import ProviderCache, cache_of
 from selfroute.calls.flights import Flights
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.settings import Settings
     from selfroute.effects import Generate, Route
-    from selfroute.usage.tally import Tally
+    from selfroute.usage.account import Tally
 
 Document = TypeVar("Document")
 FLIGHTS = Flights()

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
-from selfroute.answerability.gate import Gate
+from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.opening import ReasoningSplitter
 from selfroute.calls.asking import Asking, ain_one, in_one
 from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs
@@ -25,7 +24,7 @@ from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDo
 from selfroute.errors import InputError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation

@@ -12,7 +12,7 @@ from selfroute.answerability.ending import DONE, Ending
 from selfroute.usage import prices
 from selfroute.usage.counts import NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import LEAST_RATE, RATE, PromptSize, Window, with_bounds
+from selfroute.usage.tokens import LEAST_RATE, RATE, PromptSize, with_bounds
 
 if TYPE_CHECKING:
     from selfroute.calls.fitting import Fitting
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from selfroute.calls.settings import Settings
     from selfroute.documents.sizes import Size
     from selfroute.effects import Answer, Route
-    from selfroute.usage.account import Account
-    from selfroute.usage.tally import Tally
+    from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")
 _NO_PROMPT = PromptSize(0, 0)
@@ -161,7 +160,7 @@ class Costs(Generic[Document]):
     def tokens_of(self, sizes: Sequence[Size]) -> int:
         """Estimate the tokens of a prompt with documents of such sizes."""
         model, room = self.priced("long_context"), self._room()
-        return self._estimate.tokens(sizes, self._rate(), prompt=self.size, window=room, model=model)
+        return self._estimate.tokens(sizes, self._rate(), prompt=self.size, room=room, model=model)
 
     def tokens_with(self, passages: Sequence[Document]) -> int:
         """Estimate the tokens of a prompt like the latest one, with other passages; no less than they have."""
@@ -179,8 +178,8 @@ class Costs(Generic[Document]):
         tokens = self._fitting.tokens(passages, self._fitting.count("long_context"))
         return tokens / max(self._reading.length(passages), 1) or RATE
 
-    def _room(self) -> Window:
-        return Window(self._settings.document_budget(self._fitting.window("long_context")))
+    def _room(self) -> int | None:
+        return self._settings.document_budget(self._fitting.window("long_context"))
 
     def complete(self, answer: Answer) -> None:
         """Add what always reading the documents would have cost to the usage of a question that is answered."""
@@ -193,7 +192,7 @@ class Costs(Generic[Document]):
                 reading.lengths(),
                 latest=self._last,
                 prompt=self.size,
-                window=self._room(),
+                room=self._room(),
                 model=model,
                 priced=self._answered_by if self._host.one_model else model,
             )

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from selfroute.answerability import Verdict
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.verdict import Verdict
 from selfroute.effects import Answer, Compare, Decide, Decided, Effect, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
 from selfroute.flow import Flow

@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 from selfroute.answerability.ending import Ending
 from selfroute.effects import Start
 from selfroute.errors import InputError
+from selfroute.usage.account import EarlierTally, Tally
 from selfroute.usage.counts import StepUsage, Usage
 from selfroute.usage.prices import PricedModel
 from selfroute.usage.rows import steps_row
-from selfroute.usage.savings import PromptSize
-from selfroute.usage.tally import EarlierTally, Tally
+from selfroute.usage.tokens import PromptSize
 
 Document = TypeVar("Document")
 KEY = "first_step"

@@ -7,12 +7,11 @@ from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequen
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from selfroute.caching.prefixes import Prefix, prefix_in
-from selfroute.caching.providers import Dialect, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.documents import overflow
 from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.usage.account import Tally
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 Document = TypeVar("Document")
 

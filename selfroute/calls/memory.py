@@ -10,7 +10,7 @@ from typing import Any
 from selfroute.answerability.graded import Ungraded
 from selfroute.calls.settings import SETTINGS, Settings
 from selfroute.usage.prices import ModelNames, PricedModel
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.tokens import LongContextEstimate
 
 
 def _unnamed(_: Any) -> PricedModel:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
+from selfroute.answerability import Signal
 from selfroute.answerability.ending import Ending
-from selfroute.answerability.verdict import Signal
 from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError
 from selfroute.usage.rows import models_of, steps_of, usage_of
-from selfroute.usage.savings import PromptSize
+from selfroute.usage.tokens import PromptSize
 from selfroute.usage.values import (
     WRONG,
     Check,

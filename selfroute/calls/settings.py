@@ -11,7 +11,7 @@ from typing import Any, get_args
 from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
-from selfroute.caching.providers import PromptCache
+from selfroute.caching import PromptCache
 from selfroute.documents.window import room_in
 from selfroute.effects import Route, Start
 from selfroute.errors import ConfigurationError

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
-from selfroute.answerability.anywhere import declines_anywhere
-from selfroute.answerability.gate import declines
-from selfroute.answerability.opening import ReasoningSplitter
+from selfroute.answerability import declines_anywhere
+from selfroute.answerability.gate import ReasoningSplitter, declines
 from selfroute.evaluation.prompts import choice_lines
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.records import Answer

@@ -1,4 +1,4 @@
-"""Split a reply into the words and punctuation marks that the rules of a language match."""
+"""Read a reply as the rules of a language do: its words and marks, also as they arrive, and the refusal in it."""
 
 # ruff: noqa: RUF001 (models write curly quotes, dashes and full-width marks)
 
@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Generator
 from functools import cache, lru_cache
+from typing import Protocol
 
 # Soft hyphens, characters without width and marks of direction: they may stand in a word, and nobody sees them.
 _INVISIBLE = (
@@ -34,6 +36,11 @@ _STOP = re.compile(r"[!.?](?=\W)|[!.?]$|[。！．？]")
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "st", "inc", "ltd", "corp", "co", "vs", "jr", "sr", "m"])
 NUMBERED = frozenset(["no", "nr"])  # "No. 7"
+# The first mark after a refusal that is a reply of its own: a full stop, or a symbol such as an emoji or an arrow.
+_ENDING = re.compile(
+    r"[^\w?\uff1f.!\u2026\u3002\uff01\uff0e]*"
+    r"(?:[.!\u2026\u3002\uff01\uff0e](?!\w)|[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff])"
+)
 
 
 @cache
@@ -101,3 +108,120 @@ def mark_of(gap: str, *, last: str, following: str, final: bool) -> str:
 def is_spaced(word: str) -> bool:
     """Return whether a word belongs to a script that puts spaces between words."""
     return word < "\u3005" or not any(first <= word[0] <= last for first, last in _UNSPACED_RANGES)
+
+
+class _State(Protocol):
+    def may_take(self, beginning: str) -> bool:
+        """Return whether a word that begins like this may matter."""
+
+
+class WordReader:
+    """A reader that takes text which is still arriving apart, word by word.
+
+    The caller sets `text` and `final` before it resumes a generator of this class. Such a generator yields whenever it
+    needs more text than there is, and returns its result as soon as later text cannot change it.
+
+    Attributes:
+        text: The text so far.
+        final: Whether the text is complete.
+        at: Where the last word that was read ends.
+    """
+
+    __slots__ = ("_after_mark", "_last", "at", "final", "text")
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self.text, self.final = "", False
+        self.read_from(0)
+
+    def read_from(self, at: int, *, last: str = "") -> None:
+        """Continue reading at `at`, as if the word or mark `last` had just been read."""
+        self.at, self._last, self._after_mark = at, last, last in {",", ":", "."}
+
+    def find(self, pattern: re.Pattern[str], at: int) -> Generator[None, None, int | None]:
+        """Return where a pattern next begins, searching from `at`; None if it does not occur."""
+        while not (found := pattern.search(self.text, at)):
+            if self.final:
+                return None
+            yield
+        return found.start()
+
+    def word(self, state: _State | None = None) -> Generator[None, None, str]:
+        """Return the next word, folded, or the next punctuation mark; at the end of the text `.` and then `$`.
+
+        A word is complete once a character follows it. There is no need to wait for that if none of the words that
+        `state` could still take begins with the letters that have arrived: then those letters are returned.
+        """
+        while True:
+            found = word_pattern().search(self.text, self.at)
+            start, end = found.span() if found else (len(self.text), self.at)
+            following = found[0] if found else ""
+            gap = self.text[self.at : start]
+            if not self._after_mark and (gap or self.final):
+                mark = mark_of(gap, last=self._last, following=following, final=self.final)
+                if mark:
+                    self._last, self._after_mark = mark, True
+                    return mark
+            if following:
+                word = "" if following in NAMES and self._last and not self._after_mark else fold(following)
+                if self.final or end < len(self.text) or not is_spaced(following):
+                    self.at, self._last, self._after_mark = end, word, False
+                    return word
+                if state and not state.may_take(word):
+                    return word
+            elif self.final:
+                ended, self._last, self._after_mark = self._last == ".", ".", True
+                return "$" if ended else "."
+            yield
+
+
+class Refusal:
+    """A refusal, prepared for comparison with replies.
+
+    Attributes:
+        core: Its words, folded, without the quotes and punctuation around them.
+        first: The first of its words, or nothing if it has none.
+        visible: Finds the first character of a reply that is not noise such as white space, quotes or Markdown.
+    """
+
+    __slots__ = ("_forms", "core", "first", "visible")
+
+    def __init__(self, refusal: str) -> None:
+        """Prepare to find `refusal`."""
+        bare = refusal.strip(" \t\r\n\"'`*_.!\u201c\u201d\u2018\u2019") or refusal.strip()
+        self.core = " ".join(fold(bare).split())
+        bracketed = re.fullmatch(r"[\[({]+ ?(\w.*\w) ?[\])}]+", self.core)
+        self._forms = (self.core, bracketed[1]) if bracketed else (self.core,)  # models leave brackets out
+        self.first = words_of(self.core)[:1]
+        self.visible = re.compile(f"[^{NOISE}]" + (f"|{re.escape(bare[0])}" if bare else ""))
+
+    def end_in(self, text: str, at: int) -> int | None:
+        """Return where the refusal that begins at `at` ends: -1 if there is none, None if `text` is still too short."""
+        ends = [_end_of(form, text, at) for form in self._forms]
+        return None if None in ends else max(end for end in ends if end is not None)
+
+    @staticmethod
+    def ends_reply(text: str, at: int) -> bool:
+        """Return whether the first mark after a refusal that ends at `at` ends it, whatever word comes next."""
+        return _ENDING.match(text, at) is not None
+
+
+def _end_of(form: str, text: str, at: int) -> int | None:
+    """Do as `Refusal.end_in`, for one form of the refusal; white space may be repeated."""
+    matched = 0
+    while matched < len(form):
+        if at == len(text):
+            return None
+        part = fold_character(text[at])
+        if form.startswith(part, matched):
+            matched += len(part)
+        elif part != " " or not matched or form[matched - 1] != " ":
+            return -1
+        at += 1
+    return at
+
+
+@lru_cache(maxsize=64)
+def compile_refusal(refusal: str) -> Refusal:
+    """Return a refusal, prepared for comparison; the last ones are cached."""
+    return Refusal(refusal)

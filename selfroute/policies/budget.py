@@ -7,17 +7,19 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from datetime import timedelta
+from decimal import ROUND_UP, Decimal, InvalidOperation
 from math import ceil
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 from weakref import ref
 
 from selfroute.errors import ConfigurationError
 from selfroute.policies.case import Case, Estimate, Ruling
-from selfroute.policies.limits import Per, count_of, dollars_of, seconds_of
 from selfroute.policies.policy import Policy, Spent
 
+Per = Literal["question", "hour", "day"] | timedelta
+_SECONDS = {"hour": 3600.0, "day": 86400.0}
 _ZERO, _ONE, _HUNDREDTH = Decimal(0), Decimal(1), Decimal("0.01")
 _LEARNED = 100  # steps
 
@@ -72,9 +74,9 @@ class Budget(Policy):
         if usd is None and tokens is None:
             msg = "a Budget needs a limit: usd=, tokens=, or both"
             raise ConfigurationError(msg)
-        self._usd = None if usd is None else dollars_of("usd", usd)
-        self._tokens = None if tokens is None else count_of("tokens", tokens)
-        self._per, self._window = per, seconds_of(per)
+        self._usd = None if usd is None else _dollars_of("usd", usd)
+        self._tokens = None if tokens is None else _count_of("tokens", tokens)
+        self._per, self._window = per, _seconds_of(per)
         self._clock, self._lock = clock, Lock()
         self._steps: deque[_Step] = deque()  # in the window, in the order of time
         self._over: deque[tuple[_Step, Spent]] = deque()  # to be settled by who holds the lock next
@@ -88,7 +90,7 @@ class Budget(Policy):
             if not isinstance(spent, Mapping):
                 msg = f"spent must be the `spent` of a Budget: a dict with 'usd' and 'tokens'; it is {spent!r}"
                 raise ConfigurationError(msg)
-            tokens, dollars = count_of("spent", spent.get("tokens", 0)), dollars_of("spent", spent.get("usd", 0))
+            tokens, dollars = _count_of("spent", spent.get("tokens", 0)), _dollars_of("spent", spent.get("usd", 0))
             self._steps.append(_Step(clock(), tokens, dollars))
             self._used.add(tokens, dollars)
 
@@ -179,7 +181,7 @@ class Budget(Policy):
             return self._catch_up()
 
     def _catch_up(self) -> tuple[int, Decimal]:
-        """Settle what is over, forget what was spent before the window, and return what is spent and set aside."""
+        """Return what is spent and reserved within the window, once what is over is settled."""
         with suppress(IndexError):
             while True:
                 self._settle(*self._over.popleft())
@@ -229,3 +231,35 @@ def _of_question(case: Case) -> tuple[int, Decimal | None]:
 
 def _question_budget(usd: Decimal | None, tokens: int | None) -> Budget:
     return Budget(usd=usd, tokens=tokens)
+
+
+def _seconds_of(per: Any) -> float | None:
+    """Return the length of the window that a limit holds for, in seconds; None if it holds for each question."""
+    if isinstance(per, timedelta) and per > timedelta(0):
+        return per.total_seconds()
+    if per == "question":
+        return None
+    if isinstance(per, str) and per in _SECONDS:
+        return _SECONDS[per]
+    msg = f"per must be 'question', 'hour', 'day' or a positive timedelta, not {per!r}"
+    raise ConfigurationError(msg)
+
+
+def _dollars_of(name: str, value: Any) -> Decimal:
+    """Return an amount of dollars, checked."""
+    try:
+        dollars = Decimal(str(value))
+    except InvalidOperation:
+        dollars = Decimal("NaN")
+    if isinstance(value, bool) or not dollars.is_finite() or dollars < 0:
+        msg = f"{name} must be a number of dollars, 0 or more; it is {value!r}"
+        raise ConfigurationError(msg)
+    return dollars
+
+
+def _count_of(name: str, value: Any) -> int:
+    """Return a number of tokens, checked."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        msg = f"{name} must be a number of tokens, 0 or more; it is {value!r}"
+        raise ConfigurationError(msg)
+    return value

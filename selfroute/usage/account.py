@@ -1,24 +1,87 @@
-"""The account of one question: what it used, how long it took, and how it ended."""
+"""The account of one question: the tally of each call, what all of them used, and the entry that a ledger keeps."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
 from typing import Any
 
+from selfroute.answerability.ending import DONE, Ending
 from selfroute.effects import Answer, Decided, Effect, Route
 from selfroute.usage import prices, telemetry
-from selfroute.usage.counts import NOTHING, StepUsage, Usage
-from selfroute.usage.entry import Entry, Outcome
+from selfroute.usage.counts import NOTHING, Entry, Outcome, StepUsage, Usage
 from selfroute.usage.prices import UNKNOWN, PricedModel
-from selfroute.usage.spans import Trace
 
 _logger = logging.getLogger(__name__)
 _NO_SPAN = nullcontext()
+
+
+class Tally:
+    """The text and the token counts of one model call, as they arrive.
+
+    Attributes:
+        text: The pieces of the reply so far.
+        counts: The provider's own counts so far; None if it reported none.
+        whole: Whether the reply comes in one piece, so that the provider's counts are final.
+        left: Whether the caller was cancelled during the call.
+        ended: How the reply ended, as far as it is known.
+        quotes: What the model quoted in a report.
+        report: The text that a report stands for; None if the reply is no report.
+    """
+
+    __slots__ = ("counts", "ended", "left", "quotes", "report", "text", "whole")
+
+    def __init__(self, *, whole: bool) -> None:
+        self.text: list[str] = []
+        self.counts: StepUsage | None = None
+        self.whole = whole
+        self.left = False
+        self.ended = DONE
+        self.quotes: list[str] = []
+        self.report: str | None = None
+
+    def usage(self, prompt: Callable[[], str], *, count: Callable[[str], int]) -> StepUsage | None:
+        """Return the usage of the call; None if it failed before any text came, for which no provider charges.
+
+        Args:
+            prompt: Returns the text of the prompt; called only if its tokens have to be estimated.
+            count: Counts the tokens of a text.
+        """
+        if not (self.text or self.left):
+            return None
+        if self.whole and self.counts and self.counts.input_tokens:
+            return self.counts
+        return (self.counts or NOTHING).with_estimates(prompt=prompt(), reply="".join(self.text), count=count)
+
+    def ending(self) -> Ending:
+        """Return how the reply ended; called once all of it has come."""
+        return self.ended
+
+    def ends_with(self, error: Exception) -> bool:  # noqa: ARG002
+        """Return whether an error only says how a reply ended, as some clients do, and note that."""
+        return False
+
+    def model(self, configured: PricedModel) -> PricedModel:
+        """Return the model that answered: the configured one, a dated version of it, or a fallback."""
+        return configured
+
+
+class EarlierTally(Tally):
+    """The tally of a reply that came before, perhaps in another process; `stated` is the model that it states."""
+
+    __slots__ = ("_stated",)
+
+    def __init__(self, text: str, *, ended: Ending, quotes: list[str], stated: PricedModel) -> None:
+        super().__init__(whole=True)
+        self.text.append(text)
+        self.ended, self.quotes, self._stated = ended, quotes, stated
+
+    def model(self, configured: PricedModel) -> PricedModel:
+        """Return the model that answered."""
+        return configured.replied(self._stated)
 
 
 class Account:
@@ -57,7 +120,7 @@ class Account:
         self._first: float | None = None
         self._open = True
         self._retrieves, self._parent_span = retrieves, parent_span
-        self._trace: Trace | None = None
+        self._trace: telemetry.Trace | None = None
         self._started = perf_counter()
 
     def performing(self, effect: Effect) -> AbstractContextManager[object]:
@@ -65,13 +128,7 @@ class Account:
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
     def go_on(self, usage: Usage, models: Mapping[str, StepUsage], *, seconds: float) -> None:
-        """Begin with what an earlier account of the question has counted, and told its own ledger.
-
-        Args:
-            usage: What the question has used.
-            models: What the calls of each model took, by its name.
-            seconds: How long it took.
-        """
+        """Resume after the first step, whose usage, models and seconds its own ledger already has."""
         self.usage, self._earlier = usage, tuple(usage.steps)
         self._models_before, self._seconds_before = models, seconds
         self._retrieves = True  # whatever is retrieved from now on belongs to the question
@@ -79,6 +136,8 @@ class Account:
     @property
     def models(self) -> Mapping[str, StepUsage]:
         """What the calls of each model took, by its name, with those of an earlier account."""
+        if not self._models_before:
+            return self._models
         models = dict(self._models_before)
         for name, counts in self._models.items():
             models[name] = models.get(name, NOTHING) + counts
@@ -110,10 +169,7 @@ class Account:
             self._trace.decided(effect)
 
     def on_close(self, callback: Callable[[Usage], object]) -> None:
-        """Have the usage told to a callback when the account is closed, however the question ended.
-
-        An error of the callback is logged, and costs neither the answer nor the entry.
-        """
+        """Call back with the usage when the account closes; an error of the callback is only logged."""
         self._callbacks += (callback,)
 
     def shown(self, answer: Answer) -> None:
@@ -143,7 +199,16 @@ class Account:
 
     def _entry(self, answer: Answer | None, error: BaseException | None) -> Entry:
         failed, decided = isinstance(error, Exception), self._decided
-        entry = Entry(
+        about: dict[str, Any] = {}
+        if decided is not None:
+            decision, route = decided.decision, decided.route
+            about = {
+                "route": route,
+                "declined": decision.declined,
+                "doubted": decision.signal == "doubt" and route != "rag",
+                "stopped": decision.ruling is not None and not decision.ruling["go"],
+            }
+        return Entry(
             _outcome(answer, failed=failed),
             self.usage,
             self.seconds,
@@ -153,16 +218,7 @@ class Account:
             complete_later=self.complete_later,
             models=self._models,
             earlier=self._earlier,
-        )
-        if decided is None:
-            return entry
-        decision, route = decided.decision, decided.route
-        return replace(
-            entry,
-            route=route,
-            declined=decision.declined,
-            doubted=decision.signal == "doubt" and route != "rag",
-            stopped=decision.ruling is not None and not decision.ruling["go"],
+            **about,
         )
 
     def __enter__(self) -> Account:  # noqa: PYI034 - Python 3.10 has no typing.Self

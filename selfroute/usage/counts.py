@@ -1,15 +1,18 @@
-"""Token counts and costs: of one step, of a question, and of always reading the whole documents instead."""
+"""Token counts and costs: of a step, of a question and of reading the documents instead; the record of a question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import reduce
 from operator import add
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from selfroute.effects import Route
+
+Outcome = Literal["answered", "left", "failed", "open"]
+STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run
 
 
 def as_count(value: Any) -> int:
@@ -100,13 +103,7 @@ class StepUsage:
         )
 
     def with_estimates(self, *, prompt: str, reply: str, count: Callable[[str], int]) -> StepUsage:
-        """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest.
-
-        Args:
-            prompt: The prompt.
-            reply: The reply, as far as it came.
-            count: Estimates the tokens of a text.
-        """
+        """Return the counts of a reply that was cut short: those that were reported by then, estimates for the rest."""
         return replace(
             self,
             input_tokens=self.input_tokens or count(prompt),
@@ -131,17 +128,14 @@ class StepUsage:
 NOTHING = StepUsage(0, 0, cost=FREE)
 
 
-STEPS: tuple[Route, ...] = get_args(Route)  # in the order in which they run
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The tokens and cost of a question, by step. `+` adds several questions, or several calls of one question.
 
     Attributes:
         rag: The usage of the first step; None if it did not run.
-        sections: The usage of the sections, likewise.
-        long_context: The usage of the step that reads the documents, likewise.
+        sections: The usage of the step that reads sections; None if it did not run.
+        long_context: The usage of the step that reads the documents; None if it did not run.
         long_context_only: The input tokens of always reading the whole documents, without any other step, which is what
             the paper compares with (Li et al., 2024, section 4.2). The provider's own count if the documents were read,
             an estimate otherwise; None if their length is not known.
@@ -170,14 +164,19 @@ class Usage:
         if not self:
             return other
         left, right = self.long_context_only, other.long_context_only
-        steps: dict[str, Any] = {step: _sum(getattr(self, step), getattr(other, step)) for step in STEPS}
         return Usage(
-            **steps,
-            long_context_only=None if left is None or right is None else left + right,
-            cost_long_context_only=self.cost_long_context_only + other.cost_long_context_only,
-            cost_cold=self.cost_cold + other.cost_cold,
-            cost_warm=self.cost_warm + other.cost_warm,
+            _sum(self.rag, other.rag),
+            _sum(self.sections, other.sections),
+            _sum(self.long_context, other.long_context),
+            None if left is None or right is None else left + right,
+            self.cost_long_context_only + other.cost_long_context_only,
+            self.cost_cold + other.cost_cold,
+            self.cost_warm + other.cost_warm,
         )
+
+    def compared(self, only: int | None, cost: Cost, cold: Cost = UNPRICED, warm: Cost = UNPRICED) -> Usage:
+        """Return the same steps with what the long context alone takes and costs."""
+        return Usage(self.rag, self.sections, self.long_context, only, cost, cold, warm)
 
     def __bool__(self) -> bool:
         if self.rag is not None or self.sections is not None or self.long_context is not None:
@@ -187,14 +186,12 @@ class Usage:
     @property
     def steps(self) -> dict[Route, StepUsage]:
         """The usage of each step that ran, in their order."""
-        steps: tuple[tuple[Route, StepUsage | None], ...]
-        steps = (("rag", self.rag), ("sections", self.sections), ("long_context", self.long_context))
-        return {step: counts for step, counts in steps if counts is not None}
+        counts = (self.rag, self.sections, self.long_context)
+        return {step: one for step, one in zip(STEPS, counts, strict=True) if one is not None}
 
     @property
     def _total(self) -> StepUsage:
-        steps = list(self.steps.values())
-        return steps[0] if len(steps) == 1 else reduce(add, steps) if steps else NOTHING
+        return reduce(add, self.steps.values()) if self.steps else NOTHING
 
     @property
     def input_tokens(self) -> int:
@@ -222,10 +219,7 @@ class Usage:
         return self._total.cost
 
     def as_dict(self, models: Mapping[str, StepUsage] | None = None) -> dict[str, Any]:
-        """Return the usage as plain JSON.
-
-        Args:
-            models: What the calls of each model took, by its name.
+        """Return the usage as plain JSON, with what the calls of each model took.
 
         Returns:
             `rag`, `sections` and `long_context` (counts or None), `total_tokens`, `estimated`, `long_context_only`,
@@ -235,21 +229,21 @@ class Usage:
             written tokens of each), `cold` and `warm` (costs); `cost`, the known part of a cost that is None; and
             `estimated`, the steps whose tokens are, if others are not.
         """
-        steps, total, alternative = self.steps, self._total, self.cost_long_context_only
+        steps, alternative = self.steps, self.cost_long_context_only
+        total = reduce(add, steps.values()) if steps else NOTHING
         return {
             **{step: steps[step].as_dict() if step in steps else None for step in STEPS},
             "total_tokens": total.total_tokens,
             "estimated": total.estimated,
             "long_context_only": self.long_context_only,
-            "token_ratio": self.token_ratio,
+            "token_ratio": total.input_tokens / self.long_context_only if self.long_context_only else None,
             "cost": total.cost.as_text(),
             "cost_long_context_only": alternative.as_text(),
             "cost_unknown": total.cost.unknown or (None if alternative is UNPRICED else alternative.unknown),
-            "ledger": self._for_ledger(models or {}),
+            "ledger": self._for_ledger(steps, models or {}),
         }
 
-    def _for_ledger(self, models: Mapping[str, StepUsage]) -> dict[str, Any]:
-        steps = self.steps
+    def _for_ledger(self, steps: Mapping[Route, StepUsage], models: Mapping[str, StepUsage]) -> dict[str, Any]:
         known = [counts.cost for counts in steps.values() if counts.cost.dollars is not None]
         estimated = [step for step, counts in steps.items() if counts.estimated]
         about = {
@@ -269,3 +263,66 @@ def _sum(left: StepUsage | None, right: StepUsage | None) -> StepUsage | None:
     if left is None or right is None:
         return left or right
     return left + right
+
+
+def prompts_of(counts: StepUsage) -> dict[str, int | float | None]:
+    """Return the tokens of a model's prompts, and the share of them that came from a cache, as plain JSON."""
+    return {
+        "input_tokens": counts.input_tokens,
+        "cached_tokens": counts.cached_tokens,
+        "cache_write_tokens": counts.cache_write_tokens,
+        "hit_rate": counts.cached_tokens / counts.input_tokens if counts.input_tokens else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The record of one finished question.
+
+    Attributes:
+        outcome: `answered` to the end; `left` by a reader who closed or cancelled the stream; `failed` with an error;
+            or `open`: only its first step ran, and the second is asked for later.
+        usage: The tokens and the cost, whatever the outcome.
+        seconds: The time from start to end; None if it is not known.
+        seconds_to_first_text: The time from the start to the first text that was shown; None if none was.
+        route: The route; None if the question ended before it was decided.
+        declined: Whether the first step declined, or had no passages to answer from; None as for `route`.
+        doubted: Whether the first step's answer was in doubt, so that another step read more; None as for `route`.
+        stopped: Whether a policy kept the question from another step; None as for `route`.
+        answerable: False if every step that ran declined; None if the question was not answered to the end.
+        error: The name of the error's type if the question failed.
+        complete_later: Returns the usage including `long_context_only` once the length of the documents is known, and
+            None until then. It is only set if the length was unknown when the question was answered. It does not wait
+            and does not raise.
+        models: What the calls of each model took, by its name.
+        earlier: The steps whose usage the record of an `open` question has counted before.
+    """
+
+    outcome: Outcome
+    usage: Usage
+    seconds: float | None
+    seconds_to_first_text: float | None = None
+    route: Route | None = None
+    declined: bool | None = None
+    doubted: bool | None = None
+    stopped: bool | None = None
+    answerable: bool | None = None
+    error: str | None = None
+    complete_later: Callable[[], Usage | None] | None = field(default=None, repr=False, compare=False)
+    models: Mapping[str, StepUsage] = field(default_factory=dict)
+    earlier: Sequence[Route] = ()
+
+    @property
+    def new_usage(self) -> Usage:
+        """The usage of the steps that no other record counts."""
+        counted: dict[str, Any] = dict.fromkeys(self.earlier)
+        return replace(self.usage, **counted) if counted else self.usage
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON: the attributes but for `complete_later`, `usage` as `Usage.as_dict` does."""
+        return {
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.name != "complete_later"},
+            "usage": self.usage.as_dict(),
+            "models": {name: prompts_of(counts) for name, counts in self.models.items()},
+            "earlier": list(self.earlier),
+        }

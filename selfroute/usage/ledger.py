@@ -9,8 +9,7 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from selfroute.usage.counts import STEPS
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import STEPS, Entry
 from selfroute.usage.ledger_text import table
 
 if TYPE_CHECKING:
@@ -24,14 +23,14 @@ class _Read(Generic[L]):
     """The method `Ledger.read`, which also makes a ledger if it is called on the class."""
 
     def __get__(self, ledger: L | None, kind: type[L]) -> Callable[[Iterable[Mapping[str, Any]]], L]:
-        return partial(_read, kind if ledger is None else lambda: ledger)
+        return partial(_read, kind() if ledger is None else ledger)
 
 
-def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
+def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:
     """Add the questions of rows.
 
     Args:
-        ledger_of: Returns the ledger.
+        ledger: The ledger.
         rows: Results of a chain, or the metadata of an engine's responses, as dicts or parsed JSON. A row with an
             `error` is a failed attempt. A row with `done: False` still needs its second step, and is left out. Times
             are known for rows with `seconds` and `seconds_to_first_text`.
@@ -44,9 +43,7 @@ def _read(ledger_of: Callable[[], L], rows: Iterable[Mapping[str, Any]]) -> L:
     """
     from selfroute.usage.rows import entry_of  # noqa: PLC0415 - few read rows
 
-    ledger = ledger_of()
-    for row in rows:
-        entry = entry_of(row)
+    for entry in map(entry_of, rows):
         if entry:
             ledger.add(entry)
     return ledger

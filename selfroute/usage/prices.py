@@ -55,11 +55,7 @@ class PricedModel:
         return cls(stated, by, at)
 
     def replied(self, answered: PricedModel) -> PricedModel:
-        """Return which model it was that replied: this one, a dated version of it, or a fallback.
-
-        Args:
-            answered: The name and the provider that the reply states, as far as it does.
-        """
+        """Return the model that replied, as the reply states it: this one, a dated version of it, or a fallback."""
         models, name, said = (self, *self.fallbacks), answered.name, answered.provider
         if name is None:
             return PricedModel(self.name, self.provider or said, self.url)
@@ -72,11 +68,7 @@ class PricedModel:
 
     @classmethod
     def parse(cls, field: str, text: str) -> PricedModel:
-        """Return the model that an option names as `provider:name`.
-
-        Args:
-            field: The name of the option, for the error message.
-            text: Its value.
+        """Return the model that the option `field` names as `provider:name`.
 
         Raises:
             ConfigurationError: The value is not of that form.

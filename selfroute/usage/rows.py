@@ -8,8 +8,7 @@ from typing import Any
 
 from selfroute.effects import Route
 from selfroute.errors import InputError
-from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, StepUsage, Usage
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import FREE, STEPS, UNPRICED, Cost, Entry, StepUsage, Usage
 from selfroute.usage.values import WRONG, Check, amount, count, fields, flag, named, number, one_of, optional, text
 
 _NO_USAGE = "usage must be as a chain or an engine returns it, also after json.dumps and json.loads"

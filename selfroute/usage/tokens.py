@@ -1,10 +1,25 @@
-"""Estimate the tokens of a text without a tokenizer, and learn from what providers count."""
+"""Estimate tokens without a tokenizer: of a text, and of always reading the whole documents; learn from providers."""
 
 from __future__ import annotations
 
-from selfroute.documents.sizes import Recent
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from selfroute.documents.sizes import MOST, Lengths, Recent, Size
+from selfroute.usage import prices
+from selfroute.usage.counts import FREE, NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel
 
+if TYPE_CHECKING:
+    from selfroute.usage.account import Account
+
+_UNMEASURED = Cost(None, "the length of the documents is not known")
+RATE = 0.25  # tokens per character, where nothing was counted
+LEAST_RATE = RATE / 2
+"""No text takes fewer tokens per character. What says so was not counted in tokens, or not on this text."""
+_REPLY = 100  # tokens, of a reply that is as brief as a complete answer allows
 # Tokens per character, between what o200k and cl100k take. They were measured on prose in each script, and on program
 # code, tables and logs.
 _ASCII = bytes(range(128))
@@ -57,10 +72,6 @@ def is_cut(text: str, *, counted: int) -> bool:
     """Return whether a provider counted so few tokens of a prompt that it cannot have read all of it.
 
     Some servers cut a prompt to their window without a word.
-
-    Args:
-        text: The prompt, as it was sent.
-        counted: The tokens that the provider reported for it.
     """
     if counted * 7 >= len(text.encode(errors="replace")):  # the common case, without splitting the text into words
         return False
@@ -88,7 +99,6 @@ class Calibration:
     """
 
     def __init__(self, *, learns: bool = True) -> None:
-        """Start with nothing learned."""
         self.learns = learns
         self._ratios: Recent[tuple[float, float]] = Recent(_MODELS)  # the latest, and the one that is in use
 
@@ -102,13 +112,7 @@ class Calibration:
         return in_use
 
     def learn(self, model: PricedModel, *, text: str, counted: int) -> None:
-        """Compare a provider's count of a prompt with the estimate.
-
-        Args:
-            model: The model.
-            text: The prompt.
-            counted: The tokens that the provider reported for it.
-        """
+        """Compare the tokens that a provider counted of a prompt with the estimate."""
         estimated = count_tokens(text)
         if not self.learns or estimated < _SHORT:
             return
@@ -116,3 +120,147 @@ class Calibration:
         ratio, known = min(max(counted / estimated, low), high), self._ratios.get(model)
         latest, in_use = ((known[0] + ratio) / 2, known[1]) if known else (ratio, 1.0)
         self._ratios.put(model, (latest, in_use if abs(latest - in_use) <= _TOLERANCE * in_use else latest))
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSize:
+    """The size of a prompt.
+
+    Attributes:
+        characters: The length of the whole prompt.
+        context: The length of the passages or documents in it.
+    """
+
+    characters: int
+    context: int
+
+    @property
+    def around(self) -> int:
+        """The length of the text around the context."""
+        return max(self.characters - self.context, 0)
+
+
+class LongContextEstimate:
+    """Estimates what reading the documents costs a model, and learns from each time that it reads them.
+
+    What it learns is kept by model and document, so chains that share it may have other options.
+
+    Attributes:
+        calibration: What was learned about how the providers count.
+    """
+
+    def __init__(self, *, calibrates: bool = True) -> None:
+        """Start with nothing learned; `calibrates` is whether what providers count decides how much fits a window."""
+        self.calibration = Calibration(learns=calibrates)
+        self._rates: Recent[float] = Recent(MOST)  # tokens per character, by model and document
+        self._replies: Recent[float] = Recent(MOST)  # tokens, by model
+
+    def reply(self, model: PricedModel) -> int:
+        """Estimate the tokens of a model's reply, with those that it thinks."""
+        return max(_REPLY, ceil(self._replies.get(model) or 0))
+
+    def replied(self, model: PricedModel, tokens: int) -> None:
+        """Learn from the tokens of a reply: at once from a long one, by halves from a short one."""
+        self._replies.put(model, max(tokens, (tokens + (self._replies.get(model) or 0)) / 2))
+
+    def read(self, usage: Usage, sizes: Sequence[Size] | None, *, prompt: PromptSize, model: PricedModel) -> Usage:
+        """Return the usage of a question whose documents were read, with what reading them cost.
+
+        Args:
+            usage: The usage of all steps.
+            sizes: The documents' sizes, if all of them were read, and untrimmed; else None.
+            prompt: The size of their prompt.
+            model: The model that read them.
+        """
+        step = usage.long_context
+        if step is None:
+            return usage.compared(0, FREE)
+        if prompt.characters and not step.estimated:
+            for size in sizes or ():
+                self._rates.put((model, size.key), step.input_tokens / prompt.characters)
+        return usage.compared(step.input_tokens, step.cost)
+
+    def answered(  # noqa: PLR0913 - an estimate needs all of them
+        self,
+        account: Account,
+        lengths: Lengths | None,
+        *,
+        latest: StepUsage | None,
+        prompt: PromptSize,
+        room: int | None,
+        model: PricedModel,
+        priced: PricedModel,
+    ) -> None:
+        """Add an estimate for the long context alone to a question whose documents were not read, now or later.
+
+        The tokens per character of a document are those that the provider counted when the model read it last. For a
+        document that it has not read yet, they are those of the latest prompt; if the model was not asked at all, as
+        many as in most texts.
+
+        Args:
+            account: The account.
+            lengths: Returns the lengths of the documents that would have been read; None if they cannot become known.
+            latest: What the latest call of a model took; None if there was none.
+            prompt: The size of its prompt. The text around the context is assumed to be the same in all.
+            room: The tokens of documents that fit in a prompt; None for no limit.
+            model: The model that would have read them.
+            priced: The model as which it is priced.
+        """
+        usage = account.usage
+        if latest and prompt.characters:
+            rate = latest.input_tokens / prompt.characters
+        else:
+            rate = RATE * self.calibration.ratio(model)
+
+        def complete() -> Usage | None:
+            sizes = lengths() if lengths else None
+            if sizes is None:
+                return None
+            only = self.tokens(sizes, rate, prompt=prompt, room=room, model=model)
+            # The framework's cache of replies, if that is where this one came from, would have had the other one, too.
+            reply = latest or NOTHING
+            counts = StepUsage(only, reply.output_tokens, repeated=reply.repeated)
+            cost = prices.cost_of(priced, counts) if only else FREE
+            completed = usage.compared(only, cost)
+            return with_bounds(completed, counts, model=priced) if only else completed
+
+        completed = complete()
+        account.usage = completed or usage.compared(usage.long_context_only, _UNMEASURED)
+        account.complete_later = complete if lengths and not completed else None
+
+    def tokens(
+        self, sizes: Sequence[Size], rate: float, *, prompt: PromptSize, room: int | None, model: PricedModel
+    ) -> int:
+        """Estimate the tokens of a prompt with whole documents.
+
+        Args:
+            sizes: The sizes of the documents.
+            rate: The tokens per character of a document that the provider has not counted yet.
+            prompt: The size of a prompt with other text in it. The text around that is assumed to be the same.
+            room: The tokens of documents that fit in a prompt; None for no limit.
+            model: The model that is to read them.
+        """
+        tokens, characters = 0.0, 0
+        for size in sizes:
+            tokens += size.characters * (self._rates.get((model, size.key)) or rate)
+            characters += size.characters
+        if not characters:
+            return round(prompt.around * rate)
+        most = characters if room is None else min(characters, room / (rate or RATE))
+        return round(tokens / characters * (most + prompt.around))
+
+
+def with_bounds(usage: Usage, counts: StepUsage, *, model: PricedModel) -> Usage:
+    """Return the usage with what the long context alone costs if the provider's prompt cache holds none or all of it.
+
+    Neither has the surcharge for writing to the cache.
+
+    Args:
+        usage: The usage of a question.
+        counts: What the long context alone takes.
+        model: The model as which it is priced.
+    """
+    read, written, repeated = counts.input_tokens, counts.output_tokens, counts.repeated
+    cold = prices.cost_of(model, StepUsage(read, written, repeated=repeated))
+    warm = prices.cost_of(model, StepUsage(read, written, cached_tokens=read, repeated=repeated))
+    return usage.compared(usage.long_context_only, usage.cost_long_context_only, cold, warm)

@@ -19,19 +19,29 @@ WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError
 _PLACES = 60  # of an amount; written out, 1E-999999 has a million
 
 
+def _of(kind: type[Kind]) -> Callable[[Any], Kind]:
+    """Return a check for a value of a type; True and False are no numbers."""
+
+    def check(value: Any) -> Kind:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            _refuse(value)
+        return value
+
+    return check
+
+
+whole, text, flag = _of(int), _of(str), _of(bool)
+items: Callable[[Any], list[Any]] = _of(list)
+
+
 def count(value: Any, most: int = MOST) -> int:
     """Return a whole number that is not negative."""
-    return _within(_of(int, value), most)
-
-
-def whole(value: Any) -> int:
-    """Return a whole number."""
-    return _of(int, value)
+    return _within(whole(value), most)
 
 
 def number(value: Any, most: float = MOST) -> float:
     """Return a number that is not negative."""
-    return _within(_of(float, value) if isinstance(value, float) else _of(int, value), most)
+    return _within(value if isinstance(value, float) else whole(value), most)
 
 
 def amount(value: Any) -> Decimal:
@@ -41,21 +51,6 @@ def amount(value: Any) -> Decimal:
     if not isinstance(places, int) or places < -_PLACES:
         _refuse(value)
     return dollars
-
-
-def text(value: Any) -> str:
-    """Return a text."""
-    return _of(str, value)
-
-
-def flag(value: Any) -> bool:
-    """Return True or False."""
-    return _of(bool, value)
-
-
-def items(value: Any) -> list[Any]:
-    """Return a list."""
-    return _of(list, value)
 
 
 def texts(value: Any) -> list[str]:
@@ -91,12 +86,6 @@ def fields(value: Any, checks: Mapping[str, Check]) -> dict[str, Any]:
     if found.keys() != checks.keys():
         _refuse(value)
     return {name: check(found[name]) for name, check in checks.items()}
-
-
-def _of(kind: type[Kind], value: Any) -> Kind:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        _refuse(value)
-    return value
 
 
 def _within(value: Number, most: float) -> Number:

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.documents import Document
 from rich.cells import cell_len
 
-from selfroute.answerability.verdict import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import ANSWERED, EMPTY, NO_PASSAGES, STARTED, Verdict
 from selfroute.citations import Citation
 from selfroute.command.answers import show_reasons
 from selfroute.command.citing import FileCitation, FileRead, FileSection, files_read, in_files

@@ -19,18 +19,17 @@ from hypothesis import strategies as st
 import selfroute
 from lanes import examples
 from scenarios import DECLINED, FINAL, FOUND, PLAIN, SCENARIOS, Scenario, cut, text_of
-from selfroute.answerability import ANSWERED, NO_PASSAGES, Verdict
+from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
-from selfroute.answerability.verdict import STARTED
 from selfroute.calls.drivers import advance, arun, astream, run, stream
 from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Reply, Retrieve, Route
 from selfroute.errors import NoReplyError
 from selfroute.flow import MOST_RETRIES, self_route
 from selfroute.usage import Cost, StepUsage, Usage, count_tokens
 from selfroute.usage.account import Account
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 
 SENTINEL = Verdict(declined=True, signal="sentinel", evidence="unanswerable")
 TOO_LONG = ValueError("too long")

@@ -25,9 +25,9 @@ from selfroute.evaluation.asking.judge import ModelJudge
 from selfroute.evaluation.asking.replies import FILE, Replies
 from selfroute.evaluation.records import STRATEGIES
 from selfroute.evaluation.results import Evaluation
+from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.tally import Tally
 
 CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
 QUESTIONS = [

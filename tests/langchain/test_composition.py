@@ -42,7 +42,7 @@ from langchain_parts import (
 )
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND, SOME, Scenario
-from selfroute.answerability.verdict import Verdict
+from selfroute.answerability import Verdict
 from selfroute.errors import ConfigurationError
 from selfroute.policies.case import Ruling
 from selfroute.usage import Usage

@@ -11,8 +11,8 @@ from selfroute.calls.host import Host, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
 from selfroute.effects import Decided, Route
-from selfroute.usage.entry import Entry
-from selfroute.usage.tally import Tally
+from selfroute.usage.account import Tally
+from selfroute.usage.counts import Entry
 from steering import LONG_TEXTS, Steered
 
 

@@ -51,7 +51,7 @@ from llamaindex_selfroute.events import SelfRouteQueryEvent
 from loopback import LoopbackServer, Reply, Request
 from selfroute.effects import Route
 from selfroute.usage import FREE, NOTHING, StepUsage
-from selfroute.usage.entry import Entry, Outcome
+from selfroute.usage.counts import Entry, Outcome
 from selfroute.usage.ledger import Ledger
 
 Models = tuple[str, str | None]  # the clients of both steps; None: the first one's model

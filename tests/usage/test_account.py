@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from selfroute.answerability.verdict import ANSWERED, NO_PASSAGES, STARTED, Verdict
+from selfroute.answerability import ANSWERED, NO_PASSAGES, STARTED, Verdict
 from selfroute.effects import Answer, Decided
 from selfroute.usage import StepUsage, Usage
 from selfroute.usage.account import Account
-from selfroute.usage.entry import Entry
+from selfroute.usage.counts import Entry
 from selfroute.usage.prices import PricedModel
 
 DECLINED = Verdict(declined=True, signal="sentinel", evidence="unanswerable")

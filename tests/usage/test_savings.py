@@ -23,7 +23,7 @@ from selfroute.documents.sizes import MOST, Recent, Size
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.savings import LongContextEstimate, PromptSize, Window, with_bounds
+from selfroute.usage.tokens import LongContextEstimate, PromptSize, with_bounds
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 TOKENS = st.integers(1, 10**6)
@@ -31,7 +31,6 @@ LENGTHS = st.lists(st.integers(1, 10**5), min_size=1, max_size=5)
 
 FIRST = PromptSize(400, 300)  # 100 of 400 characters are around the passages
 SECOND = PromptSize(20_100, 20_000)
-WIDE = Window(None)
 ONE = PricedModel("one")
 
 
@@ -39,13 +38,13 @@ def sizes_of(lengths: list[int]) -> list[Size]:
     return [Size(key, length) for key, length in enumerate(lengths)]
 
 
-def answered(baseline: LongContextEstimate, sizes: Any, *, window: Window = WIDE, model: PricedModel = ONE) -> Usage:
+def answered(baseline: LongContextEstimate, sizes: Any, *, room: int | None = None, model: PricedModel = ONE) -> Usage:
     """The usage of a question that was answered from passages: 100 input tokens, so one to four characters."""
     account = Account()
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = sizes if callable(sizes) or sizes is None else lambda: sizes
     draft = account.usage.rag
-    baseline.answered(account, lengths, latest=draft, prompt=FIRST, window=window, model=model, priced=model)
+    baseline.answered(account, lengths, latest=draft, prompt=FIRST, room=room, model=model, priced=model)
     return account.usage
 
 
@@ -79,7 +78,7 @@ def test_documents_that_were_not_read_count_by_their_length(lengths: list[int]) 
 
 @given(LENGTHS, st.integers(1, 10**5))
 def test_no_more_is_counted_than_the_second_step_would_be_given(lengths: list[int], budget: int) -> None:
-    only = answered(LongContextEstimate(), sizes_of(lengths), window=Window(budget)).long_context_only
+    only = answered(LongContextEstimate(), sizes_of(lengths), room=budget).long_context_only
     assert only == round((min(sum(lengths), 4 * budget) + 100) / 4)
 
 
@@ -125,7 +124,7 @@ def test_what_was_used_stays_whatever_reading_would_have_taken(
     account.usage = used
     source = None if known == "never" else lambda: lengths.get("at once" if known == "at once" else "now")
     latest = used.sections or used.rag
-    LongContextEstimate().answered(account, source, latest=latest, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    LongContextEstimate().answered(account, source, latest=latest, prompt=prompt, room=None, model=ONE, priced=ONE)
     assert account.usage.steps == used.steps
     assert account.usage.long_context_only == (only if known == "at once" else None)
     assert (account.complete_later is not None) is (known == "later")
@@ -142,7 +141,7 @@ def test_where_nothing_would_have_been_read_that_is_free(used: Usage, prompt: Pr
     account = Account()
     account.usage = used
     latest = account.usage.rag
-    LongContextEstimate().answered(account, list, latest=latest, prompt=prompt, window=WIDE, model=ONE, priced=ONE)
+    LongContextEstimate().answered(account, list, latest=latest, prompt=prompt, room=None, model=ONE, priced=ONE)
     assert (account.usage.long_context_only, account.usage.cost_long_context_only) == (0, FREE)
 
 
@@ -151,7 +150,7 @@ def test_what_is_known_later_completes_the_account_later() -> None:
     account.usage = Usage(rag=StepUsage(100, 5))
     lengths = lambda: sizes_of([400]) if known else None  # noqa: E731
     latest = account.usage.rag
-    LongContextEstimate().answered(account, lengths, latest=latest, prompt=FIRST, window=WIDE, model=ONE, priced=ONE)
+    LongContextEstimate().answered(account, lengths, latest=latest, prompt=FIRST, room=None, model=ONE, priced=ONE)
     assert account.usage.long_context_only is None
     assert account.complete_later is not None
     assert account.complete_later() is None

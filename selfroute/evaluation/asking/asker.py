@@ -7,9 +7,9 @@ from dataclasses import astuple
 from typing import Any
 
 from selfroute.evaluation.asking.replies import Replies, Reply
+from selfroute.usage.account import Tally
 from selfroute.usage.counts import FREE, Cost, StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
-from selfroute.usage.tally import Tally
 from selfroute.usage.tokens import count_tokens
 
 Call = Callable[[str], Tally]

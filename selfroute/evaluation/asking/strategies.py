@@ -20,7 +20,7 @@ from selfroute.policies.calibration import tokens_text
 from selfroute.policies.case import Case
 from selfroute.usage.counts import NOTHING, StepUsage
 from selfroute.usage.prices import PricedModel
-from selfroute.usage.savings import LongContextEstimate
+from selfroute.usage.tokens import LongContextEstimate
 
 Used = Mapping[Route, list[Reply]]
 """The replies that were used, by the model: that of the first step answers from sections, too."""

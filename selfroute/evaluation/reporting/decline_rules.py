@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from selfroute.answerability.anywhere import declines_anywhere
+from selfroute.answerability import declines_anywhere
 from selfroute.answerability.gate import declines
 from selfroute.evaluation.asking.runner import Task, TaskOutcome, scored
 from selfroute.evaluation.questions import Question

@@ -1,1 +1,0 @@
-"""Hit the prompt caches of providers, where a document that is read again costs a fraction."""
