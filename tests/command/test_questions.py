@@ -230,6 +230,7 @@ def test_what_cannot_work_is_one_line_and_pays_for_little(run: Run, files: list[
         }
         assert len(server.book) <= 12
         Path("questions.jsonl").write_text("mine")
+        server.settle()
         paid = len(server.book)
         calls["questions.jsonl is there already"] = run(files[0], "--n", "2", server=server)
         assert (len(server.book), Path("questions.jsonl").read_text()) == (paid, "mine")
