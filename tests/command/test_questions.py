@@ -229,11 +229,10 @@ def test_what_cannot_work_is_one_line_and_pays_for_little(run: Run, files: list[
             "Incorrect API key provided.": run(*files, "--n", "8", server=server),
         }
         assert len(server.book) <= 12
-        Path("questions.jsonl").write_text("mine")
-        server.settle()
+        Path("other.jsonl").write_text("mine")
         paid = len(server.book)
-        calls["questions.jsonl is there already"] = run(files[0], "--n", "2", server=server)
-        assert (len(server.book), Path("questions.jsonl").read_text()) == (paid, "mine")
+        calls["other.jsonl is there already"] = run(files[0], "--n", "2", "--out", "other.jsonl", server=server)
+        assert (len(server.book), Path("other.jsonl").read_text()) == (paid, "mine")
     for message, result in calls.items():
         assert (result.code > 0, message in result.err.splitlines()[-1], "Traceback" in result.err) == (
             True,
