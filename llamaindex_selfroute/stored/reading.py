@@ -28,7 +28,7 @@ from llamaindex_selfroute.documents import labelled
 from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
-from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
+from llamaindex_selfroute.stored.filters import AccessLimits, is_trusted, limits_of
 from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch
@@ -59,6 +59,11 @@ class Wall:
     retriever: BaseRetriever | None = None
     postprocessors: Sequence[BaseNodePostprocessor] = ()
     dropped: set[Hashable] = field(default_factory=set)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether more may be hidden than any filter says; False also if that is known only from the retriever."""
+        return self.declared is None and not (self.retriever and all(map(is_trusted, self.postprocessors)))
 
 
 class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
