@@ -136,12 +136,11 @@ class Fetched(Store):
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
         found = self._fetch(document, together(filters))
-        return fetched(
-            found,
-            document,
-            kind=BaseNode,
-            name_of=lambda node: document if node.ref_doc_id is None else node.ref_doc_id,
-        )
+
+        def name_of(node: BaseNode) -> str:
+            return document if node.ref_doc_id is None else node.ref_doc_id
+
+        return fetched(found, document, name_of, BaseNode, called="node")  # type: ignore[type-abstract]
 
 
 def _values(metadata: Mapping[str, Any], own: AbstractSet[str]) -> Mapping[str, Any]:
