@@ -97,8 +97,9 @@ def fetched(found: Any, source: Any, name_of: Callable[[Row], Any], kind: type[R
     """
     if inspect.iscoroutine(found):
         found.close()  # it is refused below
-    for chunk in found if isinstance(found, Iterable) and not isinstance(found, kind) else [found]:
-        if not isinstance(chunk, kind):
+    alone = isinstance(found, kind) or not isinstance(found, Iterable)
+    for chunk in [found] if alone else found:
+        if alone or not isinstance(chunk, kind):
             msg = f"fetch must return a list of {kind.__name__}s; got {type(chunk).__name__}"
             raise ReplyError(msg)
         name = name_of(chunk)
