@@ -27,7 +27,7 @@ from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
 from langchain_selfroute.models import MessageTally
 from langchain_selfroute.parts import Parts
 from langchain_selfroute.stored import StoredDocuments
-from langchain_selfroute.stored.dropping import FoundHeard
+from langchain_selfroute.stored.filters import FoundHeard
 from langchain_selfroute.stored.searches import fixed
 from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.checks import check_question

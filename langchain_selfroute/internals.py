@@ -60,8 +60,3 @@ def is_retry(runnable: Any) -> bool:
     """Return whether a runnable is what `with_retry` returns; only that needs its module, which is slow to import."""
     module = sys.modules.get("langchain_core.runnables.retry")
     return module is not None and type(runnable) is getattr(module, "RunnableRetry", None)
-
-
-def collection_id(vectorstore: Any) -> Any:
-    """Return the id of a Chroma store's collection; None if it cannot be found."""
-    return getattr(getattr(vectorstore, "_collection", None), "id", None)

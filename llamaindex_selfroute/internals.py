@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, singledispatchmethod
 from inspect import unwrap
 from typing import Any, NoReturn, TypeVar
+from weakref import WeakKeyDictionary
 
 from llama_index.core import instrumentation
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -32,7 +33,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 
 from llamaindex_selfroute import known
-from selfroute.documents.wall import frozen, is_one_of
+from selfroute.documents.wall import frozen, is_one_of, is_same
 from selfroute.errors import ConfigurationError
 
 Engine = TypeVar("Engine")
@@ -51,6 +52,7 @@ _ASKED: Mapping[type, str] = {
     TransformRetriever: "_retriever",
 }
 _LIMITS = ("_filters", "_doc_ids", "_node_ids", "_kwargs", "corpus", "corpus_weight_mask")
+_COPIES: WeakKeyDictionary[BaseRetriever, dict[str, Any]] = WeakKeyDictionary()  # of what limits them
 _SUPPORTED = "llama-index-core 0.12.52 to 0.14"
 
 
@@ -142,7 +144,7 @@ def fixed(retriever: BaseRetriever) -> BaseRetriever:
         found = copy(retriever)
         for name in vars(found).keys() & set(_LIMITS):
             value = getattr(found, name)
-            setattr(found, name, copy(value) if isinstance(value, list | dict) else frozen(value))
+            setattr(found, name, _copied(retriever, name, value) if isinstance(value, list | dict) else frozen(value))
         return found
     if _asked_by(retriever) is None:
         return retriever
@@ -153,6 +155,14 @@ def fixed(retriever: BaseRetriever) -> BaseRetriever:
         inside = [fixed(one) for one in held] if isinstance(held, list | tuple) else fixed(held)
     setattr(found, _ASKED[kind], inside)
     return found
+
+
+def _copied(retriever: BaseRetriever, name: str, value: Any) -> Any:
+    """Return a copy of a list or dict of a retriever, the latest one if it is still the same: they may hold all ids."""
+    copies = _COPIES.setdefault(retriever, {})
+    if name not in copies or not is_same(copies[name], value):
+        copies[name] = copy(value)
+    return copies[name]
 
 
 def with_parts(engine: Engine, retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor]) -> Engine:

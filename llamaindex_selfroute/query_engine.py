@@ -30,8 +30,7 @@ from llamaindex_selfroute.arguments import (
 )
 from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.documents import Source
-from llamaindex_selfroute.stored.dropping import watched
-from llamaindex_selfroute.stored.filters import takes_filters
+from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
 from llamaindex_selfroute.two_steps import EngineSteps

@@ -1,17 +1,20 @@
-"""Find what limits a retriever, as configured for one call."""
+"""Find what limits a retriever, as configured for one call, and what is dropped of its findings."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 
 from langchain_selfroute.stored.originals import Originals
 from langchain_selfroute.stored.searches import Search, searches_of
 from langchain_selfroute.stored.stores import Store
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.documents.wall import is_same
 
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})
@@ -34,26 +37,6 @@ class RetrieverScope:
     others: tuple[str, ...] = ()
     originals: Originals | None = None
     certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Wall:
-    """What limits the documents of one question.
-
-    Attributes:
-        declared: The filter that the user declared; None if nothing was declared.
-        retriever: What limits the retriever; None if that is unknown.
-        dropped: As in `Access`.
-    """
-
-    declared: Any = None
-    retriever: RetrieverScope | None = None
-    dropped: set[Hashable] = field(default_factory=set)
-
-    @property
-    def doubted(self) -> bool:
-        """Whether parts that we do not know may hide more than any filter says."""
-        return self.declared is None and not (self.retriever and self.retriever.certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +95,18 @@ def _filter_of(search: Search, store: Store) -> Any:
 def _others_of(search: Search, store: Store) -> list[str]:
     known = _HARMLESS | store.harmless | {store.filter_key}
     return [name for name, value in search.arguments.items() if name not in known and value is not None]
+
+
+class FoundHeard(BaseCallbackHandler):
+    """Notes what all retrievers find that run within the retrieval of one question."""
+
+    run_inline = True
+
+    def __init__(self, stored: ScopedDocuments[Document, Document]) -> None:
+        """Note it as these documents name and read passages."""
+        self._stored = stored
+        self.found: set[tuple[Hashable | None, str]] = set()
+
+    def on_retriever_end(self, documents: Sequence[Document], **_: Any) -> None:
+        """Note what a retriever has found."""
+        self.found |= self._stored.noted(documents)

@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.internals import collection_id
 from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store
 from selfroute.documents.access import StoredChunk
@@ -89,7 +88,7 @@ class Chroma(Store):
 
     def identity_of(self, wrapper: Any) -> Any:
         """Return the id of its collection."""
-        return collection_id(wrapper)
+        return chroma.id_of(getattr(wrapper, "_collection", None))
 
 
 class Qdrant(Store):

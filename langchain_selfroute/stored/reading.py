@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from langchain_selfroute.arguments import check_store
 from langchain_selfroute.documents import Given, documents_of
-from langchain_selfroute.stored.filters import Limits, Wall, is_empty, scope_of
+from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
@@ -24,7 +24,7 @@ from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
-from selfroute.documents.wall import frozen, is_same
+from selfroute.documents.wall import Wall, frozen, is_same
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document
@@ -144,7 +144,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         if scope and scope.others and self.filter is None:
             msg = f"the retriever's search_kwargs have {', '.join(scope.others)}, which may hide chunks: {_ADVICE}"
             raise ConfigurationError(msg)
-        return ScopedDocuments(self, Wall(frozen(self.filter), scope))
+        return ScopedDocuments(self, Wall(frozen(self.filter), scope, certain=bool(scope and scope.certain)))
 
     def search_kwargs(self, k: int) -> dict[str, Any]:
         """Return the arguments for a retriever of the same store: `k` passages under the declared filter."""
@@ -153,7 +153,7 @@ class StoredDocuments(StoredReader[Document, Document]):
     @override
     def _access(self, wall: Wall | None) -> Access:
         wall = wall or Wall(self.filter)
-        scope = wall.retriever
+        scope: RetrieverScope | None = wall.retriever
         own = [] if is_empty(wall.declared) else [wall.declared]
         theirs = [] if scope is None or scope.filter is None else [scope.filter]
         for condition in theirs:
@@ -161,7 +161,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         conditions = own + [condition for condition in theirs if not any(is_same(condition, one) for one in own)]
         elsewhere = scope is not None and not all(map(self._store.is_of, scope.vectorstores))
         declared = wall.declared is not None
-        plain = scope is not None and scope.certain and all(map(self._store.is_plain, scope.vectorstores))
+        plain = scope is not None and wall.certain and all(map(self._store.is_plain, scope.vectorstores))
         verified = elsewhere or not (declared or plain)
         originals = scope.originals if scope else None
         cache_key = self._store.cache_key(conditions)

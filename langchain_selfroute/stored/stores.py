@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
@@ -10,10 +9,9 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from langchain_selfroute.documents import documents_of
 from selfroute.documents.access import StoredChunk
-from selfroute.errors import ConfigurationError, ReplyError
-from selfroute.stores.listing import ByFunction, Test
+from selfroute.errors import ConfigurationError
+from selfroute.stores.listing import ByFunction, Test, fetched
 from selfroute.stores.wrapped import Wrapped, is_sync
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
@@ -109,11 +107,10 @@ class Fetched(Store):
         if len(conditions) > 1:
             msg = "fetch takes one filter: pass the same to the retriever and StoredDocuments, or to only one of them"
             raise ConfigurationError(msg)
-        found: Any = self._fetch(key, source, conditions[0] if conditions else None)
-        if inspect.iscoroutine(found):
-            found.close()  # it is refused below
-        for document in documents_of(found, "fetch"):
-            if document.metadata.get(key, source) != source:
-                msg = f"fetch was asked for {source!r} and returned a chunk of {document.metadata[key]!r}"
-                raise ReplyError(msg)
+        found = self._fetch(key, source, conditions[0] if conditions else None)
+
+        def name_of(document: Document) -> Any:
+            return document.metadata.get(key, source)
+
+        for document in fetched(found, source, name_of, Document, called="chunk"):
             yield StoredChunk(document.id or "", document.page_content, document.metadata)

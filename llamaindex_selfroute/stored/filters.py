@@ -1,21 +1,24 @@
-"""Find the limits of a retriever: its filters, and the only documents or nodes that it searches."""
+"""Find the limits of a retriever: its filters, the only documents or nodes that it searches, and what is dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.node_parser.text.sentence_window import DEFAULT_WINDOW_METADATA_KEY
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
+from pydantic import Field
+from typing_extensions import override
 
 from llamaindex_selfroute import known
 from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of, search_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes
+from selfroute.documents.stored import ScopedDocuments
 from selfroute.documents.wall import is_one_of, name_of
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
@@ -67,20 +70,17 @@ class AccessLimits:
 _OPEN = AccessLimits()
 
 
-def limits_of(retriever: BaseRetriever, postprocessors: Sequence[BaseNodePostprocessor] = ()) -> AccessLimits | None:
+def limits_of(retriever: BaseRetriever) -> AccessLimits | None:
     """Find the limits of a retriever.
 
     LlamaIndex's own wrappers are seen through, if all retrievers that they ask have the same limits.
 
     Args:
         retriever: The retriever.
-        postprocessors: Applied to its nodes. Those that are known only drop what is irrelevant; others may hide nodes.
 
     Returns:
         The limits; None if they cannot be determined, so that anything may be hidden from the retriever.
     """
-    if not all(map(is_trusted, postprocessors)):
-        return None
     first, *others = [_limits(leaf) for leaf in leaves_of(retriever)] or [None]
     if first is None or any(one != first for one in others):
         return None
@@ -116,3 +116,33 @@ def takes_filters(retriever: BaseRetriever) -> bool:
     """Return whether a retriever applies the filters that it is given; those of many kinds of indices ignore them."""
     kinds = type(retriever).__mro__
     return not any(name_of(kind) in known.UNFILTERED or kind.__module__.startswith(_HALF_FILTERED) for kind in kinds)
+
+
+class Watching(BaseNodePostprocessor):
+    """Passes the nodes to a function, and returns them unchanged."""
+
+    see: Callable[[list[NodeWithScore]], None] = Field(exclude=True, repr=False)
+
+    @override
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        self.see(nodes)
+        return nodes
+
+
+def watched(postprocessors: Sequence[BaseNodePostprocessor], source: Any) -> Sequence[BaseNodePostprocessor]:
+    """Return postprocessors, with others between them that note what those drop that we do not know.
+
+    Args:
+        postprocessors: The postprocessors of an engine.
+        source: Where its documents come from; only stored ones have to know.
+    """
+    doubted = [at for at, one in enumerate(postprocessors) if not is_trusted(one)]
+    if not doubted or not isinstance(source, ScopedDocuments):
+        return postprocessors
+    first, last = doubted[0], doubted[-1] + 1
+    found = set[tuple[Hashable | None, str]]()
+    before = Watching(see=lambda nodes: found.update(source.noted(nodes)))
+    after = Watching(see=lambda nodes: source.note_dropped(found, nodes))
+    return [*postprocessors[:first], before, *postprocessors[first:last], after, *postprocessors[last:]]

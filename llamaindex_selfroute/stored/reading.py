@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from llamaindex_selfroute.documents import labelled
 from llamaindex_selfroute.internals import fixed, index_of, leaves_of
 from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
-from llamaindex_selfroute.stored.filters import AccessLimits, limits_of
+from llamaindex_selfroute.stored.filters import AccessLimits, is_trusted, limits_of
 from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from llamaindex_selfroute.stored.stores import Fetch
@@ -38,27 +38,10 @@ from selfroute.documents.metadata import PLACE_KEYS, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
 from selfroute.documents.visibility import RetrievedChunk
-from selfroute.documents.wall import frozen
+from selfroute.documents.wall import Wall, frozen
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-
-
-@dataclass(frozen=True, slots=True)
-class Wall:
-    """What limits the documents of one question.
-
-    Attributes:
-        declared: The filters that the user declared; None if nothing was declared.
-        retriever: The retriever that finds the nodes; None if it is not known.
-        postprocessors: Applied to its nodes.
-        dropped: As in `Access`.
-    """
-
-    declared: MetadataFilters | None = None
-    retriever: BaseRetriever | None = None
-    postprocessors: Sequence[BaseNodePostprocessor] = ()
-    dropped: set[Hashable] = field(default_factory=set)
 
 
 class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
@@ -165,12 +148,13 @@ class StoredDocuments(StoredReader[NodeWithScore, BaseNode]):
         self, retriever: BaseRetriever | None, postprocessors: Sequence[BaseNodePostprocessor]
     ) -> ScopedDocuments[NodeWithScore, BaseNode]:
         """Do as `behind` does, with a retriever that nobody can change."""
-        return ScopedDocuments(self, Wall(frozen(self.filters), retriever, tuple(postprocessors)))
+        known = retriever is not None and all(map(is_trusted, postprocessors))
+        return ScopedDocuments(self, Wall(frozen(self.filters), retriever, certain=known))
 
     @override
     def _access(self, wall: Wall | None) -> Access:
         wall = wall or Wall(self.filters)
-        known = None if wall.retriever is None else limits_of(wall.retriever, wall.postprocessors)
+        known = limits_of(wall.retriever) if wall.certain else None
         here = wall.retriever is not None and (
             all(map(self._store.is_searched_by, leaves_of(wall.retriever)))
             or (known is not None and known.copies is not None)  # then each node is compared with its copy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,8 +18,7 @@ from typing_extensions import Self, override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, together
 from selfroute.documents.access import StoredChunk
-from selfroute.errors import ReplyError
-from selfroute.stores.listing import checked_rows
+from selfroute.stores.listing import checked_rows, fetched
 from selfroute.stores.wrapped import Wrapped
 
 Fetch: TypeAlias = Callable[[str, MetadataFilters | None], Iterable[BaseNode]]
@@ -137,17 +135,12 @@ class Fetched(Store):
 
     @override
     def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
-        found: Any = self._fetch(document, together(filters))
-        if inspect.iscoroutine(found):
-            found.close()  # it is refused below
-        for node in found if isinstance(found, Iterable) else [found]:
-            if not isinstance(node, BaseNode):
-                msg = f"fetch must return nodes; got {type(node).__name__}"
-                raise ReplyError(msg)
-            if node.ref_doc_id not in (None, document):
-                msg = f"fetch was asked for {document!r} and returned a node of {node.ref_doc_id!r}"
-                raise ReplyError(msg)
-            yield node
+        found = self._fetch(document, together(filters))
+
+        def name_of(node: BaseNode) -> str:
+            return document if node.ref_doc_id is None else node.ref_doc_id
+
+        return fetched(found, document, name_of, BaseNode, called="node")  # type: ignore[type-abstract]
 
 
 def _values(metadata: Mapping[str, Any], own: AbstractSet[str]) -> Mapping[str, Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
@@ -139,40 +141,55 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
 
     def _read(self, passages: Sequence[Passage]) -> list[Document]:
         access = self._access(scope_of(self))
-        groups = self._grouped(passages, access)
+        groups = self._grouped(passages)
+        self._check_names(groups, access)
         documents = []
         for source, found in groups:
             document = self._read_one(source, found, access)
             documents.append(document)
             if source is not None and access.key is not None and not access.verified:
+                self._lengths_known.put((source,), 0)
                 self._lengths_known.put((source, access.key), len(self._text_of(document)))
         return documents
 
     def _lengths(self, passages: Sequence[Passage], scope: Any) -> Lengths | None:
-        access = self._access(scope)
-        groups = self._grouped(passages, access)
-        if access.key is None or access.verified or self._is_overridden:
+        if self._is_overridden:
             return None
+        groups = self._grouped(passages)
         alone = [Size(None, len(self._text_of(self._alone(found[0])))) for source, found in groups if source is None]
-        keys = [(source, access.key) for source, _ in groups if source is not None]
+        sources, known = [source for source, _ in groups if source is not None], self._lengths_known
+        if not sources:
+            self._check_names(groups, self._access(scope))
+
+        @cache
+        def keys() -> list[Hashable] | None:
+            access = self._access(scope)
+            return None if access.key is None or access.verified else [(source, access.key) for source in sources]
 
         def lengths() -> list[Size] | None:
-            known = {key: self._lengths_known.get(key) for key in keys}
-            sizes = [Size(key, characters) for key, characters in known.items() if characters is not None]
-            return [*alone, *sizes] if len(sizes) == len(keys) else None
+            if any(known.get((source,)) is None for source in sources):  # not read yet, under any limits
+                return None
+            with suppress(Exception):  # an answer from passages needs no documents
+                found = keys()
+                sizes = [Size(key, size) for key in found or () if (size := known.get(key)) is not None]
+                return None if found is None or len(sizes) < len(found) else [*alone, *sizes]
+            return None
 
         return lengths
 
-    def _grouped(self, passages: Sequence[Passage], access: Access) -> list[tuple[Any, list[Passage]]]:
+    def _grouped(self, passages: Sequence[Passage]) -> list[tuple[Any, list[Passage]]]:
         """Group the passages by document, best first; a passage that names no document forms a group of its own."""
         groups: dict[Any, tuple[Any, list[Passage]]] = {}
         for passage in passages:
             source = self._source_of(passage)
             key = (self._passage_key(passage),) if source is None else source
             groups.setdefault(key, (source, []))[1].append(passage)
-        if groups and not access.whole and all(source is None for source, _ in groups.values()):
-            self._refuse_unnamed(passages)
         return list(groups.values())
+
+    def _check_names(self, groups: Sequence[tuple[Any, Sequence[Passage]]], access: Access) -> None:
+        """Raise if no passage names its document, unless they may be whole documents."""
+        if groups and not access.whole and all(source is None for source, _ in groups):
+            self._refuse_unnamed([passage for _, found in groups for passage in found])
 
     def _read_one(self, source: Any, passages: Sequence[Passage], access: Access) -> Document:
         if source is None:
@@ -276,9 +293,9 @@ class ScopedDocuments(Generic[Passage, Document]):
     def lengths(self, passages: Sequence[Passage]) -> Lengths | None:
         """Return a function that returns the lengths of the documents; None if they cannot become known.
 
-        It does not read the documents itself.
+        It reads nothing, and asks what may be read only if each of the documents was read before, for anybody.
         """
-        return self._stored._lengths(passages, self._scope)  # noqa: SLF001
+        return None if self.doubted else self._stored._lengths(passages, self._scope)  # noqa: SLF001
 
     @property
     def advice(self) -> str:
@@ -298,7 +315,7 @@ class ScopedDocuments(Generic[Passage, Document]):
     @property
     def doubted(self) -> bool:
         """Whether parts that we do not know may hide more than any filter says."""
-        return bool(self._scope.doubted)
+        return bool(getattr(self._scope, "doubted", False))
 
     def noted(self, passages: Iterable[Passage]) -> set[tuple[Hashable | None, str]]:
         """Return the names of the passages' documents and their texts, as they are now."""

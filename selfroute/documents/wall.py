@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What limits the documents of one question.
+
+    Attributes:
+        declared: What the user declared that each chunk must match; None if nothing was declared.
+        retriever: What limits the retriever, in the framework's terms; None if that is unknown.
+        certain: Whether nothing else hides chunks.
+        dropped: As in `Access`.
+    """
+
+    declared: Any = None
+    retriever: Any = None
+    certain: bool = False
+    dropped: set[Hashable] = field(default_factory=set)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether parts that we do not know may hide more than any filter says."""
+        return self.declared is None and not self.certain
 
 
 def name_of(kind: Any) -> str:

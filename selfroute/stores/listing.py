@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 from selfroute.documents.access import StoredChunk
 from selfroute.documents.metadata import without_keys
+from selfroute.errors import ReplyError
 
 Row = TypeVar("Row")
 Test = Callable[[StoredChunk], bool]
@@ -78,6 +80,33 @@ class ByFunction(Listing):
     def rows(self, key: str, source: Any, conditions: Sequence[Any]) -> Iterator[StoredChunk]:
         """Yield what the function yields."""
         return self._rows(key, source, conditions)
+
+
+def fetched(found: Any, source: Any, name_of: Callable[[Row], Any], kind: type[Row], *, called: str) -> Iterator[Row]:
+    """Yield what a user's own `fetch` returned for a document.
+
+    Args:
+        found: What it returned.
+        source: The name of the document.
+        name_of: Returns the name of a chunk's document; that of the asked one if the chunk names none.
+        kind: What each chunk has to be.
+        called: What such a chunk is called, for the error message.
+
+    Raises:
+        ReplyError: It returned something else, or a chunk of another document.
+    """
+    if inspect.iscoroutine(found):
+        found.close()  # it is refused below
+    alone = isinstance(found, kind) or not isinstance(found, Iterable)
+    for chunk in [found] if alone else found:
+        if alone or not isinstance(chunk, kind):
+            msg = f"fetch must return a list of {kind.__name__}s; got {type(chunk).__name__}"
+            raise ReplyError(msg)
+        name = name_of(chunk)
+        if name != source:
+            msg = f"fetch was asked for {source!r} and returned a {called} of {name!r}"
+            raise ReplyError(msg)
+        yield chunk
 
 
 def checked_rows(
