@@ -1,4 +1,4 @@
-"""Read what LangChain's models report: their names, their windows, and the usage of a call."""
+"""Read what LangChain's models report: their names, their windows, the usage of a call, and why fallbacks failed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompt_values import PromptValue
@@ -15,7 +16,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
-from langchain_selfroute.convert import config_within, text_of
+from langchain_selfroute.convert import config_within, is_too_long, text_of
 from langchain_selfroute.internals import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
@@ -209,3 +210,41 @@ def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None, 
     inside, _ = inside_of(model, config)
     if getattr(inside, "stream_usage", True) in {None, False}:
         said.warn(_logger, _NO_USAGE, *[type(inside).__name__] * 2)
+
+
+def has_fallbacks(model: Runnable[Any, Any], config: RunnableConfig | None) -> bool:
+    """Return whether a model has others to fall back on, within bindings, configurable fields and sequences."""
+    if isinstance(model, RunnableBindingBase):
+        return has_fallbacks(model.bound, config_within(model, config))
+    if isinstance(model, DynamicRunnable):
+        return has_fallbacks(*model.prepare(config))
+    if isinstance(model, RunnableSequence):
+        return any(has_fallbacks(step, config) for step in model.steps)
+    return isinstance(model, RunnableWithFallbacks)
+
+
+class TooLongHeard(BaseCallbackHandler):
+    """Keeps the last error by which a model within one call refused the prompt as too long.
+
+    `with_fallbacks` raises the error of the first model, whatever the others say.
+
+    Attributes:
+        error: That error; None if there was none.
+    """
+
+    run_inline = True  # it never blocks
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    @property
+    @override
+    def ignore_chat_model(self) -> bool:
+        return True
+
+    @override
+    def on_llm_error(self, error: BaseException, **_: Any) -> None:
+        if isinstance(error, Exception) and is_too_long(error):
+            self.error = error
+
+    on_chain_error = on_llm_error  # of a model that is a function

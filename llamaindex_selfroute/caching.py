@@ -8,13 +8,13 @@ from typing import Any
 
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
 
-from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.models import package_of
 from selfroute.caching.prefixes import Prefix, prefix_in
 from selfroute.caching.providers import Dialect, ProviderCache
 
 
-def prefix_of(prompt: Prompt, *, context: str, question: str) -> Prefix | None:
+def prefix_of(prompt: ModelInput, *, context: str, question: str) -> Prefix | None:
     """Return what a prompt shares with those of other questions on the same documents; None if that is nothing."""
     messages = [("user", prompt)] if isinstance(prompt, str) else [(one.role.value, _text_of(one)) for one in prompt]
     return prefix_in(messages, context=context, question=question)
@@ -32,7 +32,7 @@ def takes_marks(llm: LLM, dialect: Dialect) -> bool:
     return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
 
 
-def marked(prompt: Prompt, prefix: Prefix, cache: ProviderCache) -> Prompt:
+def marked(prompt: ModelInput, prefix: Prefix, cache: ProviderCache) -> ModelInput:
     """Return the same prompt with a `CachePoint` where the documents end.
 
     Args:

@@ -12,11 +12,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
-from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
-from llamaindex_selfroute.parts import Finder, Parts
+from llamaindex_selfroute.host import Finder, LlamaIndexHost, Parts, QueryCall
 from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.calls.drivers import arun, run
-from selfroute.calls.first_step import FirstStep
+from selfroute.calls.first_step import KeptStep
 from selfroute.calls.row import read_row, row_of
 from selfroute.usage.values import text
 
@@ -102,7 +101,7 @@ class SynthesizerSteps:
         parts = replace(self.parts(), streaming=False)
         return QueryCall(LlamaIndexHost(parts, bundle_of(query), nodes=nodes, words=words), first_only=True)
 
-    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], finder: Finder | None) -> QueryCall:
+    def _second(self, row: Mapping[str, Any], kept: KeptStep[NodeWithScore], finder: Finder | None) -> QueryCall:
         query, words = query_in_row(row)
         return QueryCall(LlamaIndexHost(self.parts(), bundle_of(query), words=words, finder=finder), first=kept)
 

@@ -22,7 +22,7 @@ FLIGHTS = Flights()
 """The questions of this process, whichever chain or engine asks them: what they share is the provider's cache."""
 
 
-class Asking(Generic[Document]):
+class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
     def __init__(

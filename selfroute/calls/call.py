@@ -13,7 +13,7 @@ from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate
 from selfroute.answerability.graded import GradedGate
 from selfroute.answerability.opening import ReasoningSplitter
-from selfroute.calls.asking import Asking, ain_one, in_one
+from selfroute.calls.asking import ModelCalls, ain_one, in_one
 from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs
 from selfroute.calls.fitting import Fitting
@@ -29,7 +29,7 @@ from selfroute.usage.entry import Entry
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
-    from selfroute.calls.first_step import Draft, FirstStep
+    from selfroute.calls.first_step import Draft, KeptStep
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
@@ -59,7 +59,7 @@ class Call(Generic[Document]):
         retrieves: bool = True,
         parent_span: Callable[[], Any] | None = None,
         first_only: bool = False,
-        first: FirstStep[Document] | None = None,
+        first: KeptStep[Document] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
@@ -83,13 +83,13 @@ class Call(Generic[Document]):
         self.costs = Costs(
             host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
         )
-        self._asking = Asking(host, settings, self.fitting, self.costs)
+        self._model_calls = ModelCalls(host, settings, self.fitting, self.costs)
         self._memory, self._first_only, self._first = memory, first_only, first
         self.start: Start = "rag"
         if first:
             self._go_on(first)
 
-    def _go_on(self, first: FirstStep[Document]) -> None:
+    def _go_on(self, first: KeptStep[Document]) -> None:
         if first.answerability != self.settings.answerability:
             msg = (
                 f"the first step of this row was asked for with answerability={first.answerability!r}: "
@@ -223,12 +223,12 @@ class Call(Generic[Document]):
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Yield the pieces of a reply; closing the generator stops the model. A draft of a row is there already."""
         draft = self._draft_for(effect)
-        return self._asking.ask(effect) if draft is None else in_one(draft.text)
+        return self._model_calls.ask(effect) if draft is None else in_one(draft.text)
 
     def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `generate` does, asynchronously."""
         draft = self._draft_for(effect)
-        return self._asking.aask(effect) if draft is None else ain_one(draft.text)
+        return self._model_calls.aask(effect) if draft is None else ain_one(draft.text)
 
     def _draft_for(self, effect: Generate) -> Draft | None:
         return self._first.draft if self._first and effect.step == "rag" else None

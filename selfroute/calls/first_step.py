@@ -59,7 +59,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStep(Generic[Document]):
+class KeptStep(Generic[Document]):
     """What the second step of a question needs of its first.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.verdict import Signal
-from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
+from selfroute.calls.first_step import KEY, Draft, KeptStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError
 from selfroute.usage.rows import models_of, steps_of, usage_of
@@ -73,7 +73,7 @@ def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
     """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
     host, passages, tally = call.host, call.reading.passages, call.costs.tally
     done, names = not answer.is_open, [plain(host.source_of(passage)) for passage in passages]
-    kept = FirstStep(
+    kept = KeptStep(
         call.start,
         call.settings.answerability,
         passages,
@@ -101,7 +101,7 @@ def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def row_errors() -> Iterator[None]:
     """Read a row, or a part of it, within this context.
 
     Raises:
@@ -116,7 +116,7 @@ def reading() -> Iterator[None]:
 
 def read_row(
     row: Mapping[str, Any], document_of: Callable[[Any], Document], *, name: Check = anything
-) -> FirstStep[Document]:
+) -> KeptStep[Document]:
     """Return what a row keeps.
 
     Args:
@@ -127,11 +127,11 @@ def read_row(
     Raises:
         InputError: It is not a row of `first_step`.
     """
-    with reading():
+    with row_errors():
         return _read(named(row), document_of, name)
 
 
-def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: Check) -> FirstStep[Document]:
+def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: Check) -> KeptStep[Document]:
     kept = named(row[KEY])
     retrieved = [document_of(one) for one in items(row["retrieved"])]
 
@@ -143,7 +143,7 @@ def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: 
     usage, models = steps_of(kept["steps"], ran=("rag",)), models_of(row["usage"])
     whole = usage_of(row["usage"])
     draft = optional(lambda value: Draft(**fields(value, _DRAFT)))(kept["draft"])
-    return FirstStep(
+    return KeptStep(
         start=one_of(get_args(Start))(kept["start"]),
         answerability=text(kept["answerability"]),
         retrieved=retrieved,

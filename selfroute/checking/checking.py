@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from selfroute.calls.call import Call
-from selfroute.checking.findings import Finding, Findings, Found, Subject
+from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
 from selfroute.checking.words import plainly, told
@@ -21,7 +21,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
 
     def findings(self) -> Findings:
         """Return what was found, in the order of the subjects."""
-        looks: Mapping[Subject, Callable[[], Found]] = {
+        looks: Mapping[Subject, Callable[[], Remark]] = {
             "source": self.look_at_sources,
             "wall": self.look_at_wall,
             "document": self.look_at_document,
@@ -54,7 +54,7 @@ async def acheck(call: Call[Any]) -> Findings:
     return await asyncio.to_thread(checking.findings)  # counting a long text may block the event loop
 
 
-def _finding(subject: Subject, look: Callable[[], Found]) -> Finding:
+def _finding(subject: Subject, look: Callable[[], Remark]) -> Finding:
     """Return what a look finds; an error of the user's own parts, such as a token counter, is a finding, too."""
     try:
         ok, message, advice = look()

@@ -13,7 +13,7 @@ Attempt = Literal["retrieve", "source", "read"]
 Document = TypeVar("Document")
 
 
-class Trial(Generic[Document]):
+class TriedQuestion(Generic[Document]):
     """A question that goes only as far as no model is asked.
 
     Attributes:

@@ -41,7 +41,7 @@ class _Word:
     worth_around: float
 
 
-class Search:
+class SentenceSearch:
     """Finds sentences one after the other, the best first; the next one for what the former do not say.
 
     Attributes:
