@@ -60,7 +60,8 @@ def call(supplied: Any, given: Any, config: RunnableConfig, *, name: str) -> Any
     Raises:
         ReplyError: The result must be awaited.
     """
-    found = _within(config, _bound(supplied, config), given)
+    bound = partial(supplied.invoke, config=config) if isinstance(supplied, Runnable) else supplied
+    found = _within(config, bound, given)
     if inspect.isawaitable(found):
         if hasattr(found, "close"):
             found.close()
@@ -83,10 +84,6 @@ async def acall(supplied: Any, given: Any, config: RunnableConfig) -> Any:
     return found
 
 
-def _bound(supplied: Any, config: RunnableConfig) -> Callable[[Any], Any]:
-    return partial(supplied.invoke, config=config) if isinstance(supplied, Runnable) else supplied
-
-
 def _within(config: RunnableConfig, bound: Callable[[Any], Any], given: Any) -> Any:
     """Call with the config in the context, where runnables within look for their parent run."""
     with set_config_context(config) as context:
@@ -94,7 +91,7 @@ def _within(config: RunnableConfig, bound: Callable[[Any], Any], given: Any) -> 
 
 
 def documents_of(found: Any, what: str) -> list[Document]:
-    """Return what a component supplied by the user returned, as a list of documents.
+    """Check what a component of the user's returned, and return it as a list of documents.
 
     Args:
         found: What it returned.

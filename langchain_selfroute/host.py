@@ -114,7 +114,7 @@ class LangChainHost(Host[Document]):
             prompting.check_messages(parts.prompts.values(), self.inputs)
         self.one_model = parts.one_model
         self.retriever = parts.retriever
-        self._source: Any = parts.documents  # or why they may not be read
+        self._source: Any = parts.documents  # or the error that forbids reading them
         self._found: FoundHeard | None = None  # within a retriever that we do not know
         self._heard = TooLongHeard()  # within the latest call of a model
         self._run: RunnableConfig | None = None  # that of the run which reads documents
@@ -132,7 +132,7 @@ class LangChainHost(Host[Document]):
 
     @property
     def source(self) -> Any:
-        """The documents; raises the error by which they may not be read."""
+        """The documents; raises the error that forbids reading them."""
         if isinstance(self._source, Exception):
             raise self._source
         return self._source
@@ -161,7 +161,7 @@ class LangChainHost(Host[Document]):
         return self._kept(await self.retriever.ainvoke(*self._retrieving()))
 
     def _retrieving(self) -> tuple[Any, RunnableConfig]:
-        """Return what the retriever is called with.
+        """Return the input and the config of the retriever.
 
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
@@ -187,7 +187,7 @@ class LangChainHost(Host[Document]):
         return await documents.aread(self.source, *self._reading(passages))
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
-        """Return what documents are read with; a policy may read them before the step that answers from them."""
+        """Return the input and the config of `documents`; a policy may read them before their step."""
         return {**self.inputs, "retrieved": list(passages)}, self._run or self._child("read_documents")
 
     @contextmanager

@@ -38,9 +38,9 @@ class MessageTally(Tally):
     """Collect the text and the token counts of one model call from its messages.
 
     Attributes:
-        about: What the messages say of themselves, the latest last.
+        about: The messages' metadata, merged; a later value replaces an earlier one.
         calls_tool: Whether a message without text calls a tool.
-        refusal: The texts by which the model refused, where they come apart from the reply.
+        refusal: The text of a refusal that the provider sends beside the reply.
     """
 
     __slots__ = ("about", "calls_tool", "refusal")
@@ -90,7 +90,7 @@ class MessageTally(Tally):
 
 
 def _refusal_of(message: AIMessage) -> str:
-    """Return the text by which a model refused: OpenAI's clients keep it beside the content, or in a block of it."""
+    """Return the text of a refusal: OpenAI's clients keep it beside the content, or in a block of it."""
     blocks = message.content if isinstance(message.content, list) else []
     return "".join(map(refusal_in, [message.additional_kwargs, *blocks]))
 
@@ -170,13 +170,13 @@ def _inside(
 def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
 ) -> PricedModel:
-    """Return the name by which a model is priced if it is called with these options, as far as it reports one."""
+    """Return the name by which a model is priced when called with these options; without a name if it reports none."""
     first, *others = [_reported(one, {**bound, **(options or {})}) for one, bound in _inside(model, config, {})]
     return replace(first, fallbacks=tuple(others)) if others else first
 
 
 def certain_name_of(model: Runnable[Any, Any]) -> PricedModel:
-    """Return the name by which a model is priced, as far as no call can choose another model."""
+    """Return the name by which a model is priced; without a name if a call can choose another model."""
     return PricedModel() if model.config_specs else name_of(model)
 
 

@@ -23,7 +23,7 @@ from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 
 
 class FilledPrompt(Prompt):
-    """A prompt of LangChain; its value is None as long as a runnable has to be called for it, with these words."""
+    """A prompt of LangChain. Its value is None until the runnable that makes it was called with its words."""
 
     __slots__ = ("words",)
 
@@ -182,7 +182,7 @@ def _chosen(prompt: Runnable[Any, Any], config: RunnableConfig) -> tuple[Runnabl
 
 
 def _value(found: Any) -> PromptValue:
-    """Return what a runnable returned as a prompt.
+    """Check what a runnable returned, and return it as a prompt.
 
     Raises:
         ReplyError: It is no prompt.

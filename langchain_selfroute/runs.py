@@ -159,7 +159,7 @@ def invoke(  # noqa: PLR0913 - what a run is made of
     *,
     record: Callable[[Any], dict[str, Any]] = recorded,
 ) -> Result:
-    """Perform a call within a run, and return what it returns.
+    """Perform a call within a run, and return its result.
 
     Args:
         name: The name of the run, unless the config has one.

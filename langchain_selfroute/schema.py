@@ -200,7 +200,7 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
 
 
 def _brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
-    """Return what an agent needs of a result: the answer, the route, the names of the sources, and any citations."""
+    """Return the part of a result that an agent needs: answer, route, the names of the sources, and any citations."""
     names = [document.metadata.get(source_key, document.id) for document in result["context"]]
     sources = list(dict.fromkeys(str(name) for name in names if name is not None))
     cited = {"citations": result["citations"]} if "citations" in result else {}

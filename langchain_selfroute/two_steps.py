@@ -1,4 +1,4 @@
-"""The two steps of a chain as runnables of their own: the first gives a row, from which the second goes on."""
+"""The two steps of a chain as separate runnables: the first returns a row, and the second continues from it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FirstStep(_ChainStep[str | Mapping[str, Any], Row]):
 
 
 class SecondStep(_ChainStep[Mapping[str, Any], SelfRouteOutput]):
-    """Goes on from a row, and returns the output of the chain; `SelfRouteChain.second_step` documents it."""
+    """Continues from a row, and returns the output of the chain; `SelfRouteChain.second_step` documents it."""
 
     name = "SelfRouteSecondStep"
 
@@ -121,7 +121,7 @@ class SecondStep(_ChainStep[Mapping[str, Any], SelfRouteOutput]):
     def stream(
         self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
-        """Answer the question of a row in chunks, as the chain streams; what is done comes in one."""
+        """Answer the question of a row in chunks, as the chain streams; a row that is done comes in one chunk."""
         kept, given = _read(input)
         if kept.result:
             yield self.invoke(input, config)
@@ -154,7 +154,7 @@ async def _arow(call: ChainCall) -> Row:
 
 
 def _read(row: Mapping[str, Any]) -> tuple[KeptStep[Any], dict[str, Any]]:
-    """Return what a row keeps, and the inputs of its question."""
+    """Return the first step that a row keeps, and the inputs of its question."""
     return read_row(row, document_from_json), inputs_in_row(row)
 
 

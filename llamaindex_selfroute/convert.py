@@ -32,7 +32,7 @@ def bundle_of(query: Any) -> QueryBundle:
     """Return a query as LlamaIndex's bundle, checked.
 
     Raises:
-        InputError: It is no question.
+        InputError: It is not a question.
     """
     bundle = QueryBundle(query) if isinstance(query, str) else query
     check_question(getattr(bundle, "query_str", bundle))
@@ -163,7 +163,7 @@ def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any
     """Return a query and other variables of its prompts as JSON, from which `query_in_row` reads them.
 
     Raises:
-        InputError: A variable is no JSON.
+        InputError: A variable is not JSON.
     """
     for name, value in words.items():
         check_json(name, value)

@@ -123,7 +123,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return {**self.words, "query_bundle": self.query}
 
     def record(self, entry: Entry) -> None:
-        """Send what the query took."""
+        """Send the usage of the query."""
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
     @override

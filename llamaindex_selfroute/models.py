@@ -29,7 +29,7 @@ from selfroute.usage.tally import Tally
 LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 
 _ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini package raises this
-_LATEST = 4  # the last piece of a text, the end, and the counts may come apart
+_LATEST = 4  # the last text, the end and the counts may come in separate pieces
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _NAMELESS: str = LLMMetadata.model_fields["model_name"].default
@@ -105,7 +105,7 @@ class ResponseTally(Tally):
         latest: What the provider sent last, in its own form.
         calls_tool: Whether a response without text calls a tool.
         reason: How the reply ended, if an error said so.
-        refusal: The texts by which the model refused, where they come apart from the reply.
+        refusal: The text of a refusal that the provider sends beside the reply.
     """
 
     __slots__ = ("calls_tool", "last", "latest", "reason", "refusal")
@@ -181,7 +181,7 @@ def _calls_tool(reply: LLMResponse) -> bool:
 
 
 def name_of(llm: LLM) -> PricedModel:
-    """Return the name by which a model is priced, as far as it reports one; its package names the provider."""
+    """Return the name by which a model is priced, if it reports one; its package names the provider."""
     try:
         name: Any = llm.metadata.model_name
     except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
@@ -199,7 +199,7 @@ def window_of(llm: LLM) -> int | None:
 
 
 def package_of(llm: LLM) -> str | None:
-    """Return the name of the integration that a model is from, such as `anthropic`; None if it is from none."""
+    """Return the integration that a model is from, such as `anthropic`; None if it is from no integration."""
     return _package(type(llm))
 
 

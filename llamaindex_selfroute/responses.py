@@ -141,7 +141,7 @@ class ClosingStreamingResponse(AsyncStreamingResponse):
 
 
 def _metadata(of: Decided | Answer, call: QueryCall) -> dict[str, Any]:
-    """Return the metadata as far as they are known; the end of a stream settles the rest."""
+    """Return the metadata that are known so far; the end of a stream settles the rest."""
     return {
         "route": of.route,
         "answerable": call.account.answerable,

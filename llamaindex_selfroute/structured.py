@@ -39,7 +39,7 @@ def report_of(form: Form) -> type[BaseModel]:
 
 @cache
 def length_of(form: Form) -> int:
-    """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
+    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
     return len(json.dumps(report_of(form).model_json_schema()))
 
 

@@ -1,4 +1,4 @@
-"""The two steps of a synthesizer or an engine, asked for apart: the second goes on from a row of the first."""
+"""The two steps of a synthesizer or an engine as separate calls: the second continues from a row of the first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SynthesizerSteps:
         raise NotImplementedError
 
     def first_step(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any) -> Row:
-        """Ask for the draft alone, to make many in any order, and go on with some later.
+        """Ask for the draft alone: make many drafts in any order, and continue some of them later.
 
         Args:
             query: The query.
@@ -49,11 +49,11 @@ class SynthesizerSteps:
 
         Returns:
             A row of plain JSON, which may be kept in a file. `done` says whether the draft answered; then the row has
-            the `answer`, and what the metadata of a response have. If not, `usage` is that of the draft, and `sources`
+            the `answer` and the keys of a response's metadata. If not, `usage` is that of the draft, and `sources`
             are the ids of the documents behind the nodes, best first, by which to group the queries.
 
         Raises:
-            InputError: A variable of the prompts is no JSON.
+            InputError: A variable of the prompts is not JSON.
         """
         call = self._first(query, nodes, response_kwargs)
         return row_of(call, run(call.flow(), call))
@@ -110,11 +110,11 @@ class EngineSteps:
     """The two steps of an engine."""
 
     def _scoped(self) -> AbstractContextManager[None]:
-        """Tell the synthesizer on whose behalf it answers."""
+        """Pass the engine's retriever and postprocessors to the synthesizer."""
         raise NotImplementedError
 
     def _as_asked(self) -> Finder:
-        """Return what retrieves as the engine did when it was asked."""
+        """Return the engine as it was when it was asked, to retrieve again."""
         raise NotImplementedError
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
+from operator import index
 from typing import Any, SupportsIndex, TypeVar
 
 from selfroute.errors import CopyError
@@ -57,7 +58,7 @@ def check_copies(whole: Any) -> None:
 def _try_to_pickle(part: Any, protocol: SupportsIndex) -> None:
     """Raise a `TypeError` if no pickler that is in use can pickle a part."""
     try:
-        pickle.dumps(part, protocol)
+        pickle.dumps(part, index(protocol))
     except TypeError:
         if "cloudpickle" not in sys.modules:
             raise

@@ -1,4 +1,4 @@
-"""One question, composed of what it reads, what fits, what it costs and what a policy says: the drivers perform it."""
+"""One question and its parts: what it reads, what fits, what it costs, what a policy says. The drivers perform it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Call(Generic[Document]):
         host: What the framework does.
         settings: The options of the chain or engine.
         refusal: The word that declines.
-        account: What the question takes.
+        account: The record of the question.
         reading: Its passages and documents.
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
@@ -104,8 +104,8 @@ class Call(Generic[Document]):
         """Check the question and return a fresh flow.
 
         Raises:
-            InputError: The question is no text, or blank; or it cannot be kept in a row, if only the first step is
-                asked for.
+            InputError: The question is not text, or is blank; or only the first step is asked for, and an input cannot
+                be kept in a row.
             ConfigurationError: There is no such first step.
         """
         start = self._begin()
@@ -255,7 +255,7 @@ class Call(Generic[Document]):
         return Escalation(policy, host, reading=self.reading, costs=self.costs, account=self.account)
 
     def cite(self, answer: Answer) -> Answer:
-        """Return the answer with where it stands in the context, if that is wanted."""
+        """Return the answer with its citations, if `citations=True`."""
         if not self.settings.citations:
             return answer
         from selfroute.citations import NOTHING_CITED, cite  # noqa: PLC0415 - most chains do not cite
@@ -276,5 +276,5 @@ class Call(Generic[Document]):
         return self.cite(answer)
 
     def complete_usage(self, answer: Answer) -> None:
-        """Add what always reading the documents would have cost to the usage. All text has been shown by then."""
+        """Add the cost of always reading the documents to the usage. All text has been shown by then."""
         self.costs.complete(answer)

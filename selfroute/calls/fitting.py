@@ -1,4 +1,4 @@
-"""Fit what a step answers from to its model's window, and compare what was sent with what the provider counted."""
+"""Fit the context of a step to its model's window, and compare the prompt with the provider's count."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Reading(Generic[Document]):
 
     @property
     def ranking(self) -> Ranking:
-        """The sections of the documents that were read, in the order of their worth; ranked once a question."""
+        """The sections of the documents that were read, best first; ranked once a question."""
         if self._ranking is None:
             from selfroute.documents.sections import ranked  # noqa: PLC0415 - most questions end before
 

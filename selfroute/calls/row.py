@@ -1,4 +1,4 @@
-"""Write the row of a first step, and read it: somebody else may have held it, so each value is checked."""
+"""Write the row of a first step, and read it back: it may have been changed meanwhile, so each value is checked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _OF_SOME: Mapping[str, Check] = {
 
 
 def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
-    """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
+    """Return the row of a question whose first step is over: plain JSON."""
     host, passages, tally = call.host, call.reading.passages, call.costs.tally
     done, names = not answer.is_open, [plain(host.source_of(passage)) for passage in passages]
     kept = KeptStep(
@@ -102,7 +102,7 @@ def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
 
 @contextmanager
 def row_errors() -> Iterator[None]:
-    """Read a row, or a part of it, within this context.
+    """Raise an `InputError` for what is wrong in a row that is read within this context.
 
     Raises:
         InputError: It is not as `first_step` wrote it.
@@ -117,11 +117,11 @@ def row_errors() -> Iterator[None]:
 def read_row(
     row: Mapping[str, Any], document_of: Callable[[Any], Document], *, name: Check = anything
 ) -> KeptStep[Document]:
-    """Return what a row keeps.
+    """Return the first step that a row keeps.
 
     Args:
         row: The row.
-        document_of: Returns the passage that an adapter wrote; it raises one of the errors in `WRONG` if that is none.
+        document_of: Returns the passage that an adapter wrote; raises one of the errors in `WRONG` if it is not one.
         name: Checks the name of a document.
 
     Raises:
@@ -164,7 +164,7 @@ def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: 
 
 
 def _result(row: Mapping[str, Any], context: Sequence[Any], name: Check) -> dict[str, Any]:
-    """Return what a row that is done has of the result, but for its usage."""
+    """Return the result in a row that is done, without its usage."""
     citation: Mapping[str, Check] = {
         "document": lambda value: count(value, len(context) - 1),
         "source": name,

@@ -1,4 +1,4 @@
-"""Perform a trial, sync or async, and return what was found."""
+"""Try a question, sync or async, and return the findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
     """Tries the parts of a pipeline on one question."""
 
     def findings(self) -> Findings:
-        """Return what was found, in the order of the subjects."""
+        """Return the findings, in the order of the subjects."""
         looks: Mapping[Subject, Callable[[], Remark]] = {
             "source": self.look_at_sources,
             "wall": self.look_at_wall,
@@ -33,7 +33,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
 
 
 def check(call: Call[Any]) -> Findings:
-    """Try the parts of a pipeline on a question and return what was found; no model is asked."""
+    """Try the parts of a pipeline on a question and return the findings; no model is asked."""
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:
@@ -55,7 +55,7 @@ async def acheck(call: Call[Any]) -> Findings:
 
 
 def _finding(subject: Subject, look: Callable[[], Remark]) -> Finding:
-    """Return what a look finds; an error of the user's own parts, such as a token counter, is a finding, too."""
+    """Return the finding about one subject; an error of the user's own parts, such as a token counter, is one, too."""
     try:
         ok, message, advice = look()
     except Exception as error:  # noqa: BLE001

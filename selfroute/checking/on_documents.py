@@ -1,4 +1,4 @@
-"""Look at what a trial found about the documents: their names, who may read them, and how they were assembled."""
+"""Judge the documents of a question that was tried: their names, who may read them, and how they were assembled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look at what a trial found about the models: their windows, their prices and their prompts."""
+"""Judge the models of a question that was tried: their windows, their prices and their prompts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class OnModels(TriedQuestion[Document]):
         return "the document" if len(self.behind) == 1 else f"the {len(self.behind)} documents"
 
     def look_at_prices(self) -> Remark:
-        """Return what a question costs by each step, and which options make it cost less."""
+        """Return the cost of each step of a question, and the options that lower it."""
         try:
             self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
@@ -108,7 +108,7 @@ class OnModels(TriedQuestion[Document]):
         return f"max_documents={MAX_DOCUMENTS} reads only the best ones" if fewer else ""
 
     def _price(self, step: Route, context: Sequence[Document]) -> tuple[str, str | None]:
-        """Return what a step takes, and why its cost is not known."""
+        """Return the tokens and the cost of a step, and why the cost is not known."""
         fitting, costs = self.fits, self.call.costs
         model, tokens = costs.priced(step), fitting.count(step)(fitting.prompt(step, context).text)
         _, cost = costs.of_step(step, tokens=tokens)
@@ -143,7 +143,7 @@ class OnModels(TriedQuestion[Document]):
         )
 
     def _wrong_in(self, step: Route, wording: str) -> tuple[str, str] | None:
-        """Return what is wrong with a prompt, and what to do; None if nothing is."""
+        """Return the fault of a prompt, and what to do; None for a prompt that is right."""
         if self.host.question not in wording:
             return "does not show the question", "give it the variable of the question ({input} in LangChain)"
         asked = wording.replace(self.host.question, "").casefold()

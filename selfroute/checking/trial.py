@@ -14,7 +14,7 @@ Document = TypeVar("Document")
 
 
 class TriedQuestion(Generic[Document]):
-    """A question that goes only as far as no model is asked.
+    """A question that is retrieved for and read for, without asking a model.
 
     Attributes:
         call: The question.

@@ -79,7 +79,7 @@ def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch
 
     No model is asked: what counts are words that a sentence shares with the answer, and less those that it shares with
     the question, the rarer the more. The next sentence is chosen for what those before it do not say yet. The time
-    grows with the length of the text; a text that was read before is not taken apart again.
+    grows with the length of the text; the index of a text is kept for the next question.
 
     Args:
         question: The question.

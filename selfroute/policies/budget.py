@@ -179,7 +179,7 @@ class Budget(Policy):
             return self._catch_up()
 
     def _catch_up(self) -> tuple[int, Decimal]:
-        """Settle what is over, forget what was spent before the window, and return what is spent and set aside."""
+        """Return what is spent and what is reserved within the time window."""
         with suppress(IndexError):
             while True:
                 self._settle(*self._over.popleft())

@@ -65,7 +65,7 @@ class Account:
         return _NO_SPAN if self._trace is None else self._trace.step(effect)
 
     def go_on(self, usage: Usage, models: Mapping[str, StepUsage], *, seconds: float) -> None:
-        """Begin with what an earlier account of the question has counted, and told its own ledger.
+        """Resume from the usage of the first step, which its own ledger already has.
 
         Args:
             usage: What the question has used.
@@ -90,7 +90,7 @@ class Account:
 
     @property
     def seconds(self) -> float:
-        """The time since the question began, without the time between its steps if these were asked for apart."""
+        """The time since the question began, without the pause between `first_step` and `second_step`."""
         return self._seconds_before + perf_counter() - self._started
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:
@@ -110,7 +110,7 @@ class Account:
             self._trace.decided(effect)
 
     def on_close(self, callback: Callable[[Usage], object]) -> None:
-        """Have the usage told to a callback when the account is closed, however the question ended.
+        """Call back with the usage when the account is closed, however the question ended.
 
         An error of the callback is logged, and costs neither the answer nor the entry.
         """

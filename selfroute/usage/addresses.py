@@ -1,4 +1,4 @@
-"""Find the address at which a client calls its model: whoever answers there is who charges for it."""
+"""Find the base URL at which a client calls its model: it decides which price list applies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def address_of(model: object) -> str | None:
 
 
 def account_of(model: object) -> int:
-    """Return what tells apart the accounts that clients call a provider with, in this process only.
+    """Return a key that differs between API accounts; valid in this process.
 
     It depends on the API keys in a client's fields, and says nothing of them.
     """

@@ -353,7 +353,7 @@ class EnginePipeline:
         return cast("EngineResponse", engine.query(with_choices(task.question)))
 
     def _scoped(self, synthesizer: SelfRouteSynthesizer | None = None) -> AbstractContextManager[Any]:
-        """Let a synthesizer know the engine's retriever, as far as it is known to select the nodes alone."""
+        """Attach the engine's retriever to a synthesizer if it alone selects the nodes."""
         postprocessors = self.engine._node_postprocessors  # noqa: SLF001
         return (synthesizer or self.synthesizer).behind(self._known_retriever, postprocessors)
 
