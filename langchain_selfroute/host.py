@@ -23,9 +23,9 @@ from typing_extensions import override
 
 from langchain_selfroute import caching, convert, documents, models, prompting, structured
 from langchain_selfroute.convert import inputs_of, is_too_long
-from langchain_selfroute.documents import Source, acall, call
+from langchain_selfroute.documents import Source, acall, call, inputs_of_reading, outputs_of_reading
 from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
-from langchain_selfroute.prompting import FilledPrompt
+from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.dropping import FoundHeard
 from langchain_selfroute.stored.searches import fixed
@@ -194,32 +194,34 @@ class LangChainHost(Host[Document]):
     @override
     def reading(self, effect: ReadDocuments) -> Iterator[list[Document]]:
         """Read within a run that records no text."""
-        inputs = documents.inputs_of_reading(self.question, effect)
-        run = self.manager.get_child().on_chain_start(None, inputs, name="read_documents")
+        run = self.manager.get_child().on_chain_start(
+            None, inputs_of_reading(self.question, effect), name="read_documents"
+        )
         self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
         try:
             yield read
         except BaseException as error:
             run.on_chain_error(error)
             raise
-        run.on_chain_end(documents.outputs_of_reading(read, self.source_of))
+        run.on_chain_end(outputs_of_reading(read, self.source_of))
 
     @asynccontextmanager
     @override
     async def areading(self, effect: ReadDocuments) -> AsyncIterator[list[Document]]:
-        inputs = documents.inputs_of_reading(self.question, effect)
-        run = await self.manager.get_child().on_chain_start(None, inputs, name="read_documents")
+        run = await self.manager.get_child().on_chain_start(
+            None, inputs_of_reading(self.question, effect), name="read_documents"
+        )
         self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
         try:
             yield read
         except BaseException as error:
             await run.on_chain_error(error)
             raise
-        await run.on_chain_end(documents.outputs_of_reading(read, self.source_of))
+        await run.on_chain_end(outputs_of_reading(read, self.source_of))
 
     @override
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
-        text = prompting.context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
+        text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
         words = {**self.inputs, "context": text, "refusal": self.settings.refusal}
         schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
