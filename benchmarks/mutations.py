@@ -279,7 +279,7 @@ MUTATIONS = (
     ),
     Mutation(
         "prompts show our label",
-        f"{LC}/host.py",
+        f"{LC}/prompting.py",
         "metadata = in_prompt(document.metadata)",
         "metadata = document.metadata",
         LANGCHAIN,

@@ -1,4 +1,4 @@
-"""Mark in LangChain's prompts where the documents end, for providers whose prompt caches want to be told."""
+"""Mark where the documents end in LangChain's prompts, for prompt caches that need it (Anthropic's, OpenAI's)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 _MODE, _KEY = "prompt_cache_options", "prompt_cache_key"
 OPTIONS = frozenset([_MODE, _KEY])
 """The options that a model is called with so that its provider keeps what is marked; no reply depends on them."""
-_OWN = frozenset([_MODE, "cache_control"])  # who sets them marks prompts in a way of their own
+_OWN = frozenset([_MODE, "cache_control"])  # a user who sets one of these marks prompts themselves
 _MARKS = frozenset(["prompt_cache_breakpoint", "cache_control"])
 
 
 def prefix_of(prompt: PromptValue, *, context: str, question: str) -> Prefix | None:
-    """Return what a prompt shares with those of other questions on the same documents; None if that is nothing."""
+    """Return the prefix that a prompt shares with other questions on the same documents; None if it shares nothing."""
     messages = [(_role(one), one.content if isinstance(one.content, str) else None) for one in prompt.to_messages()]
     return prefix_in(messages, context=context, question=question)
 
@@ -101,20 +101,20 @@ def unmarked(content: Any) -> Any:
 def options_for_marked(
     prefix: Prefix, cache: ProviderCache, given: Mapping[str, Any], *, own: frozenset[str]
 ) -> dict[str, Any]:
-    """Return what a model is called with besides a marked prompt, so that it keeps what is marked and nothing else.
+    """Return the options for a marked prompt, so that the provider caches what is marked and nothing else.
 
     Args:
         prefix: What is marked.
         cache: The cache.
         given: What the user passes in the call.
-        own: The names of all options that the user has set. A key of theirs stays.
+        own: The names of all options that the user has set. The user's own key stays.
     """
     key = {} if cache.mark != "openai" or _KEY in own else {_KEY: f"selfroute-{prefix.digest()}"}
     return {**_only_marked(cache), **key, **given}
 
 
 def options_for_unmarked(prefix: Prefix, cache: ProviderCache, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a model is called with besides a prompt that no other one begins like, so that it keeps nothing.
+    """Return the options for a prompt whose beginning no other prompt shares, so that the provider caches nothing.
 
     A system's message that is long enough to be kept is left to the provider, which may find it again.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
@@ -17,19 +17,16 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from langchain_selfroute import arguments, prompting, running, structured
+from langchain_selfroute import arguments, prompting, runs, structured
 from langchain_selfroute.documents import Source
-from langchain_selfroute.host import LangChainHost, Manager
+from langchain_selfroute.host import LangChainHost, Manager, Parts
 from langchain_selfroute.internals import span_of
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import certain_name_of, name_of
-from langchain_selfroute.parts import Parts
-from langchain_selfroute.running import Make
-from langchain_selfroute.schema import Fields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of
+from langchain_selfroute.runs import ChainCall, Make, awhole, recorded_findings, whole
+from langchain_selfroute.schema import ChainFields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of, tool_fields
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
-from langchain_selfroute.streaming import ChainCall, whole
-from langchain_selfroute.tool import tool_fields
 from langchain_selfroute.two_steps import FirstStep, SecondStep
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
@@ -55,9 +52,6 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool  # takes long to import
 
     from selfroute.checking import Findings
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 
 _options_of: Callable[[dict[str, Any]], tuple[Any, ...]] = itemgetter(*SETTINGS)
 
@@ -307,7 +301,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         filter: Any = None,  # noqa: A002 - the stores' name for it
         docstore: BaseStore[str, Document] | None = None,
         fetch: Fetch | None = None,
-        **fields: Unpack[Fields],
+        **fields: Unpack[ChainFields],
     ) -> Self:
         """Build a chain on a vector store: retrieve its chunks, and rebuild whole documents from them when needed.
 
@@ -483,7 +477,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> SelfRouteOutput:
         """Answer a question; `kwargs` are passed to the models of both steps."""
-        return cast("SelfRouteOutput", running.invoke(self, input, config, self.calling(input, kwargs), whole))
+        return cast("SelfRouteOutput", runs.invoke(self.get_name(), input, config, self.calling(input, kwargs), whole))
 
     @override
     async def ainvoke(
@@ -491,7 +485,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     ) -> SelfRouteOutput:
         """Do as `invoke` does, asynchronously."""
         make = self.calling(input, kwargs)
-        return cast("SelfRouteOutput", await running.ainvoke(self, input, config, make, whole))
+        return cast("SelfRouteOutput", await runs.ainvoke(self.get_name(), input, config, make, awhole))
 
     @override
     def stream(
@@ -501,14 +495,14 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         With `answerability="structured"` the answer comes in one piece.
         """
-        return running.stream(self, input, config, self.calling(input, kwargs), kwargs)
+        return runs.stream(self, input, config, self.calling(input, kwargs), kwargs)
 
     @override
     def astream(
         self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[SelfRouteOutput]:
         """Do as `stream` does, asynchronously."""
-        return running.astream(self, input, config, self.calling(input, kwargs), kwargs)
+        return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
@@ -529,14 +523,16 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         Raises:
             InputError: The question is blank.
         """
-        from langchain_selfroute import checking  # noqa: PLC0415 - only where it is used
+        from selfroute import checking  # noqa: PLC0415 - only where it is used
 
-        return checking.check(self.calling(question, {}), question, config)
+        make = self.calling(question, {})
+        return runs.invoke("check", question, config, make, checking.check, record=recorded_findings)
 
     async def acheck(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None
     ) -> Findings:
         """Do as `check` does, asynchronously."""
-        from langchain_selfroute import checking  # noqa: PLC0415
+        from selfroute import checking  # noqa: PLC0415
 
-        return await checking.acheck(self.calling(question, {}), question, config)
+        make = self.calling(question, {})
+        return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)

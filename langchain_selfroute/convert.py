@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.exceptions import ContextOverflowError
@@ -11,14 +11,11 @@ from langchain_core.messages import BaseMessage, messages_from_dict, messages_to
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
-from selfroute.calls.first_step import FirstStep, check_json
-from selfroute.calls.row import reading
+from selfroute.calls.first_step import check_json
+from selfroute.calls.row import row_errors
 from selfroute.documents import overflow
 from selfroute.errors import InputError, ReplyError
 from selfroute.usage.values import named
-
-if TYPE_CHECKING:
-    from langchain_selfroute.schema import SelfRouteOutput
 
 _ALWAYS = ("retrieved", "context", "answer", "route", "answerable", "finish_reason", "decision", "usage")
 _MESSAGES = "messages of LangChain"
@@ -108,15 +105,9 @@ def inputs_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: There are none.
     """
-    with reading():
+    with row_errors():
         inputs = {}
         for key, value in named(row.get("inputs") or {}).items():
             messages = value.get(_MESSAGES) if isinstance(value, dict) else None
             inputs[key] = value if messages is None else messages_from_dict(messages)
         return inputs_of({**inputs, "input": row["input"]})
-
-
-def output_of_row(inputs: Mapping[str, Any], kept: FirstStep[Document]) -> SelfRouteOutput:
-    """Return the output of a chain from a row that is done."""
-    output = {**inputs, "retrieved": list(kept.retrieved), "context": list(kept.context), **(kept.result or {})}
-    return cast("SelfRouteOutput", output)

@@ -1,9 +1,10 @@
-"""What LangChain does for one call of a chain: its runs, prompts, models and documents."""
+"""What LangChain does for one call of a chain: it runs its retriever, prompts, models and documents."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from langchain_core.callbacks import (
@@ -15,30 +16,30 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.prompt_values import PromptValue
-from langchain_core.prompts import format_document
+from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
 from langchain_selfroute import caching, convert, documents, models, prompting, structured
-from langchain_selfroute.calling import acall, call
 from langchain_selfroute.convert import inputs_of, is_too_long
-from langchain_selfroute.fallbacks import TooLongHeard, has_fallbacks
-from langchain_selfroute.models import MessageTally
-from langchain_selfroute.parts import Parts
+from langchain_selfroute.documents import Source, acall, call, inputs_of_reading, outputs_of_reading
+from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
+from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.filters import FoundHeard
 from langchain_selfroute.stored.searches import fixed
-from selfroute.caching import Dialect, Prefix, ProviderCache
+from selfroute.caching import Dialect, ProviderCache
 from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host, Place, Prompt
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import Settings
 from selfroute.documents.stored import ScopedDocuments
 from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
-from selfroute.prompts import documents_in, in_prompt
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
-from selfroute.usage.prices import PricedModel
+from selfroute.usage.prices import PricedModel, is_one_model
 
 EVENT = "selfroute_decision"
 Manager: TypeAlias = CallbackManagerForChainRun | AsyncCallbackManagerForChainRun
@@ -46,30 +47,32 @@ _Asked: TypeAlias = "tuple[Runnable[Any, Any], PromptValue, RunnableConfig, dict
 """The model, its prompt, its config and its options."""
 
 
-class FilledPrompt(Prompt):
-    """A prompt of LangChain; its value is None as long as a runnable has to be called for it, with these words."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The parts of a chain that one call works with: a snapshot, so that changing the chain does not affect the call.
 
-    __slots__ = ("words",)
+    Attributes:
+        retriever: Finds the passages.
+        models: The model of each step.
+        prompts: The prompt of each step.
+        documents: Where the whole documents come from.
+        document_prompt: Formats each passage and document; None to use its text.
+        settings: The options.
+        memory: What the chain keeps between calls.
+    """
 
-    def __init__(self, value: PromptValue | None, words: Mapping[str, Any], *, schema: int) -> None:
-        super().__init__(value, words["context"], schema=schema)
-        self.words = words
+    retriever: Runnable[Any, Any]
+    models: Mapping[Route, Runnable[Any, Any]]
+    prompts: Mapping[Route, Runnable[Any, Any]]
+    documents: Source
+    document_prompt: BasePromptTemplate[Any] | None
+    settings: Settings
+    memory: Memory
 
     @property
-    @override
-    def is_known(self) -> bool:
-        return self.value is not None
-
-    @property
-    @override
-    def text(self) -> str:
-        if self.value is None:
-            return "\n".join(map(str, self.words.values()))
-        return models.text_of_prompt(self.value)
-
-    @override
-    def prefix(self, question: str) -> Prefix | None:
-        return None if self.value is None else caching.prefix_of(self.value, context=self.context, question=question)
+    def one_model(self) -> bool:
+        """Whether one model performs both steps."""
+        return is_one_model(self.models)
 
 
 class LangChainHost(Host[Document]):
@@ -111,7 +114,7 @@ class LangChainHost(Host[Document]):
             prompting.check_messages(parts.prompts.values(), self.inputs)
         self.one_model = parts.one_model
         self.retriever = parts.retriever
-        self._source: Any = parts.documents  # or why they may not be read
+        self._source: Any = parts.documents  # or the error that forbids reading them
         self._found: FoundHeard | None = None  # within a retriever that we do not know
         self._heard = TooLongHeard()  # within the latest call of a model
         self._run: RunnableConfig | None = None  # that of the run which reads documents
@@ -129,7 +132,7 @@ class LangChainHost(Host[Document]):
 
     @property
     def source(self) -> Any:
-        """The documents; raises the error by which they may not be read."""
+        """The documents; raises the error that forbids reading them."""
         if isinstance(self._source, Exception):
             raise self._source
         return self._source
@@ -158,7 +161,7 @@ class LangChainHost(Host[Document]):
         return self._kept(await self.retriever.ainvoke(*self._retrieving()))
 
     def _retrieving(self) -> tuple[Any, RunnableConfig]:
-        """Return what the retriever is called with.
+        """Return the input and the config of the retriever.
 
         Its config has a listener to what is found, if the retriever may drop some of it for any reason.
         """
@@ -166,7 +169,7 @@ class LangChainHost(Host[Document]):
         if isinstance(self._source, ScopedDocuments) and self._source.doubted:
             self._found = FoundHeard(self._source)
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._found)
-        return (self.question if takes_string(self.retriever) else dict(self.inputs)), config
+        return (self.question if _takes_string(self.retriever) else dict(self.inputs)), config
 
     def _kept(self, found: Any) -> Sequence[Document]:
         """Return the passages, and note which of those found were dropped."""
@@ -184,64 +187,44 @@ class LangChainHost(Host[Document]):
         return await documents.aread(self.source, *self._reading(passages))
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
-        """Return what documents are read with; a policy may read them before the step that answers from them."""
+        """Return the input and the config of `documents`; a policy may read them before their step."""
         return {**self.inputs, "retrieved": list(passages)}, self._run or self._child("read_documents")
 
     @contextmanager
     @override
     def reading(self, effect: ReadDocuments) -> Iterator[list[Document]]:
         """Read within a run that records no text."""
-        run = self.manager.get_child().on_chain_start(None, self._summary_of(effect), name="read_documents")
+        run = self.manager.get_child().on_chain_start(
+            None, inputs_of_reading(self.question, effect), name="read_documents"
+        )
         self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
         try:
             yield read
         except BaseException as error:
             run.on_chain_error(error)
             raise
-        run.on_chain_end(self._summary(read))
+        run.on_chain_end(outputs_of_reading(read, self.source_of))
 
     @asynccontextmanager
     @override
     async def areading(self, effect: ReadDocuments) -> AsyncIterator[list[Document]]:
-        run = await self.manager.get_child().on_chain_start(None, self._summary_of(effect), name="read_documents")
+        run = await self.manager.get_child().on_chain_start(
+            None, inputs_of_reading(self.question, effect), name="read_documents"
+        )
         self._run, read = {**self.config, "callbacks": run.get_child()}, list[Document]()
         try:
             yield read
         except BaseException as error:
             await run.on_chain_error(error)
             raise
-        await run.on_chain_end(self._summary(read))
-
-    def _summary_of(self, effect: ReadDocuments) -> dict[str, Any]:
-        inputs = {"input": self.question, "retrieved": len(effect.passages)}
-        return inputs if effect.too_long is None else {**inputs, "too_long": str(effect.too_long)[:500]}
-
-    def _summary(self, context: Sequence[Document]) -> dict[str, Any]:
-        return {
-            "documents": [
-                {
-                    "source": str(self.source_of(document) or ""),
-                    "characters": len(document.page_content),
-                    **documents.label_of(document),
-                }
-                for document in context
-            ]
-        }
+        await run.on_chain_end(outputs_of_reading(read, self.source_of))
 
     @override
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
-        words = {**self.inputs, "context": self._context_text(step, context), "refusal": self.settings.refusal}
+        text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
+        words = {**self.inputs, "context": text, "refusal": self.settings.refusal}
         schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
-
-    def _context_text(self, step: Route, context: Sequence[Document]) -> str:
-        template = self.parts.document_prompt
-        if template is not None:
-            return "\n\n".join([format_document(_shown(document), template) for document in context])
-        texts = [document.page_content for document in context]
-        if step == "rag":
-            return "\n\n".join(texts)
-        return documents_in(texts, [one.metadata.get("title", self.source_of(one)) for one in context])
 
     @override
     def ask(self, step: Route, prompt: Prompt, tally: Tally, cache: ProviderCache | None) -> Generator[str, None, None]:
@@ -390,13 +373,7 @@ def _for_children(config: RunnableConfig) -> RunnableConfig:
     return cast("RunnableConfig", rest)
 
 
-def _shown(document: Document) -> Document:
-    """Return a document with its metadata as a prompt may show them."""
-    metadata = in_prompt(document.metadata)
-    return document if metadata is document.metadata else Document(document.page_content, metadata=dict(metadata))
-
-
-def takes_string(retriever: Runnable[Any, Any]) -> bool:
+def _takes_string(retriever: Runnable[Any, Any]) -> bool:
     """Return whether a retriever takes the question as a string; other runnables get all inputs."""
     if isinstance(retriever, BaseRetriever):
         return True

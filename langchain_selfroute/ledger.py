@@ -35,7 +35,7 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
         ```
     """
 
-    run_inline = True  # it never blocks, so it needs no thread of its own
+    run_inline = True  # it never blocks, so it needs no thread
 
     ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = True
     ignore_retriever = ignore_retry = ignore_custom_event = True

@@ -1,4 +1,4 @@
-"""Read what LangChain's models report: their names, their windows, and the usage of a call."""
+"""Read what LangChain's models report: their names, their windows, the usage of a call, and why fallbacks failed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompt_values import PromptValue
@@ -15,7 +16,7 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
-from langchain_selfroute.convert import config_within, text_of
+from langchain_selfroute.convert import config_within, is_too_long, text_of
 from langchain_selfroute.internals import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
@@ -37,9 +38,9 @@ class MessageTally(Tally):
     """Collect the text and the token counts of one model call from its messages.
 
     Attributes:
-        about: What the messages say of themselves, the latest last.
+        about: The messages' metadata, merged; a later value replaces an earlier one.
         calls_tool: Whether a message without text calls a tool.
-        refusal: The texts by which the model refused, where they come apart from the reply.
+        refusal: The text of a refusal that the provider sends beside the reply.
     """
 
     __slots__ = ("about", "calls_tool", "refusal")
@@ -89,7 +90,7 @@ class MessageTally(Tally):
 
 
 def _refusal_of(message: AIMessage) -> str:
-    """Return the text by which a model refused: OpenAI's clients keep it beside the content, or in a block of it."""
+    """Return the text of a refusal: OpenAI's clients keep it beside the content, or in a block of it."""
     blocks = message.content if isinstance(message.content, list) else []
     return "".join(map(refusal_in, [message.additional_kwargs, *blocks]))
 
@@ -169,13 +170,13 @@ def _inside(
 def name_of(
     model: Runnable[Any, Any], config: RunnableConfig | None = None, options: Mapping[str, Any] | None = None
 ) -> PricedModel:
-    """Return the name by which a model is priced if it is called with these options, as far as it reports one."""
+    """Return the name by which a model is priced when called with these options; without a name if it reports none."""
     first, *others = [_reported(one, {**bound, **(options or {})}) for one, bound in _inside(model, config, {})]
     return replace(first, fallbacks=tuple(others)) if others else first
 
 
 def certain_name_of(model: Runnable[Any, Any]) -> PricedModel:
-    """Return the name by which a model is priced, as far as no call can choose another model."""
+    """Return the name by which a model is priced; without a name if a call can choose another model."""
     return PricedModel() if model.config_specs else name_of(model)
 
 
@@ -209,3 +210,41 @@ def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None, 
     inside, _ = inside_of(model, config)
     if getattr(inside, "stream_usage", True) in {None, False}:
         said.warn(_logger, _NO_USAGE, *[type(inside).__name__] * 2)
+
+
+def has_fallbacks(model: Runnable[Any, Any], config: RunnableConfig | None) -> bool:
+    """Return whether a model has others to fall back on, within bindings, configurable fields and sequences."""
+    if isinstance(model, RunnableBindingBase):
+        return has_fallbacks(model.bound, config_within(model, config))
+    if isinstance(model, DynamicRunnable):
+        return has_fallbacks(*model.prepare(config))
+    if isinstance(model, RunnableSequence):
+        return any(has_fallbacks(step, config) for step in model.steps)
+    return isinstance(model, RunnableWithFallbacks)
+
+
+class TooLongHeard(BaseCallbackHandler):
+    """Keeps the last error by which a model within one call refused the prompt as too long.
+
+    `with_fallbacks` raises the error of the first model, whatever the others say.
+
+    Attributes:
+        error: That error; None if there was none.
+    """
+
+    run_inline = True  # it never blocks
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    @property
+    @override
+    def ignore_chat_model(self) -> bool:
+        return True
+
+    @override
+    def on_llm_error(self, error: BaseException, **_: Any) -> None:
+        if isinstance(error, Exception) and is_too_long(error):
+            self.error = error
+
+    on_chain_error = on_llm_error  # of a model that is a function

@@ -1,20 +1,51 @@
-"""Fill in the prompts of a chain: templates, or runnables that return a prompt, such as configurable templates."""
+"""Check and fill in the prompts of a chain: templates, or runnables that return a prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.prompt_values import ChatPromptValue, PromptValue, StringPromptValue
-from langchain_core.prompts import BasePromptTemplate, MessagesPlaceholder
+from langchain_core.prompts import BasePromptTemplate, MessagesPlaceholder, format_document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.configurable import DynamicRunnable, RunnableConfigurableAlternatives
+from typing_extensions import override
 
+from langchain_selfroute import caching
 from langchain_selfroute.models import text_of_prompt
+from selfroute.caching import Prefix
+from selfroute.calls.host import Prompt
 from selfroute.errors import ConfigurationError, InputError, ReplyError
-from selfroute.prompts import check_asks_for_numbers
+from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
+
+
+class FilledPrompt(Prompt):
+    """A prompt of LangChain. Its value is None until the runnable that makes it was called with its words."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, value: PromptValue | None, words: Mapping[str, Any], *, schema: int) -> None:
+        super().__init__(value, words["context"], schema=schema)
+        self.words = words
+
+    @property
+    @override
+    def is_known(self) -> bool:
+        return self.value is not None
+
+    @property
+    @override
+    def text(self) -> str:
+        if self.value is None:
+            return "\n".join(map(str, self.words.values()))
+        return text_of_prompt(self.value)
+
+    @override
+    def prefix(self, question: str) -> Prefix | None:
+        return None if self.value is None else caching.prefix_of(self.value, context=self.context, question=question)
 
 
 def check(name: str, prompt: Runnable[Any, Any]) -> None:
@@ -90,6 +121,35 @@ def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:
             yield from _templates(one)
 
 
+def context_of(
+    documents: Sequence[Document],
+    template: BasePromptTemplate[Any] | None,
+    *,
+    whole: bool,
+    name_of: Callable[[Document], Any],
+) -> str:
+    """Return the text of passages or documents as the model reads it.
+
+    Args:
+        documents: The passages or documents.
+        template: Formats each of them; None to use its text.
+        whole: Whether these are documents; several of them are numbered.
+        name_of: Returns the name of a document that has no title.
+    """
+    if template is not None:
+        return "\n\n".join([format_document(_shown(document), template) for document in documents])
+    texts = [document.page_content for document in documents]
+    if not whole:
+        return "\n\n".join(texts)
+    return documents_in(texts, [document.metadata.get("title", name_of(document)) for document in documents])
+
+
+def _shown(document: Document) -> Document:
+    """Return a document with its metadata as a prompt may show them."""
+    metadata = in_prompt(document.metadata)
+    return document if metadata is document.metadata else Document(document.page_content, metadata=dict(metadata))
+
+
 def filled_in(prompt: Runnable[Any, Any], words: Mapping[str, Any], config: RunnableConfig) -> PromptValue | None:
     """Fill in a template, which leaves no run in a trace; return None if the prompt is another runnable."""
     prompt, _ = _chosen(prompt, config)
@@ -122,7 +182,7 @@ def _chosen(prompt: Runnable[Any, Any], config: RunnableConfig) -> tuple[Runnabl
 
 
 def _value(found: Any) -> PromptValue:
-    """Return what a runnable returned as a prompt.
+    """Check what a runnable returned, and return it as a prompt.
 
     Raises:
         ReplyError: It is no prompt.

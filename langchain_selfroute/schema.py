@@ -1,4 +1,4 @@
-"""The types of a chain's input and output, and the graph that LangChain draws of it."""
+"""How a chain looks from outside: the types of its input and output, its graph, and the tool that an agent gets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from typing_extensions import NotRequired, TypedDict
 
+from langchain_selfroute.runs import recorded
 from selfroute.answerability import Signal
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
 from selfroute.calls.settings import Doubt, Sections
 from selfroute.effects import Route
+
+_BRIEF = ("answer", "route", "answerable")
 
 
 class SelfRouteInput(TypedDict):
@@ -127,7 +130,7 @@ class SelfRouteOutput(Uncited, total=False):
     unverified_quotes: int
 
 
-class Fields(TypedDict, total=False):
+class ChainFields(TypedDict, total=False):
     """The optional fields of `SelfRouteChain`, which documents them."""
 
     long_context_llm: Runnable[Any, Any] | None
@@ -176,3 +179,29 @@ def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: 
         graph.add_edge(nodes["retrieve"], nodes["read_documents"], data="long_context", conditional=True)
     graph.add_edge(before, last)
     return graph
+
+
+def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
+    """Return the fields of a tool that asks a chain and returns the brief form of its result.
+
+    The artifact is the result as the chain's run records it: agents keep artifacts in their state and in their traces.
+    """
+
+    def told(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        return _brief(result, source_key), recorded(result)
+
+    def ask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return told(chain.invoke(inputs, config))
+
+    async def aask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return told(await chain.ainvoke(inputs, config))
+
+    return {"func": ask, "coroutine": aask, "response_format": "content_and_artifact"}
+
+
+def _brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
+    """Return the part of a result that an agent needs: answer, route, the names of the sources, and any citations."""
+    names = [document.metadata.get(source_key, document.id) for document in result["context"]]
+    sources = list(dict.fromkeys(str(name) for name in names if name is not None))
+    cited = {"citations": result["citations"]} if "citations" in result else {}
+    return {**{key: result[key] for key in _BRIEF}, "sources": sources, **cited}

@@ -40,7 +40,7 @@ def report_of(form: Form) -> type[BaseModel]:
 
 @cache
 def length_of(form: Form) -> int:
-    """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
+    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
     return len(json.dumps(report_of(form).model_json_schema()))
 
 
@@ -155,7 +155,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str, form: Form = _PLAI
 
 
 def _candidates(message: Any, parsed: Any = None) -> list[Any]:
-    """Return what may be a report: the parsed reply, the arguments of tool calls, and JSON in the text."""
+    """Return the candidates for a report: the parsed reply, the arguments of tool calls, and JSON in the text."""
     found = [parsed.model_dump() if isinstance(parsed, BaseModel) else parsed]
     if isinstance(message, AIMessage):
         found += [call["args"] for call in message.tool_calls]

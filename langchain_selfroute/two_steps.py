@@ -1,4 +1,4 @@
-"""The two steps of a chain as runnables of their own: the first gives a row, from which the second goes on."""
+"""The two steps of a chain as separate runnables: the first returns a row, and the second continues from it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from typing_extensions import override
 
-from langchain_selfroute import running
-from langchain_selfroute.convert import document_from_json, inputs_in_row, output_of_row
+from langchain_selfroute import runs
+from langchain_selfroute.convert import document_from_json, inputs_in_row
+from langchain_selfroute.runs import ChainCall, awhole, whole
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
-from langchain_selfroute.streaming import whole
-from selfroute.calls.first_step import FirstStep as Kept
+from selfroute.calls.drivers import arun, run
+from selfroute.calls.first_step import KeptStep
 from selfroute.calls.row import read_row, row_of
 
 Given = TypeVar("Given")
@@ -31,11 +33,11 @@ class _Chain(Protocol):
     def OutputType(self) -> Any:  # noqa: N802 - LangChain's name
         """The type of the chain's output."""
 
-    def calling(self, given: Any, kwargs: Mapping[str, Any], /, **fields: Any) -> running.Make:
+    def calling(self, given: Any, kwargs: Mapping[str, Any], /, **fields: Any) -> runs.Make:
         """Return a function that makes a call; `fields` are those of `Call`."""
 
 
-class _Step(Runnable[Given, Result], Generic[Given, Result]):
+class _ChainStep(Runnable[Given, Result], Generic[Given, Result]):
     """One of the two steps of a chain."""
 
     def __init__(self, chain: _Chain) -> None:
@@ -47,7 +49,7 @@ class _Step(Runnable[Given, Result], Generic[Given, Result]):
         return self.chain.config_specs
 
 
-class FirstStep(_Step[str | Mapping[str, Any], Row]):
+class FirstStep(_ChainStep[str | Mapping[str, Any], Row]):
     """Retrieves, asks for the draft, and returns a row of plain JSON; `SelfRouteChain.first_step` documents it."""
 
     name = "SelfRouteFirstStep"
@@ -65,19 +67,19 @@ class FirstStep(_Step[str | Mapping[str, Any], Row]):
     @override
     def invoke(self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Row:
         """Return the row of a question; `kwargs` are passed to the model."""
-        return cast("Row", running.invoke(self, input, config, self._make(input, kwargs), row_of))
+        return runs.invoke(self.get_name(), input, config, self._make(input, kwargs), _row)
 
     @override
     async def ainvoke(self, input: str | Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> Row:
         """Do as `invoke` does, asynchronously."""
-        return cast("Row", await running.ainvoke(self, input, config, self._make(input, kwargs), row_of))
+        return await runs.ainvoke(self.get_name(), input, config, self._make(input, kwargs), _arow)
 
-    def _make(self, given: Any, kwargs: Mapping[str, Any]) -> running.Make:
+    def _make(self, given: Any, kwargs: Mapping[str, Any]) -> runs.Make:
         return self.chain.calling(given, kwargs, first_only=True)
 
 
-class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
-    """Goes on from a row, and returns the output of the chain; `SelfRouteChain.second_step` documents it."""
+class SecondStep(_ChainStep[Mapping[str, Any], SelfRouteOutput]):
+    """Continues from a row, and returns the output of the chain; `SelfRouteChain.second_step` documents it."""
 
     name = "SelfRouteSecondStep"
 
@@ -96,9 +98,9 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
         """Answer the question of a row; `kwargs` are passed to the models."""
         kept, given = _read(input)
         if kept.result:
-            return self._call_with_config(lambda _: output_of_row(given, kept), given, config)
+            return self._call_with_config(lambda _: _output_of(given, kept), given, config)
         make = self._make(kept, given, kwargs)
-        return cast("SelfRouteOutput", running.invoke(self, given, config, make, whole))
+        return cast("SelfRouteOutput", runs.invoke(self.get_name(), given, config, make, whole))
 
     @override
     async def ainvoke(
@@ -109,22 +111,22 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
         if kept.result:
 
             async def known(_: Any) -> SelfRouteOutput:
-                return output_of_row(given, kept)
+                return _output_of(given, kept)
 
             return await self._acall_with_config(known, given, config)
         make = self._make(kept, given, kwargs)
-        return cast("SelfRouteOutput", await running.ainvoke(self, given, config, make, whole))
+        return cast("SelfRouteOutput", await runs.ainvoke(self.get_name(), given, config, make, awhole))
 
     @override
     def stream(
         self, input: Mapping[str, Any], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[SelfRouteOutput]:
-        """Answer the question of a row in chunks, as the chain streams; what is done comes in one."""
+        """Answer the question of a row in chunks, as the chain streams; a row that is done comes in one chunk."""
         kept, given = _read(input)
         if kept.result:
             yield self.invoke(input, config)
         else:
-            yield from running.stream(self, given, config, self._make(kept, given, kwargs), kwargs)
+            yield from runs.stream(self, given, config, self._make(kept, given, kwargs), kwargs)
 
     @override
     async def astream(
@@ -135,14 +137,28 @@ class SecondStep(_Step[Mapping[str, Any], SelfRouteOutput]):
         if kept.result:
             yield await self.ainvoke(input, config)
             return
-        async with aclosing(running.astream(self, given, config, self._make(kept, given, kwargs), kwargs)) as chunks:
+        async with aclosing(runs.astream(self, given, config, self._make(kept, given, kwargs), kwargs)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    def _make(self, kept: Kept[Any], given: Mapping[str, Any], kwargs: Mapping[str, Any]) -> running.Make:
+    def _make(self, kept: KeptStep[Any], given: Mapping[str, Any], kwargs: Mapping[str, Any]) -> runs.Make:
         return self.chain.calling(given, kwargs, first=kept)
 
 
-def _read(row: Mapping[str, Any]) -> tuple[Kept[Any], dict[str, Any]]:
-    """Return what a row keeps, and the inputs of its question."""
+def _row(call: ChainCall) -> Row:
+    return row_of(call, run(call.flow(), call))
+
+
+async def _arow(call: ChainCall) -> Row:
+    return row_of(call, await arun(await call.aflow(), call))
+
+
+def _read(row: Mapping[str, Any]) -> tuple[KeptStep[Any], dict[str, Any]]:
+    """Return the first step that a row keeps, and the inputs of its question."""
     return read_row(row, document_from_json), inputs_in_row(row)
+
+
+def _output_of(inputs: Mapping[str, Any], kept: KeptStep[Document]) -> SelfRouteOutput:
+    """Return the output of a chain from a row that is done."""
+    output = {**inputs, "retrieved": list(kept.retrieved), "context": list(kept.context), **(kept.result or {})}
+    return cast("SelfRouteOutput", output)

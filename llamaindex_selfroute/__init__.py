@@ -6,10 +6,10 @@ except ModuleNotFoundError as error:
     msg = 'llamaindex_selfroute needs llama-index-core: pip install "selfroute[llamaindex]"'
     raise ImportError(msg) from error
 
-from llamaindex_selfroute.citing import citation_nodes
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent
 from llamaindex_selfroute.ledger import SelfRouteLedger
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
+from llamaindex_selfroute.responses import citation_nodes
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 

@@ -1,21 +1,30 @@
-"""Refuse arguments of the wrong kind, such as an index in place of a retriever."""
+"""Refuse arguments and fields of the wrong kind, such as an index in place of a retriever."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import isroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
 
+from llamaindex_selfroute.convert import checked_prompt
+from llamaindex_selfroute.documents import Source
+from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Wanted
+from selfroute.caching import PromptCache
+from selfroute.calls.settings import SETTINGS, Doubt, Sections, checked
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
+PROMPTS = ("rag_prompt", "long_context_prompt")
 _RETRIEVER = Wanted("a retriever", "pass index.as_retriever(similarity_top_k=5)")
 _MODEL = Wanted("a LlamaIndex LLM", 'pass the model itself, such as OpenAI(model="gpt-4o-mini")')
 _DOCUMENTS = Wanted(
@@ -86,3 +95,115 @@ def check_postprocessors(value: Any) -> None:
 def check_synthesizer(value: Any, kind: type) -> None:
     """Check an argument for the synthesizer, which is of this class."""
     _SYNTHESIZER.check("response_synthesizer", value, fits=isinstance(value, kind))
+
+
+class SynthesizerFields(TypedDict, total=False):
+    """The optional keyword arguments of `SelfRouteSynthesizer`, which documents them."""
+
+    long_context_llm: LLM | None
+    rag_prompt: BasePromptTemplate | None
+    long_context_prompt: BasePromptTemplate | None
+    document_prompt: BasePromptTemplate | None
+    refusal: str
+    answerability: Answerability
+    doubt_below: Doubt
+    stop_below: int | None
+    sections: Sections
+    draft_passages: int | None
+    max_documents: int | None
+    escalation: Any
+    start: Any
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
+    citations: bool
+    prompt_cache: PromptCache
+    measure_savings: bool
+    priced_as: str | None
+    long_context_priced_as: str | None
+    streaming: bool
+
+
+class CheckedFields:
+    """The fields of a synthesizer, checked whenever they are set; they count from the next query on.
+
+    What LlamaIndex also reads is kept under LlamaIndex's own names.
+
+    Attributes:
+        documents: Where the whole documents come from.
+        long_context_llm: The model of the second step; None for `llm`.
+        rag_prompt: The prompt of the first step.
+        long_context_prompt: The prompt of the second step.
+        document_prompt: Formats each node and document in the context; None for their own format.
+    """
+
+    if TYPE_CHECKING:  # a value is checked when it is set, so what is read has the right type
+        documents: Source
+        long_context_llm: LLM | None
+        rag_prompt: BasePromptTemplate
+        long_context_prompt: BasePromptTemplate
+        document_prompt: BasePromptTemplate | None
+        _llm: LLM
+        _streaming: bool
+        _callback_manager: CallbackManager
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    else:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, _CHECKS[name](value) if name in _CHECKS else value)
+
+    @property
+    def llm(self) -> LLM:
+        """The model of the first step."""
+        return self._llm
+
+    @llm.setter
+    def llm(self, llm: LLM) -> None:
+        self._llm = llm
+
+    @property
+    def streaming(self) -> bool:
+        """Whether to answer in pieces."""
+        return self._streaming
+
+    @streaming.setter
+    def streaming(self, streaming: bool) -> None:
+        self._streaming = streaming
+
+    @property
+    def callback_manager(self) -> CallbackManager:
+        """The callback manager; setting it sets it on both models."""
+        return self._callback_manager
+
+    @callback_manager.setter
+    def callback_manager(self, callback_manager: CallbackManager) -> None:
+        self._callback_manager = callback_manager
+        for model in (self.llm, self.long_context_llm):
+            if model:
+                model.callback_manager = callback_manager
+
+
+def _passing(check: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """Return a function that checks a value and returns it."""
+
+    def passed(value: Any) -> Any:
+        check(value)
+        return value
+
+    return passed
+
+
+def _optional(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else check(value)
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "documents": _passing(check_documents),
+    "callback_manager": _passing(check_callbacks),
+    "llm": _passing(partial(check_model, "llm")),
+    "long_context_llm": _optional(_passing(partial(check_model, "long_context_llm"))),
+    "document_prompt": _optional(partial(checked_prompt, "document_prompt", variables={"content"})),
+    **{name: partial(checked_prompt, name) for name in PROMPTS},
+    **{name: partial(checked, name) for name in SETTINGS},
+}

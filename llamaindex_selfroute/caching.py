@@ -1,4 +1,4 @@
-"""Mark in LlamaIndex's prompts where the documents end, for models whose prompt caches want to be told."""
+"""Mark where the documents end in LlamaIndex's prompts, for prompt caches that need it (Anthropic's)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
 
-from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.models import package_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 
 
-def prefix_of(prompt: Prompt, *, context: str, question: str) -> Prefix | None:
-    """Return what a prompt shares with those of other questions on the same documents; None if that is nothing."""
+def prefix_of(prompt: ModelInput, *, context: str, question: str) -> Prefix | None:
+    """Return the prefix that a prompt shares with other questions on the same documents; None if it shares nothing."""
     messages = [("user", prompt)] if isinstance(prompt, str) else [(one.role.value, _text_of(one)) for one in prompt]
     return prefix_in(messages, context=context, question=question)
 
@@ -27,11 +27,11 @@ def _text_of(message: ChatMessage) -> str | None:
 def takes_marks(llm: LLM, dialect: Dialect) -> bool:
     """Return whether a model knows `CachePoint`, which most packages refuse, and the user marks nothing themselves."""
     llm = getattr(llm, "inner", llm)  # of an evaluation, which keeps its replies
-    known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # not to the first versions
+    known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # the first versions do not
     return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
 
 
-def marked(prompt: Prompt, prefix: Prefix, cache: ProviderCache) -> Prompt:
+def marked(prompt: ModelInput, prefix: Prefix, cache: ProviderCache) -> ModelInput:
     """Return the same prompt with a `CachePoint` where the documents end.
 
     Args:

@@ -16,7 +16,7 @@ from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
 from selfroute.calls.checks import check_question
 from selfroute.calls.first_step import check_json
-from selfroute.calls.row import reading
+from selfroute.calls.row import row_errors
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 from selfroute.usage.values import fields, named, optional, text, texts
@@ -25,14 +25,14 @@ LABEL = "selfroute"  # the key in a document's metadata that says how it was ass
 
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
-Prompt: TypeAlias = "list[ChatMessage] | str"
+ModelInput: TypeAlias = "list[ChatMessage] | str"
 
 
 def bundle_of(query: Any) -> QueryBundle:
     """Return a query as LlamaIndex's bundle, checked.
 
     Raises:
-        InputError: It is no question.
+        InputError: It is not a question.
     """
     bundle = QueryBundle(query) if isinstance(query, str) else query
     check_question(getattr(bundle, "query_str", bundle))
@@ -141,7 +141,7 @@ def _visible(node: BaseNode) -> dict[str, Any]:
     return {key: value for key, value in node.metadata.items() if key not in hidden}
 
 
-def text_of(prompt: Prompt) -> str:
+def text_of(prompt: ModelInput) -> str:
     """Return the text of a prompt."""
     return prompt if isinstance(prompt, str) else "\n".join([message.content or "" for message in prompt])
 
@@ -163,7 +163,7 @@ def query_as_json(query: QueryBundle, words: Mapping[str, Any]) -> dict[str, Any
     """Return a query and other variables of its prompts as JSON, from which `query_in_row` reads them.
 
     Raises:
-        InputError: A variable is no JSON.
+        InputError: A variable is not JSON.
     """
     for name, value in words.items():
         check_json(name, value)
@@ -177,6 +177,6 @@ def query_in_row(row: Mapping[str, Any]) -> tuple[QueryBundle, dict[str, Any]]:
     Raises:
         InputError: There is none.
     """
-    with reading():
+    with row_errors():
         kept = fields(row["inputs"], {"custom_embedding_strs": optional(texts), "words": named})
         return QueryBundle(text(row["input"]), custom_embedding_strs=kept["custom_embedding_strs"]), kept["words"]

@@ -17,8 +17,10 @@ from selfroute.calls.checks import items_of
 from selfroute.documents.rebuild import labelled_with
 
 Result = TypeVar("Result")
-Found: TypeAlias = Iterable["BaseNode | NodeWithScore"]
-Source: TypeAlias = "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBundle], Found | Awaitable[Found]]"
+ReadNodes: TypeAlias = Iterable["BaseNode | NodeWithScore"]
+Source: TypeAlias = (
+    "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBundle], ReadNodes | Awaitable[ReadNodes]]"
+)
 
 
 def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
@@ -74,7 +76,7 @@ async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
     return await asyncio.to_thread(guarded)
 
 
-async def _await(found: Awaitable[Found]) -> Found:
+async def _await(found: Awaitable[ReadNodes]) -> ReadNodes:
     return await found
 
 

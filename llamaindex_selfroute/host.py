@@ -3,32 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.llms import LLM
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute import caching, convert, documents, internals, models, structured
+from llamaindex_selfroute.convert import ModelInput
+from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
-from llamaindex_selfroute.hangup import hang_up
 from llamaindex_selfroute.models import ResponseTally
-from llamaindex_selfroute.parts import Finder, Parts
 from llamaindex_selfroute.stored.nodes import Link
 from selfroute.caching import Dialect, Prefix, ProviderCache
 from selfroute.calls.call import Call
-from selfroute.calls.first_step import FirstStep
+from selfroute.calls.first_step import KeptStep
 from selfroute.calls.host import Host, Place, Prompt
+from selfroute.calls.memory import Memory
+from selfroute.calls.settings import Settings
 from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of
 from selfroute.usage.counts import Entry
-from selfroute.usage.prices import PricedModel
+from selfroute.usage.prices import PricedModel, is_one_model
 
 dispatcher = get_dispatcher(__name__)
+
+
+class Finder(Protocol):
+    """What finds the nodes for a query, such as an engine or a retriever."""
+
+    def retrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Return the nodes, best first."""
+
+    async def aretrieve(self, query: QueryBundle, /) -> list[NodeWithScore]:
+        """Do as `retrieve` does, asynchronously."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The parts of a synthesizer that one query works with: a snapshot, so that later changes do not affect the query.
+
+    Attributes:
+        models: The model of each step.
+        prompts: The prompt of each step.
+        documents: Where the whole documents come from.
+        document_prompt: Formats each node and document; None to use the node's own format.
+        streaming: Whether to answer in pieces. Chat engines change the synthesizer's own before a stream is read.
+        settings: The options.
+        memory: What the synthesizer keeps between queries.
+    """
+
+    models: Mapping[Route, LLM]
+    prompts: Mapping[Route, BasePromptTemplate]
+    documents: Source
+    document_prompt: BasePromptTemplate | None
+    streaming: bool
+    settings: Settings
+    memory: Memory
+
+    @property
+    def one_model(self) -> bool:
+        """Whether one model performs both steps."""
+        return is_one_model(self.models)
 
 
 class FilledPrompt(Prompt):
@@ -79,7 +122,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         return {**self.words, "query_bundle": self.query}
 
     def record(self, entry: Entry) -> None:
-        """Send what the query took."""
+        """Send the usage of the query."""
         send(dispatcher, SelfRouteQueryEvent, entry=entry, span_id=self._span)
 
     @override
@@ -136,7 +179,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
                 for chunk in chunks:
                     yield counts.add_piece(chunk)
             except GeneratorExit:
-                hang_up(chunks)
+                models.hang_up(chunks)
                 raise
         else:
             yield counts.add(models.ask(llm, value))
@@ -161,9 +204,9 @@ class LlamaIndexHost(Host[NodeWithScore]):
         else:
             yield counts.add(await models.aask(llm, value))
 
-    def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> convert.Prompt:
+    def _marked(self, step: Route, prompt: Prompt, cache: ProviderCache | None) -> ModelInput:
         """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
-        value: convert.Prompt = prompt.value
+        value: ModelInput = prompt.value
         prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.mark else None
         return caching.marked(value, prefix, cache) if cache and prefix else value
 
@@ -229,7 +272,7 @@ class QueryCall(Call[NodeWithScore]):
     host: LlamaIndexHost
 
     def __init__(
-        self, asked: LlamaIndexHost, *, first_only: bool = False, first: FirstStep[NodeWithScore] | None = None
+        self, asked: LlamaIndexHost, *, first_only: bool = False, first: KeptStep[NodeWithScore] | None = None
     ) -> None:
         """Prepare to answer a query; the arguments are those of `Call`."""
         super().__init__(

@@ -77,7 +77,7 @@ class Search:
 
 def search_of(retriever: BaseRetriever) -> Search | None:
     """Return how a retriever searches; None if that is unknown."""
-    if type(retriever) is not VectorIndexRetriever:  # a subclass may have a search of its own
+    if type(retriever) is not VectorIndexRetriever:  # a subclass may search differently
         return None
     try:
         return Search(
@@ -94,9 +94,9 @@ def search_of(retriever: BaseRetriever) -> Search | None:
 def leaves_of(retriever: BaseRetriever) -> list[BaseRetriever]:
     """Return the retrievers that search, seen through LlamaIndex's own wrappers around them.
 
-    Wrappers return what those that they ask let through, so if these have the same limits, the wrapper has them too.
-    A fusion lets through what any one of its retrievers does, so those that search nodes in memory are left out if
-    there are others. A class of somebody else's may hide nodes, and is not seen through.
+    A wrapper returns what the retrievers inside it return, so if these have the same limits, the wrapper has them too.
+    A fusion returns what any of its retrievers returns, so those that search nodes in memory are left out if
+    there are others. A third-party class may hide nodes, so it is not seen through.
     """
     asked = _asked_by(retriever)
     if asked is None:
@@ -173,7 +173,7 @@ def with_parts(engine: Engine, retriever: BaseRetriever, postprocessors: Sequenc
 
 
 def _asked_by(retriever: Any) -> list[BaseRetriever] | None:
-    """Return the retrievers that a wrapper asks; None if it is none of LlamaIndex's own."""
+    """Return the retrievers that a wrapper asks; None for a retriever that is not LlamaIndex's."""
     kind = type(retriever)
     if kind not in _ASKED:
         return None
@@ -194,7 +194,7 @@ def _searches_words(retriever: Any) -> bool:
 
 @cache
 def selects_nodes_as(kind: type, base: type) -> bool:
-    """Return whether a class of query engines selects nodes as its base does, with no method of its own for it.
+    """Return whether a class of query engines selects nodes as its base does, without overriding how.
 
     Raises:
         ConfigurationError: This version of LlamaIndex has other methods.
@@ -207,7 +207,7 @@ def selects_nodes_as(kind: type, base: type) -> bool:
 
 
 def without_span(method: Method) -> Method:
-    """Keep a method that only calls the one that it overrides from having a span of its own in traces."""
+    """Give no span in traces to a method that only calls the one that it overrides."""
     setattr(method, getattr(instrumentation, "DISPATCHER_SPAN_DECORATED_ATTR", "__without_span__"), True)
     return method
 

@@ -1,13 +1,16 @@
-"""Call LlamaIndex's models, and read what they report: their names and the usage of a call."""
+"""Call LlamaIndex's models, stop their streams, and read what they report: their names and the usage of a call."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
@@ -15,7 +18,7 @@ from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.llms import LLM, ChatResponse, CompletionResponse, LLMMetadata
 from typing_extensions import override
 
-from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.convert import ModelInput
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
 from selfroute.calls.memory import Said
 from selfroute.usage.account import Tally
@@ -23,10 +26,10 @@ from selfroute.usage.addresses import address_of
 from selfroute.usage.counts import StepUsage, as_count
 from selfroute.usage.prices import PricedModel
 
-Response: TypeAlias = ChatResponse | CompletionResponse
+LLMResponse: TypeAlias = ChatResponse | CompletionResponse
 
 _ENDED_EARLY = re.compile(r"terminated early: (\w+)")  # LlamaIndex's Gemini package raises this
-_LATEST = 4  # the last piece of a text, the end, and the counts may come apart
+_LATEST = 4  # the last text, the end and the counts may come in separate pieces
 _PROMPT = "prompt_tokens"
 _PACKAGES = "llama_index.llms."
 _NAMELESS: str = LLMMetadata.model_fields["model_name"].default
@@ -34,29 +37,64 @@ _NO_USAGE = (
     "%s reported no token counts for a streamed reply, so they are estimated; use "
     'additional_kwargs={"stream_options": {"include_usage": True}} to have them reported'
 )
+_YOUNG = 1  # the oldest generation to collect; a full collection takes too long
 _logger = logging.getLogger(__name__)
 
 
-def ask(llm: LLM, prompt: Prompt) -> Response:
+def ask(llm: LLM, prompt: ModelInput) -> LLMResponse:
     """Return the reply of a model as a whole."""
     return llm.complete(prompt, formatted=True) if isinstance(prompt, str) else llm.chat(prompt)
 
 
-async def aask(llm: LLM, prompt: Prompt) -> Response:
+async def aask(llm: LLM, prompt: ModelInput) -> LLMResponse:
     """Do as `ask` does, asynchronously."""
     return await llm.acomplete(prompt, formatted=True) if isinstance(prompt, str) else await llm.achat(prompt)
 
 
-def ask_stream(llm: LLM, prompt: Prompt) -> Generator[Response, None, None]:
+def ask_stream(llm: LLM, prompt: ModelInput) -> Generator[LLMResponse, None, None]:
     """Return the reply of a model as a stream of pieces."""
     return llm.stream_complete(prompt, formatted=True) if isinstance(prompt, str) else llm.stream_chat(prompt)
 
 
-async def aask_stream(llm: LLM, prompt: Prompt) -> AsyncGenerator[Response, None]:
+async def aask_stream(llm: LLM, prompt: ModelInput) -> AsyncGenerator[LLMResponse, None]:
     """Do as `ask_stream` does, asynchronously."""
     if isinstance(prompt, str):
         return await llm.astream_complete(prompt, formatted=True)
     return await llm.astream_chat(prompt)
+
+
+def hang_up(pieces: Generator[Any, None, None]) -> None:
+    """Stop a sync stream and all generators that it holds.
+
+    LlamaIndex wraps the provider's own stream and does not close it. The request goes on until the garbage collector
+    finds the stream, which is often part of a cycle of references.
+
+    Streams within other objects are left to a garbage collection, which this function runs. A generator that the stream
+    merely has in a variable cannot be distinguished from one that it reads from, so it is closed as well.
+
+    Args:
+        pieces: The stream; it must be suspended.
+    """
+    held = _held_by(pieces)  # before closing: a closed generator refers to nothing
+    try:
+        pieces.close()
+    finally:
+        for generator in held:
+            with suppress(Exception):  # one that runs in another thread, or raises, must not keep the others open
+                generator.close()
+        gc.collect(_YOUNG)
+
+
+def _held_by(stream: Generator[Any, None, None]) -> list[GeneratorType[Any, None, None]]:
+    """Return the generators that a suspended generator holds, directly or through others."""
+    found: list[Any] = [stream]
+    for iterator in found:
+        frame = getattr(iterator, "gi_frame", None)  # in Python 3.10, the frame refers to what it loops over
+        fields = getattr(iterator, "__dict__", {}).values()
+        for thing in (*gc.get_referents(iterator, frame), *fields):
+            if isinstance(thing, Iterator) and not any(thing is known for known in found):
+                found.append(thing)
+    return [one for one in found[1:] if isinstance(one, GeneratorType)]
 
 
 class ResponseTally(Tally):
@@ -67,20 +105,20 @@ class ResponseTally(Tally):
         latest: What the provider sent last, in its own form.
         calls_tool: Whether a response without text calls a tool.
         reason: How the reply ended, if an error said so.
-        refusal: The texts by which the model refused, where they come apart from the reply.
+        refusal: The text of a refusal that the provider sends beside the reply.
     """
 
     __slots__ = ("calls_tool", "last", "latest", "reason", "refusal")
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__(whole=whole)
-        self.last: Response | None = None
+        self.last: LLMResponse | None = None
         self.latest: deque[Any] = deque(maxlen=_LATEST)
         self.reason: str | None = None
         self.calls_tool = False
         self.refusal = ""
 
-    def add(self, reply: Response) -> str:
+    def add(self, reply: LLMResponse) -> str:
         """Add a whole reply and return its text."""
         self.last = reply
         text = (reply.message.content if isinstance(reply, ChatResponse) else reply.text) or ""
@@ -88,7 +126,7 @@ class ResponseTally(Tally):
         self._note_ending(reply, text)
         return text
 
-    def add_piece(self, chunk: Response) -> str:
+    def add_piece(self, chunk: LLMResponse) -> str:
         """Add a piece of a reply and return its text."""
         # Providers report the counts so far with every piece, or the total once near the end.
         if self.last is None or _PROMPT in chunk.additional_kwargs or _PROMPT not in self.last.additional_kwargs:
@@ -98,7 +136,7 @@ class ResponseTally(Tally):
         self._note_ending(chunk, text)
         return text
 
-    def _note_ending(self, reply: Response, text: str) -> None:
+    def _note_ending(self, reply: LLMResponse, text: str) -> None:
         self.latest.append(reply.raw)
         if not text:
             self.calls_tool = self.calls_tool or _calls_tool(reply)
@@ -135,7 +173,7 @@ class ResponseTally(Tally):
         return configured.replied(PricedModel.from_reported(name, None))
 
 
-def _calls_tool(reply: Response) -> bool:
+def _calls_tool(reply: LLMResponse) -> bool:
     if not isinstance(reply, ChatResponse):
         return False
     blocks = {type(block).__name__ for block in reply.message.blocks}
@@ -143,7 +181,7 @@ def _calls_tool(reply: Response) -> bool:
 
 
 def name_of(llm: LLM) -> PricedModel:
-    """Return the name by which a model is priced, as far as it reports one; its package names the provider."""
+    """Return the name by which a model is priced, if it reports one; its package names the provider."""
     try:
         name: Any = llm.metadata.model_name
     except Exception:  # noqa: BLE001 - some models raise for a name that they do not know
@@ -161,7 +199,7 @@ def window_of(llm: LLM) -> int | None:
 
 
 def package_of(llm: LLM) -> str | None:
-    """Return the name of the integration that a model is from, such as `anthropic`; None if it is from none."""
+    """Return the integration that a model is from, such as `anthropic`; None if it is from no integration."""
     return _package(type(llm))
 
 
@@ -178,7 +216,7 @@ def log_missing_usage(llm: LLM, said: Said) -> None:
         said.warn(_logger, _NO_USAGE, type(llm).__name__)
 
 
-def _counts(reply: Response) -> StepUsage | None:
+def _counts(reply: LLMResponse) -> StepUsage | None:
     reported = reply.additional_kwargs
     read, written = reported.get(_PROMPT), reported.get("completion_tokens")
     if not read:
@@ -201,13 +239,13 @@ def _counts(reply: Response) -> StepUsage | None:
     )
 
 
-def _cut_short(reply: Response) -> bool:
+def _cut_short(reply: LLMResponse) -> bool:
     """Return whether Gemini's final counts are missing: LlamaIndex drops a last chunk without text."""
     raw = reply.raw
     return isinstance(raw, dict) and "finish_reason" in raw and raw["finish_reason"] is None
 
 
-def _omits_cached(reply: Response) -> bool:
+def _omits_cached(reply: LLMResponse) -> bool:
     """Return whether the counts at the end of Anthropic's stream omit those of the cache, as older servers' do.
 
     They are at the beginning of the stream then, which LlamaIndex does not pass on.

@@ -22,6 +22,7 @@ from typing_extensions import Self, Unpack, override
 
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.arguments import (
+    SynthesizerFields,
     check_callbacks,
     check_index,
     check_postprocessors,
@@ -30,9 +31,10 @@ from llamaindex_selfroute.arguments import (
 )
 from llamaindex_selfroute.convert import bundle_of
 from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
-from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer, SynthesizerFields
+from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
@@ -51,7 +53,7 @@ _ASKED: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_asked", default=(Non
 """The engine that is asked a question, and a copy of it as it was then."""
 
 
-class Fields(SynthesizerFields, total=False):
+class EngineFields(SynthesizerFields, total=False):
     """The optional keyword arguments of `SelfRouteQueryEngine`, which documents them."""
 
     node_postprocessors: list[BaseNodePostprocessor] | None
@@ -137,7 +139,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         response_synthesizer: SelfRouteSynthesizer | None = None,
         *,
         documents: Source | None = None,
-        **fields: Unpack[Fields],
+        **fields: Unpack[EngineFields],
     ) -> Self:
         """Do as the constructor does."""
         return cls(retriever, response_synthesizer, documents=documents, llm=llm, **fields)
@@ -152,7 +154,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         filters: MetadataFilters | None = None,
         documents: Source | None = None,
         llm: LLM | None = None,
-        **fields: Unpack[Fields],
+        **fields: Unpack[EngineFields],
     ) -> Self:
         """Build an engine on an index, instead of `index.as_query_engine()`.
 
@@ -207,17 +209,21 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         Raises:
             InputError: The question is blank.
         """
-        from llamaindex_selfroute import checking  # noqa: PLC0415 - only where it is used
+        from selfroute import checking  # noqa: PLC0415 - only where it is used
 
         with self._scoped():
-            return checking.check(self, question)
+            return checking.check(self._call(question))
 
     async def acheck(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """Do as `check` does, asynchronously."""
-        from llamaindex_selfroute import checking  # noqa: PLC0415
+        from selfroute import checking  # noqa: PLC0415
 
         with self._scoped():
-            return await checking.acheck(self, question)
+            return await checking.acheck(self._call(question))
+
+    def _call(self, question: str | QueryBundle) -> QueryCall:
+        """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
+        return QueryCall(LlamaIndexHost(internals.parts_of(self)[0].parts(), bundle_of(question), finder=self))
 
     @override
     def synthesize(

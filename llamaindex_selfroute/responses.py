@@ -1,4 +1,4 @@
-"""Build the responses of an engine: whole, streamed, or streamed asynchronously."""
+"""Build the responses of an engine, whole or as streams, and the nodes that their citations become."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
 from typing import Any, cast
 
-from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from typing_extensions import override
 
+from llamaindex_selfroute.convert import LABEL
 from llamaindex_selfroute.host import QueryCall
 from selfroute.calls.drivers import Item, arun, astream, run, stream
-from selfroute.calls.first_step import FirstStep
+from selfroute.calls.first_step import KeptStep
 from selfroute.effects import Answer, Decided
 
 More = Iterable[NodeWithScore]
@@ -38,7 +44,7 @@ def _response(answer: Answer, call: QueryCall, more: More) -> Response:
     return Response(answer.text, [*call.context, *more], metadata)
 
 
-def of_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
+def of_row(kept: KeptStep[NodeWithScore], *, streaming: bool) -> Response | StreamingResponse:
     """Return the answer from a row that is done: whole, or as a stream of one piece."""
     known = dict(kept.result or {})
     text, sources, metadata = known.pop("answer"), list(kept.context), {**known, "retrieved": _ids(kept.retrieved)}
@@ -47,8 +53,8 @@ def of_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | Str
     return Response(text, sources, metadata)
 
 
-def aof_row(kept: FirstStep[NodeWithScore], *, streaming: bool) -> Response | AsyncStreamingResponse:
-    """Do as `of_row` does, for who awaits it."""
+def aof_row(kept: KeptStep[NodeWithScore], *, streaming: bool) -> Response | AsyncStreamingResponse:
+    """Return an async `of_row`."""
     whole = cast("Response", of_row(kept, streaming=False))
     if not streaming:
         return whole
@@ -135,7 +141,7 @@ class ClosingStreamingResponse(AsyncStreamingResponse):
 
 
 def _metadata(of: Decided | Answer, call: QueryCall) -> dict[str, Any]:
-    """Return the metadata as far as they are known; the end of a stream settles the rest."""
+    """Return the metadata that are known so far; the end of a stream settles the rest."""
     return {
         "route": of.route,
         "answerable": call.account.answerable,
@@ -158,3 +164,46 @@ def _retrieved(call: QueryCall) -> list[str]:
 
 def _ids(nodes: Iterable[NodeWithScore]) -> list[str]:
     return [item.node.node_id for item in nodes]
+
+
+def citation_nodes(response: RESPONSE_TYPE) -> list[NodeWithScore]:
+    """Return the citations of a response as nodes, best first.
+
+    Each has the text, the offsets (`start_char_idx`, `end_char_idx`) and the score of its citation, and the metadata of
+    the source node that it is from, with the citation's `page` if that is known. Its `NodeRelationship.SOURCE` leads to
+    that node.
+
+    Example:
+        ```python
+        from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llamaindex_selfroute import SelfRouteQueryEngine, citation_nodes
+
+        minutes = Document(text="The meeting began at ten. Ms Okafor chaired it.")
+        index = VectorStoreIndex.from_documents([minutes], embed_model=MockEmbedding(embed_dim=8))
+        engine = SelfRouteQueryEngine.from_index(index, llm=MockLLM(), citations=True)
+        best = citation_nodes(engine.query("Who chaired the meeting?"))[0]
+        assert best.text == minutes.text[best.node.start_char_idx : best.node.end_char_idx]
+        ```
+
+    Args:
+        response: The response of an engine or synthesizer with `citations=True`. A stream has to be read first.
+    """
+    cited = (response.metadata or {}).get("citations", ())
+    return [_citation_node(citation, response.source_nodes) for citation in cited]
+
+
+def _citation_node(citation: dict[str, Any], sources: list[NodeWithScore]) -> NodeWithScore:
+    of = sources[citation["document"]].node
+    page = {"page": citation["page"]} if "page" in citation else {}
+    node = TextNode(
+        id_=f"{of.node_id}:{citation['start']}-{citation['end']}",
+        text=citation["text"],
+        start_char_idx=citation["start"],
+        end_char_idx=citation["end"],
+        metadata={key: value for key, value in of.metadata.items() if key != LABEL} | page,
+        excluded_llm_metadata_keys=of.excluded_llm_metadata_keys,
+        excluded_embed_metadata_keys=of.excluded_embed_metadata_keys,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=citation["source"])},
+    )
+    return NodeWithScore(node=node, score=citation["score"])

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from typing_extensions import override
 
 from llamaindex_selfroute import internals, models
-from llamaindex_selfroute.convert import Prompt
-from llamaindex_selfroute.models import Response, ResponseTally
+from llamaindex_selfroute.convert import ModelInput
+from llamaindex_selfroute.models import LLMResponse, ResponseTally
 from selfroute.answerability import structured as reports
 from selfroute.answerability.structured import Form
 
@@ -39,11 +39,11 @@ def report_of(form: Form) -> type[BaseModel]:
 
 @cache
 def length_of(form: Form) -> int:
-    """Return by about how many characters the schema makes a prompt longer; providers render it differently."""
+    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
     return len(json.dumps(report_of(form).model_json_schema()))
 
 
-def ask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
+def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
     report = report_of(form)
     if not isinstance(prompt, str):
@@ -54,7 +54,7 @@ def ask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
     return models.ask(llm, _with_instruction(prompt, report))
 
 
-async def aask(llm: LLM, prompt: Prompt, form: Form = _PLAIN) -> Response:
+async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """Do as `ask` does, asynchronously."""
     report = report_of(form)
     if not isinstance(prompt, str):
@@ -70,7 +70,7 @@ def _can_call_functions(llm: LLM) -> TypeGuard[FunctionCallingLLM]:
     return calls and llm.pydantic_program_mode != PydanticProgramMode.LLM
 
 
-def _with_instruction(prompt: Prompt, report: type[BaseModel]) -> Prompt:
+def _with_instruction(prompt: ModelInput, report: type[BaseModel]) -> ModelInput:
     words = _Words(report)
     if isinstance(prompt, str):
         return words.format(prompt)
@@ -87,7 +87,7 @@ class _Words(PydanticOutputParser[BaseModel]):
         return f"{query}\n\n{self.get_format_string(escape_json=False)}"
 
 
-def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, form: Form = _PLAIN) -> str:
+def text_of(llm: LLM, reply: LLMResponse, tally: ResponseTally, *, refusal: str, form: Form = _PLAIN) -> str:
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
     report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
@@ -97,7 +97,7 @@ def text_of(llm: LLM, reply: Response, tally: ResponseTally, *, refusal: str, fo
     return text
 
 
-def _arguments(llm: LLM, reply: Response) -> Iterator[Any]:
+def _arguments(llm: LLM, reply: LLMResponse) -> Iterator[Any]:
     if isinstance(llm, FunctionCallingLLM) and isinstance(reply, ChatResponse):
         try:
             calls = llm.get_tool_calls_from_response(reply, error_on_no_tool_call=False)

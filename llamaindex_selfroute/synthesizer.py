@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import attrgetter
-from typing import Any, TypedDict
+from typing import Any
 
 from llama_index.core import Settings as HostSettings
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -22,12 +22,11 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from typing_extensions import override
 
 from llamaindex_selfroute import internals, models, responses
+from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
 from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
-from llamaindex_selfroute.fields import PROMPTS, CheckedFields
-from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
-from llamaindex_selfroute.parts import Parts
+from llamaindex_selfroute.host import LlamaIndexHost, Parts, QueryCall
 from llamaindex_selfroute.stored.reading import StoredDocuments
 from llamaindex_selfroute.two_steps import SynthesizerSteps
 from selfroute import prompts
@@ -46,32 +45,6 @@ dispatcher = get_dispatcher(__name__)
 _BEHIND: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_behind", default=(None, None))
 
 _options_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*SETTINGS)
-
-
-class SynthesizerFields(TypedDict, total=False):
-    """The optional keyword arguments of `SelfRouteSynthesizer`, which documents them."""
-
-    long_context_llm: LLM | None
-    rag_prompt: BasePromptTemplate | None
-    long_context_prompt: BasePromptTemplate | None
-    document_prompt: BasePromptTemplate | None
-    refusal: str
-    answerability: Answerability
-    doubt_below: Doubt
-    stop_below: int | None
-    sections: Sections
-    draft_passages: int | None
-    max_documents: int | None
-    escalation: Any
-    start: Any
-    max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
-    citations: bool
-    prompt_cache: PromptCache
-    measure_savings: bool
-    priced_as: str | None
-    long_context_priced_as: str | None
-    streaming: bool
 
 
 def _prompt(template: str) -> PromptTemplate:

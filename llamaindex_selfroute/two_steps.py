@@ -1,4 +1,4 @@
-"""The two steps of a synthesizer or an engine, asked for apart: the second goes on from a row of the first."""
+"""The two steps of a synthesizer or an engine as separate calls: the second continues from a row of the first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.convert import bundle_of, node_from_json, query_in_row
-from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
-from llamaindex_selfroute.parts import Finder, Parts
+from llamaindex_selfroute.host import Finder, LlamaIndexHost, Parts, QueryCall
 from llamaindex_selfroute.responses import aof_row, of_row
 from selfroute.calls.drivers import arun, run
-from selfroute.calls.first_step import FirstStep
+from selfroute.calls.first_step import KeptStep
 from selfroute.calls.row import read_row, row_of
 from selfroute.usage.values import text
 
@@ -41,7 +40,7 @@ class SynthesizerSteps:
         raise NotImplementedError
 
     def first_step(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any) -> Row:
-        """Ask for the draft alone, to make many in any order, and go on with some later.
+        """Ask for the draft alone: make many drafts in any order, and continue some of them later.
 
         Args:
             query: The query.
@@ -50,11 +49,11 @@ class SynthesizerSteps:
 
         Returns:
             A row of plain JSON, which may be kept in a file. `done` says whether the draft answered; then the row has
-            the `answer`, and what the metadata of a response have. If not, `usage` is that of the draft, and `sources`
+            the `answer` and the keys of a response's metadata. If not, `usage` is that of the draft, and `sources`
             are the ids of the documents behind the nodes, best first, by which to group the queries.
 
         Raises:
-            InputError: A variable of the prompts is no JSON.
+            InputError: A variable of the prompts is not JSON.
         """
         call = self._first(query, nodes, response_kwargs)
         return row_of(call, run(call.flow(), call))
@@ -102,7 +101,7 @@ class SynthesizerSteps:
         parts = replace(self.parts(), streaming=False)
         return QueryCall(LlamaIndexHost(parts, bundle_of(query), nodes=nodes, words=words), first_only=True)
 
-    def _second(self, row: Mapping[str, Any], kept: FirstStep[NodeWithScore], finder: Finder | None) -> QueryCall:
+    def _second(self, row: Mapping[str, Any], kept: KeptStep[NodeWithScore], finder: Finder | None) -> QueryCall:
         query, words = query_in_row(row)
         return QueryCall(LlamaIndexHost(self.parts(), bundle_of(query), words=words, finder=finder), first=kept)
 
@@ -111,11 +110,11 @@ class EngineSteps:
     """The two steps of an engine."""
 
     def _scoped(self) -> AbstractContextManager[None]:
-        """Tell the synthesizer on whose behalf it answers."""
+        """Pass the engine's retriever and postprocessors to the synthesizer."""
         raise NotImplementedError
 
     def _as_asked(self) -> Finder:
-        """Return what retrieves as the engine did when it was asked."""
+        """Return the engine as it was when it was asked, to retrieve again."""
         raise NotImplementedError
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

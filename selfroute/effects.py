@@ -1,4 +1,4 @@
-"""What the flow asks for, what it is sent, and what it returns: the words that it shares with drivers and adapters."""
+"""The effects that the flow yields, their results, and the answer that it returns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    """Read what a step answers from, as far as it fits. Result: that as a sequence, best first; it may be empty.
+    """Read the context of a step, fitted to the window. Result: a sequence, best first; it may be empty.
 
     Attributes:
         passages: The retrieved passages.
@@ -115,11 +115,11 @@ Effect = Retrieve | Compare | ReadDocuments | Generate | Decide
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply, as far as it was read when its verdict became certain.
+    """The part of a model's reply that was read when its verdict became certain.
 
     Attributes:
         text: The text that may be shown: none of a draft that declines, nor the refusal itself.
-        verdict: Whether the reply declines, as far as its beginning tells.
+        verdict: Whether the reply declines, by this part.
     """
 
     text: str

@@ -45,7 +45,7 @@ _SECRETS = [  # what stands before a secret is kept
 
 
 def one_line(error: BaseException) -> str:
-    """Return what went wrong in one line: the provider's message if there is one, and the error's type."""
+    """Describe an error in one line: the provider's message if there is one, and the error's type."""
     chain = list(_chain(error))
     text = next(filter(None, map(_provider_message, chain)), str(error))
     root = chain[-1]  # such as "connection refused"
@@ -90,7 +90,7 @@ def _is_of_transport(error: BaseException) -> bool:
 
 
 def _provider_message(error: BaseException) -> str | None:
-    """Return the provider's own message if its client keeps it apart: OpenAI's in `body`, Google's in `message`."""
+    """Return the provider's own message if its client has it: OpenAI's in `body`, Google's in `message`."""
     body = getattr(error, "body", None)
     message = body.get("message") if isinstance(body, dict) else getattr(error, "message", None)
     return message if isinstance(message, str) else None

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import override
 
 from langchain_selfroute.arguments import check_store
-from langchain_selfroute.documents import Given, documents_of
+from langchain_selfroute.documents import documents_of
 from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.stores import Fetch
@@ -125,7 +125,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         if not is_empty(filter):
             self._store.check(filter)
 
-    def __call__(self, inputs: Given) -> list[Document]:
+    def __call__(self, inputs: dict[str, Any]) -> list[Document]:
         """Read the documents behind `inputs["retrieved"]`, best first, each once.
 
         Raises:
@@ -179,7 +179,7 @@ class StoredDocuments(StoredReader[Document, Document]):
         )
 
     @override
-    def _passages_in(self, *given: Given) -> Sequence[Document]:
+    def _passages_in(self, *given: dict[str, Any]) -> Sequence[Document]:
         return cast("Sequence[Document]", given[0]["retrieved"])
 
     @override

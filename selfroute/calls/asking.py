@@ -22,7 +22,7 @@ FLIGHTS = Flights()
 """The questions of this process, whichever chain or engine asks them: what they share is the provider's cache."""
 
 
-class Asking(Generic[Document]):
+class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Asking(Generic[Document]):
         return prompt, self._host.tally(whole=self._settings.structured or not self._host.streaming)
 
     def _cache(self, step: Route) -> ProviderCache | None:
-        """Return the cache that the prompts of a step may hit; None if there is none, or they cannot be marked."""
+        """Return the cache that the prompts of a step may hit; None without a cache, or if they cannot be marked."""
         if self._settings.prompt_cache == "off":
             return None
         cache = cache_of(self._host.name_of(step), self._settings.prompt_cache)

@@ -1,4 +1,4 @@
-"""One question, composed of what it reads, what fits, what it costs and what a policy says: the drivers perform it."""
+"""One question and its parts: what it reads, what fits, what it costs, what a policy says. The drivers perform it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
-from selfroute.calls.asking import Asking, ain_one, in_one
+from selfroute.calls.asking import ModelCalls, ain_one, in_one
 from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs
 from selfroute.calls.fitting import Fitting
@@ -28,7 +28,7 @@ from selfroute.usage.counts import Entry
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
-    from selfroute.calls.first_step import Draft, FirstStep
+    from selfroute.calls.first_step import Draft, KeptStep
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
@@ -41,7 +41,7 @@ class Call(Generic[Document]):
         host: What the framework does.
         settings: The options of the chain or engine.
         refusal: The word that declines.
-        account: What the question takes.
+        account: The record of the question.
         reading: Its passages and documents.
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
@@ -58,7 +58,7 @@ class Call(Generic[Document]):
         retrieves: bool = True,
         parent_span: Callable[[], Any] | None = None,
         first_only: bool = False,
-        first: FirstStep[Document] | None = None,
+        first: KeptStep[Document] | None = None,
     ) -> None:
         """Prepare to answer a question.
 
@@ -82,13 +82,13 @@ class Call(Generic[Document]):
         self.costs = Costs(
             host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
         )
-        self._asking = Asking(host, settings, self.fitting, self.costs)
+        self._model_calls = ModelCalls(host, settings, self.fitting, self.costs)
         self._memory, self._first_only, self._first = memory, first_only, first
         self.start: Start = "rag"
         if first:
             self._go_on(first)
 
-    def _go_on(self, first: FirstStep[Document]) -> None:
+    def _go_on(self, first: KeptStep[Document]) -> None:
         if first.answerability != self.settings.answerability:
             msg = (
                 f"the first step of this row was asked for with answerability={first.answerability!r}: "
@@ -103,8 +103,8 @@ class Call(Generic[Document]):
         """Check the question and return a fresh flow.
 
         Raises:
-            InputError: The question is no text, or blank; or it cannot be kept in a row, if only the first step is
-                asked for.
+            InputError: The question is not text, or is blank; or only the first step is asked for, and an input cannot
+                be kept in a row.
             ConfigurationError: There is no such first step.
         """
         start = self._begin()
@@ -222,12 +222,12 @@ class Call(Generic[Document]):
     def generate(self, effect: Generate) -> Generator[str, None, None]:
         """Yield the pieces of a reply; closing the generator stops the model. A draft of a row is there already."""
         draft = self._draft_for(effect)
-        return self._asking.ask(effect) if draft is None else in_one(draft.text)
+        return self._model_calls.ask(effect) if draft is None else in_one(draft.text)
 
     def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `generate` does, asynchronously."""
         draft = self._draft_for(effect)
-        return self._asking.aask(effect) if draft is None else ain_one(draft.text)
+        return self._model_calls.aask(effect) if draft is None else ain_one(draft.text)
 
     def _draft_for(self, effect: Generate) -> Draft | None:
         return self._first.draft if self._first and effect.step == "rag" else None
@@ -254,7 +254,7 @@ class Call(Generic[Document]):
         return Escalation(policy, host, reading=self.reading, costs=self.costs, account=self.account)
 
     def cite(self, answer: Answer) -> Answer:
-        """Return the answer with where it stands in the context, if that is wanted."""
+        """Return the answer with its citations, if `citations=True`."""
         if not self.settings.citations:
             return answer
         from selfroute.citations import NOTHING_CITED, cite  # noqa: PLC0415 - most chains do not cite
@@ -275,5 +275,5 @@ class Call(Generic[Document]):
         return self.cite(answer)
 
     def complete_usage(self, answer: Answer) -> None:
-        """Add what always reading the documents would have cost to the usage. All text has been shown by then."""
+        """Add the cost of always reading the documents to the usage. All text has been shown by then."""
         self.costs.complete(answer)

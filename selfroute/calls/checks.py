@@ -33,7 +33,7 @@ def check_question(question: Any) -> None:
 
 
 def items_of(found: Any, kinds: type[Any] | tuple[type[Any], ...], *, what: str) -> list[Any]:
-    """Return what a component supplied by the user returned, as a list of items of the right types.
+    """Check what a component of the user's returned, and return it as a list.
 
     Args:
         found: What it returned.

@@ -29,7 +29,7 @@ _NO_PROMPT = PromptSize(0, 0)
 
 
 class Costs(Generic[Document]):
-    """What one question takes.
+    """The usage and the costs of one question.
 
     Attributes:
         tally: The latest reply and its counts; None if no model was asked.
@@ -122,13 +122,13 @@ class Costs(Generic[Document]):
 
     @property
     def _latest(self) -> StepUsage | None:
-        """What the latest call of a model has taken so far; None if there was none."""
+        """The usage of the latest call of a model so far; None if there was no call."""
         if self._open is None or self.tally is None or self._prompt is None:
             return self._last
         return self._counts_of(self.tally, self._prompt) or NOTHING
 
     def so_far(self) -> Usage:
-        """Return what the question has used so far, with a reply in doubt, which is still open."""
+        """Return the usage of the question so far, including a reply in doubt that is still open."""
         counts, step, used = self._latest, self._open, self._account.usage
         if step is None or counts is None:
             return used
@@ -143,7 +143,7 @@ class Costs(Generic[Document]):
         return tally.model(name) if tally else name
 
     def of_step(self, step: Route, *, tokens: int) -> tuple[StepUsage, Cost]:
-        """Estimate what a step takes that is still to come.
+        """Estimate the usage and the cost of a step that is still to come.
 
         A draft's reply may have named the model. One that thinks long over the draft does so again, so the estimate of
         its reply is no less than that of the draft.

@@ -1,4 +1,4 @@
-"""Ask a question's policy whether its next step may be paid for, and tell the policy what the step took."""
+"""Ask a question's policy whether the next step may be paid for, and report to it what the step cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Escalation(Generic[Document]):
         self._granted: list[tuple[Case, Spent]] = []
 
     def decide(self, effect: Decide) -> Decided:
-        """Return what the policy says of a proposed step."""
+        """Ask the policy about a proposed step, and return its decision."""
         case = self._case(effect, read=self._reading.read)
         with releasing(case):
             return self._ruled(effect, case, ask(self._policy, case))
@@ -65,7 +65,7 @@ class Escalation(Generic[Document]):
         )
 
     def _estimated(self, step: Step, context: Sequence[Document]) -> Estimate | None:
-        """Return what a step is estimated to take; None if the documents have to be read for that."""
+        """Estimate the tokens and the cost of a step; return None if the documents have to be read for that."""
         if step == "sections":
             tokens = self._costs.tokens_with(context)
         else:
@@ -87,7 +87,7 @@ class Escalation(Generic[Document]):
         return Decided(effect.route if ruling.go else effect.since, decision, granted=ruling.go)
 
     def _settle(self, usage: Usage) -> None:
-        """Tell the policy what the steps took that it allowed, those of the same name one by one."""
+        """Report to the policy what each step that it allowed has used."""
         by_then: dict[Step, Spent] = {}
         for case, before in reversed(self._granted):
             spent = by_then.get(case.step) or _spent_on(usage, case.step)
@@ -96,6 +96,6 @@ class Escalation(Generic[Document]):
 
 
 def _spent_on(usage: Usage, step: Step) -> Spent:
-    """Return what a question has spent on a step."""
+    """Return the tokens and dollars that a question has spent on a step."""
     counts: StepUsage | None = getattr(usage, step)
     return Spent(counts.total_tokens, counts.cost.dollars) if counts else NOTHING

@@ -1,6 +1,6 @@
-"""What the first step of a question keeps for the second one, in a row of plain JSON.
+"""Keep the first step of a question for the second, in a row of plain JSON.
 
-So a million drafts can be made in any order, and the questions that declined be grouped by document.
+So a million drafts can be made in any order, and the declined questions grouped by document.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Draft:
         text: The reply, as it is judged.
         said: The reply in the model's own words, if that is something else, such as the JSON of a report.
         ending: How it ended.
-        model: The name of the model that replied, as far as the reply states it.
-        provider: Its provider, likewise.
+        model: The name of the model that replied; None if the reply does not state it.
+        provider: Its provider; None if the reply does not state it.
         quotes: What the model quoted in a report.
     """
 
@@ -59,8 +59,8 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStep(Generic[Document]):
-    """What the second step of a question needs of its first.
+class KeptStep(Generic[Document]):
+    """The part of a first step that the second one needs.
 
     Attributes:
         start: The step that the question starts with.
@@ -73,7 +73,7 @@ class FirstStep(Generic[Document]):
         usage: What the step used.
         models: What the calls of each model took, by its name.
         seconds: How long it took.
-        result: What a row that is done has of the result; None if the question goes on, or was just asked.
+        result: The result in a row that is done; None if the question goes on, or was just asked.
     """
 
     start: Start
@@ -116,13 +116,13 @@ class FirstStep(Generic[Document]):
 
 
 def plain(value: Any, *, levels: int = 20) -> Any:
-    """Return a value as plain JSON, whatever it holds, since the draft is paid for by now.
+    """Return a value as plain JSON, whatever it holds, because the draft has been paid for.
 
-    Dates and the like become text, numpy's arrays and numbers what they hold, and numbers that are none become None.
+    Dates and the like become text, numpy's arrays and numbers plain ones, and NaN becomes None.
 
     Args:
         value: The value.
-        levels: How deep to look into a value that is no JSON; what is below becomes text.
+        levels: How deep to look into a value that is not JSON; anything deeper becomes text.
     """
     try:
         return json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
@@ -138,7 +138,7 @@ def check_json(name: str, value: Any) -> None:
     """Check that an input of a first step can be kept in its row.
 
     Raises:
-        InputError: It is no JSON.
+        InputError: It is not JSON.
     """
     try:
         json.dumps(value, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Fit what a step answers from to its model's window, and compare what was sent with what the provider counted."""
+"""Fit the context of a step to its model's window, and compare the prompt with the provider's count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from selfroute.calls.sections import Sections
+from selfroute.calls.reading import SectionReader
 from selfroute.documents.overflow import read_less
 from selfroute.documents.window import Count, fit_documents, fit_passages, prompt_limit, room_in
 from selfroute.effects import ReadDocuments, Route
@@ -46,7 +46,7 @@ class Fitting(Generic[Document]):
         self._host, self._settings, self._reading, self._memory = host, settings, reading, memory
         self.context: Sequence[Document] = ()
         self.rung = 0
-        self._sections = Sections(host, reading)
+        self._sections = SectionReader(host, reading)
         self._read_before = 0  # characters, before the sections
         self._most_sections: int | None = None  # tokens, once a prompt was refused as too long
         self._refused: set[Route] = set()  # the steps whose prompt was too long

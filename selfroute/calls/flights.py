@@ -1,4 +1,4 @@
-"""Single flight: questions on one document that come at once wait for the first one's first piece.
+"""Single flight: simultaneous questions on one document wait for the first piece of the first reply.
 
 A provider can read a prefix from its cache as soon as the first reply to it begins, and not before. So of many
 questions that are asked at once, each would pay for the whole document.

@@ -34,7 +34,7 @@ class Prompt:
     Attributes:
         value: The prompt as the framework sends it.
         context: The text of the passages or documents in it.
-        schema: By how many characters the schema of a report makes it longer.
+        schema: The length of a report's schema beside it, in characters.
     """
 
     __slots__ = ("context", "schema", "value")
@@ -54,7 +54,7 @@ class Prompt:
         return True
 
     def prefix(self, question: str) -> Prefix | None:
-        """Return what the prompt shares with those of other questions on its documents; None if it shares nothing."""
+        """Return the prefix that the prompt shares with other questions on its documents; None if it shares nothing."""
         return prefix_in([("user", self.text)], context=self.context, question=question)
 
 
@@ -192,7 +192,7 @@ class Host(Protocol[Document]):
         """Return the question as `input`, and other inputs as `inputs`.
 
         Raises:
-            InputError: An input is no JSON.
+            InputError: An input is not JSON.
         """
         return {"input": self.question}
 

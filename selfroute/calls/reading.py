@@ -1,10 +1,11 @@
-"""Hold what one question reads: its passages, and the documents behind them, which are read once."""
+"""Hold what one question reads: its passages, the documents behind them, and the sections of these."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,10 +15,12 @@ from selfroute.documents.stored import ScopedDocuments
 if TYPE_CHECKING:
     from selfroute.calls.host import Host
     from selfroute.calls.settings import Settings
-    from selfroute.documents.sections import Ranking
+    from selfroute.documents.sections import Ranking, Run
+    from selfroute.documents.window import Count
     from selfroute.usage.account import Account
 
 Document = TypeVar("Document")
+_LEFT_OUT = "[...]"
 _MOST = 0.6  # of the documents; passages that are more cost more than they save
 
 
@@ -86,7 +89,7 @@ class Reading(Generic[Document]):
 
     @property
     def ranking(self) -> Ranking:
-        """The sections of the documents that were read, in the order of their worth; ranked once a question."""
+        """The sections of the documents that were read, best first; ranked once a question."""
         if self._ranking is None:
             from selfroute.documents.sections import ranked  # noqa: PLC0415 - most questions end before
 
@@ -177,3 +180,41 @@ class Reading(Generic[Document]):
             worth[name] = worth.get(name, 0) + 1 / (1 + rank)
         best = sorted(worth, key=worth.__getitem__, reverse=True)[:most]
         return [passage for passage, name in zip(self.passages, names, strict=True) if name in best]
+
+
+class SectionReader(Generic[Document]):
+    """Chooses the best sections of one question's documents, and joins them for a prompt."""
+
+    def __init__(self, host: Host[Document], reading: Reading[Document]) -> None:
+        """Start with no section chosen."""
+        self._host, self._reading = host, reading
+        self._runs: dict[int, Run] = {}  # where in which document each section stands, by its identity
+
+    def best(self, budget: int, count: Count, *, always: int) -> list[Document]:
+        """Return the best sections of the documents that were read, in their documents' order.
+
+        Args:
+            budget: The most tokens of all sections.
+            count: Counts the tokens of a text.
+            always: How many of the passages are among them whatever they take, the first ones.
+        """
+        return [self._section(run) for run in self._reading.ranking.fill(budget, count, always=always)]
+
+    def _section(self, run: Run) -> Document:
+        host, document = self._host, self._reading.documents[run.document]
+        label = {"method": "sections", "start": run.start, "end": run.end, "document": host.source_of(document)}
+        section = host.with_text(document, host.text_of(document)[run.start : run.end], **label)
+        self._runs[id(section)] = run
+        return section
+
+    def joined(self, sections: Sequence[Document]) -> list[Document]:
+        """Return the sections of each document as one text, with a mark where text is left out."""
+        joined = []
+        for number, found in groupby(sections, lambda section: self._runs[id(section)].document):
+            document, runs = self._reading.documents[number], [self._runs[id(section)] for section in found]
+            whole = self._host.text_of(document)
+            text = f"\n{_LEFT_OUT}\n".join(whole[run.start : run.end] for run in runs)
+            before = f"{_LEFT_OUT}\n" if whole[: runs[0].start].strip() else ""
+            after = f"\n{_LEFT_OUT}" if whole[runs[-1].end :].strip() else ""
+            joined.append(self._host.with_text(document, f"{before}{text}{after}"))
+        return joined

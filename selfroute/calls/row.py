@@ -1,4 +1,4 @@
-"""Write the row of a first step, and read it: somebody else may have held it, so each value is checked."""
+"""Write the row of a first step, and read it back: it may have been changed meanwhile, so each value is checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from selfroute.answerability import Signal
 from selfroute.answerability.ending import Ending
-from selfroute.calls.first_step import KEY, Draft, FirstStep, plain
+from selfroute.calls.first_step import KEY, Draft, KeptStep, plain
 from selfroute.effects import Start
 from selfroute.errors import InputError
 from selfroute.usage.rows import models_of, steps_of, usage_of
@@ -70,10 +70,10 @@ _OF_SOME: Mapping[str, Check] = {
 
 
 def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
-    """Return the row of a question whose first step is over: plain JSON, with what is known by now."""
+    """Return the row of a question whose first step is over: plain JSON."""
     host, passages, tally = call.host, call.reading.passages, call.costs.tally
     done, names = not answer.is_open, [plain(host.source_of(passage)) for passage in passages]
-    kept = FirstStep(
+    kept = KeptStep(
         call.start,
         call.settings.answerability,
         passages,
@@ -101,8 +101,8 @@ def row_of(call: Call[Any], answer: Answer) -> dict[str, Any]:
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """Read a row, or a part of it, within this context.
+def row_errors() -> Iterator[None]:
+    """Raise an `InputError` for what is wrong in a row that is read within this context.
 
     Raises:
         InputError: It is not as `first_step` wrote it.
@@ -116,22 +116,22 @@ def reading() -> Iterator[None]:
 
 def read_row(
     row: Mapping[str, Any], document_of: Callable[[Any], Document], *, name: Check = anything
-) -> FirstStep[Document]:
-    """Return what a row keeps.
+) -> KeptStep[Document]:
+    """Return the first step that a row keeps.
 
     Args:
         row: The row.
-        document_of: Returns the passage that an adapter wrote; it raises one of the errors in `WRONG` if that is none.
+        document_of: Returns the passage that an adapter wrote; raises one of the errors in `WRONG` if it is not one.
         name: Checks the name of a document.
 
     Raises:
         InputError: It is not a row of `first_step`.
     """
-    with reading():
+    with row_errors():
         return _read(named(row), document_of, name)
 
 
-def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: Check) -> FirstStep[Document]:
+def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: Check) -> KeptStep[Document]:
     kept = named(row[KEY])
     retrieved = [document_of(one) for one in items(row["retrieved"])]
 
@@ -143,7 +143,7 @@ def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: 
     usage, models = steps_of(kept["steps"], ran=("rag",)), models_of(row["usage"])
     whole = usage_of(row["usage"])
     draft = optional(lambda value: Draft(**fields(value, _DRAFT)))(kept["draft"])
-    return FirstStep(
+    return KeptStep(
         start=one_of(get_args(Start))(kept["start"]),
         answerability=text(kept["answerability"]),
         retrieved=retrieved,
@@ -164,7 +164,7 @@ def _read(row: Mapping[str, Any], document_of: Callable[[Any], Document], name: 
 
 
 def _result(row: Mapping[str, Any], context: Sequence[Any], name: Check) -> dict[str, Any]:
-    """Return what a row that is done has of the result, but for its usage."""
+    """Return the result in a row that is done, without its usage."""
     citation: Mapping[str, Check] = {
         "document": lambda value: count(value, len(context) - 1),
         "source": name,

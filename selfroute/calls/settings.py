@@ -74,7 +74,7 @@ class Settings:
             known: because they were given as a list, or were read before. `False` measures nothing.
         priced_as: The model as which the first step is priced, as `provider:name`; None to use the name that the model
             reports.
-        long_context_priced_as: Likewise for the second step.
+        long_context_priced_as: The same for the second step.
 
     Raises:
         ConfigurationError: A value is not valid.
@@ -123,7 +123,7 @@ class Settings:
 
         options = options_of(self.escalation)
         if unknown := options.keys() - _DEFAULTS.keys():
-            msg = f"the policy {name_of(self.escalation)!r} sets {', '.join(sorted(unknown))}, which is no option"
+            msg = f"the policy {name_of(self.escalation)!r} sets {', '.join(sorted(unknown))}, which is not an option"
             raise ConfigurationError(msg)
         options = {name: checked(name, value) for name, value in options.items()}
         twice = [name for name, value in options.items() if getattr(self, name) not in (_DEFAULTS[name], value)]

@@ -1,4 +1,4 @@
-"""Perform a trial, sync or async, and return what was found."""
+"""Try a question, sync or async, and return the findings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from selfroute.calls.call import Call
-from selfroute.checking.findings import Finding, Findings, Found, Subject
+from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
 from selfroute.checking.words import plainly, told
@@ -20,8 +20,8 @@ class Checking(OnDocuments[Document], OnModels[Document]):
     """Tries the parts of a pipeline on one question."""
 
     def findings(self) -> Findings:
-        """Return what was found, in the order of the subjects."""
-        looks: Mapping[Subject, Callable[[], Found]] = {
+        """Return the findings, in the order of the subjects."""
+        looks: Mapping[Subject, Callable[[], Remark]] = {
             "source": self.look_at_sources,
             "wall": self.look_at_wall,
             "document": self.look_at_document,
@@ -33,7 +33,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
 
 
 def check(call: Call[Any]) -> Findings:
-    """Try the parts of a pipeline on a question and return what was found; no model is asked."""
+    """Try the parts of a pipeline on a question and return the findings; no model is asked."""
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:
@@ -54,8 +54,8 @@ async def acheck(call: Call[Any]) -> Findings:
     return await asyncio.to_thread(checking.findings)  # counting a long text may block the event loop
 
 
-def _finding(subject: Subject, look: Callable[[], Found]) -> Finding:
-    """Return what a look finds; an error of the user's own parts, such as a token counter, is a finding, too."""
+def _finding(subject: Subject, look: Callable[[], Remark]) -> Finding:
+    """Return the finding about one subject; an error of the user's own parts, such as a token counter, is one, too."""
     try:
         ok, message, advice = look()
     except Exception as error:  # noqa: BLE001

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, Literal
 
 Subject = Literal["source", "wall", "document", "window", "prices", "prompt"]
-Found = tuple[bool | None, str, str]
+Remark = tuple[bool | None, str, str]
 """What a finding holds beside its subject."""
 _MARKS = {True: "ok", False: "PROBLEM", None: "?"}
 _WIDTH = 110  # characters of a printed line

@@ -1,12 +1,12 @@
-"""Look at what a trial found about the documents: their names, who may read them, and how they were assembled."""
+"""Judge the documents of a question that was tried: their names, who may read them, and how they were assembled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from selfroute.checking.findings import Found
-from selfroute.checking.trial import Trial
+from selfroute.checking.findings import Remark
+from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import keys_of, likely_key, plural, quoted, split_advice, told
 from selfroute.documents.chunks import offset
 from selfroute.documents.stored import ScopedDocuments
@@ -18,10 +18,10 @@ _SMALL = "if your documents are longer than a passage, the passages name somethi
 _OFFSETS = "index it again with offsets (add_start_index=True in LangChain's splitters), to have it joined exactly"
 
 
-class OnDocuments(Trial[Document]):
+class OnDocuments(TriedQuestion[Document]):
     """Looks at the documents."""
 
-    def look_at_sources(self) -> Found:
+    def look_at_sources(self) -> Remark:
         """Return whether the passages name their documents."""
         if error := self.errors.get("retrieve"):
             return False, f"the retriever failed: {told(error)}", "call the retriever by itself until it finds passages"
@@ -41,7 +41,7 @@ class OnDocuments(Trial[Document]):
     def _own(self) -> str:
         return "a list" if isinstance(self.source, list | tuple) else "your own code"
 
-    def _look_at_names(self, stored: ScopedDocuments[Document, Any], found: str) -> Found:
+    def _look_at_names(self, stored: ScopedDocuments[Document, Any], found: str) -> Remark:
         names = stored.names(self.found)
         known = [name for name in names if name is not None]
         key = stored.source_key
@@ -58,7 +58,7 @@ class OnDocuments(Trial[Document]):
         with_key = f"{found}, but only {len(known)} of them {'names' if len(known) == 1 else 'name'} a document{by}"
         return False, f"{with_key}; the keys of the others are {keys_of(others)}", advice
 
-    def look_at_wall(self) -> Found:
+    def look_at_wall(self) -> Remark:
         """Return whether the second step may read what the retriever may find."""
         if error := self.errors.get("source"):
             return False, told(error), ""
@@ -68,7 +68,7 @@ class OnDocuments(Trial[Document]):
             return self._look_at_access(self.stored)
         return None, f"not tried: documents= is {self._own}, so the retriever's filter does not apply to it", ""
 
-    def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Found:
+    def _look_at_access(self, stored: ScopedDocuments[Document, Any]) -> Remark:
         if refusal := self._refusal:
             return False, *refusal
         access = stored.access()
@@ -89,7 +89,7 @@ class OnDocuments(Trial[Document]):
         message, advice = split_advice(told(error), self.stored.advice)
         return (message, advice) if advice else None
 
-    def look_at_document(self) -> Found:
+    def look_at_document(self) -> Remark:
         """Return which documents a question would read, and how they were assembled."""
         if reason := self._why_untried:
             return None, f"not tried, because {reason}", ""
@@ -133,7 +133,7 @@ class OnDocuments(Trial[Document]):
         stand = f"{plural(len(self.read), 'document')} stand behind the passages; a question reads {reads}"
         return f"{stand}: {' and '.join(names)} ({self._size_of(read)})"
 
-    def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Found:
+    def _tell_gaps(self, document: Document, gaps: Sequence[Any]) -> Remark:
         lengths = [end - start for start, end in gaps]
         missing = f"{sum(lengths):,} characters" if all(lengths) else "of unknown length"
         advice = "index it again: the store lacks some of its chunks, or has chunks of two versions"

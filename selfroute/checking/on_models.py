@@ -1,4 +1,4 @@
-"""Look at what a trial found about the models: their windows, their prices and their prompts."""
+"""Judge the models of a question that was tried: their windows, their prices and their prompts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from operator import is_
 from typing import TypeVar
 
 from selfroute.calls.settings import MAX_DOCUMENTS
-from selfroute.checking.findings import Found
-from selfroute.checking.trial import Trial
+from selfroute.checking.findings import Remark
+from selfroute.checking.trial import TriedQuestion
 from selfroute.checking.words import plural, told
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
@@ -31,10 +31,10 @@ _REPLIES = {
 }
 
 
-class OnModels(Trial[Document]):
+class OnModels(TriedQuestion[Document]):
     """Looks at the models and their prompts."""
 
-    def look_at_window(self) -> Found:
+    def look_at_window(self) -> Remark:
         """Return whether the passages and the documents fit the windows."""
         drafted = self.found[: self.settings.draft_passages]
         if self.drafts and not (len(self.fitting) == len(drafted) and all(map(is_, self.fitting, drafted))):
@@ -44,7 +44,7 @@ class OnModels(Trial[Document]):
             return True, "the passages fit, and no whole document is read (max_documents=0)", ""
         return self._look_at_room()
 
-    def _look_at_room(self) -> Found:
+    def _look_at_room(self) -> Remark:
         budget, tokens, what = (
             self.fits.budget(self.fits.count("long_context")),
             self.tokens_of(self.behind),
@@ -69,8 +69,8 @@ class OnModels(Trial[Document]):
     def _what(self) -> str:
         return "the document" if len(self.behind) == 1 else f"the {len(self.behind)} documents"
 
-    def look_at_prices(self) -> Found:
-        """Return what a question costs by each step, and which options make it cost less."""
+    def look_at_prices(self) -> Remark:
+        """Return the cost of each step of a question, and the options that lower it."""
         try:
             self.settings.check_prices(self.call.costs.priced, shared=self.host.one_model)
         except ConfigurationError as error:
@@ -108,14 +108,14 @@ class OnModels(Trial[Document]):
         return f"max_documents={MAX_DOCUMENTS} reads only the best ones" if fewer else ""
 
     def _price(self, step: Route, context: Sequence[Document]) -> tuple[str, str | None]:
-        """Return what a step takes, and why its cost is not known."""
+        """Return the tokens and the cost of a step, and why the cost is not known."""
         fitting, costs = self.fits, self.call.costs
         model, tokens = costs.priced(step), fitting.count(step)(fitting.prompt(step, context).text)
         _, cost = costs.of_step(step, tokens=tokens)
         amount = cost.as_text()
         return plural(tokens, "token") + (f", {dollars(amount)} with {model.name}" if amount else ""), cost.unknown
 
-    def look_at_prompts(self) -> Found:
+    def look_at_prompts(self) -> Remark:
         """Return whether the prompts show the question and ask for what is judged."""
         unread = []
         for step, name in _PROMPTS.items():
@@ -143,7 +143,7 @@ class OnModels(Trial[Document]):
         )
 
     def _wrong_in(self, step: Route, wording: str) -> tuple[str, str] | None:
-        """Return what is wrong with a prompt, and what to do; None if nothing is."""
+        """Return the fault of a prompt, and what to do; None for a prompt that is right."""
         if self.host.question not in wording:
             return "does not show the question", "give it the variable of the question ({input} in LangChain)"
         asked = wording.replace(self.host.question, "").casefold()

@@ -13,8 +13,8 @@ Attempt = Literal["retrieve", "source", "read"]
 Document = TypeVar("Document")
 
 
-class Trial(Generic[Document]):
-    """A question that goes only as far as no model is asked.
+class TriedQuestion(Generic[Document]):
+    """A question that is retrieved for and read for, without asking a model.
 
     Attributes:
         call: The question.

@@ -24,7 +24,7 @@ def plainly(text: str) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return what an error says: an own one in full, others shortened and with their type."""
+    """Return the message of an error: our own in full, others shortened and with their type."""
     return plainly(str(error)) if isinstance(error, SelfRouteError) else one_line(error)
 
 

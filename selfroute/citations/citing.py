@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from selfroute.citations.quotes import places_of
-from selfroute.citations.search import Search
+from selfroute.citations.search import SentenceSearch
 from selfroute.documents.index import KEPT, stems_of
 from selfroute.documents.pages import Page, placing_of
 
@@ -67,7 +67,7 @@ class Cited(NamedTuple):
 NOTHING_CITED = Cited([], 0)
 
 
-class _Place(NamedTuple):
+class _CitedSpan(NamedTuple):
     document: int
     start: int
     end: int
@@ -79,7 +79,7 @@ def locate(question: str, answer: str, text: str, n: int = MOST) -> list[Stretch
 
     No model is asked: what counts are words that a sentence shares with the answer, and less those that it shares with
     the question, the rarer the more. The next sentence is chosen for what those before it do not say yet. The time
-    grows with the length of the text; a text that was read before is not taken apart again.
+    grows with the length of the text; the index of a text is kept for the next question.
 
     Args:
         question: The question.
@@ -123,12 +123,12 @@ def cite(  # noqa: PLR0913 - what is known of the context, and how much to cite
     """
     texts = [text for _, text in context]
     located = list(_located(question, answer, texts, n))
-    quoted: list[_Place] = []
+    quoted: list[_CitedSpan] = []
     missing = 0
     for found in places_of(quotes, texts, first=[(at.document, at.start, at.end) for at in located]):
         if found is None:
             missing += 1
-        elif (place := _Place(*found, 1.0)) not in quoted:
+        elif (place := _CitedSpan(*found, 1.0)) not in quoted:
             quoted.append(place)
     citations = []
     for document, start, end, score in quoted[:n] or located:
@@ -145,9 +145,9 @@ def cite(  # noqa: PLR0913 - what is known of the context, and how much to cite
     return Cited(citations, missing)
 
 
-def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_Place]:
+def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterator[_CitedSpan]:
     """Yield where the sentences stand that say what an answer says, best first; the same words only once."""
-    search = Search(question, answer, indexes := [KEPT.of(text) for text in texts])
+    search = SentenceSearch(question, answer, indexes := [KEPT.of(text) for text in texts])
     said = set(stems_of(answer))
     shown: list[str] = []
     best = 0.0
@@ -164,4 +164,4 @@ def _located(question: str, answer: str, texts: Sequence[str], n: int) -> Iterat
         if not text.startswith("#") or said.intersection(stems_of(text)):  # else a heading only repeats the question
             shown.append(text)
             best = best or score
-            yield _Place(document, start, end, round(score, 3))
+            yield _CitedSpan(document, start, end, round(score, 3))

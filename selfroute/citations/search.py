@@ -41,7 +41,7 @@ class _Word:
     worth_around: float
 
 
-class Search:
+class SentenceSearch:
     """Finds sentences one after the other, the best first; the next one for what the former do not say.
 
     Attributes:
@@ -54,7 +54,7 @@ class Search:
         Args:
             question: The question.
             answer: The answer.
-            indexes: The texts, taken apart.
+            indexes: An index of each text.
         """
         self.bases: list[int] = []
         self._sizes: list[int] = []
@@ -80,7 +80,7 @@ class Search:
         self._most_around = (sum(word.worth_around for word in self._words) or 1) / _AROUND
 
     def next(self) -> tuple[int, float] | None:
-        """Return the number of the best sentence that was not returned yet, with its score; None if there is none."""
+        """Return the number of the best sentence that is left, with its score; None if no sentence is left."""
         best, found = 0.0, -1
         first, second = self._grids
         around_first, around_second = self._around
@@ -129,6 +129,6 @@ class Search:
 
 
 def _rarity(holding: int, of: int) -> float:
-    """Return what a word is worth that so many of all sentences hold."""
+    """Return the worth of a word that this many of all sentences hold."""
     rarity: float = math.log(1 + (max(of - holding, 0) + 0.5) / (holding + 0.5)) ** _RARITY
     return rarity

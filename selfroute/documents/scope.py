@@ -1,4 +1,4 @@
-"""On whose behalf stored documents are read, also where a subclass overrides how they are."""
+"""Carry a retriever's access limits to `StoredDocuments` in a ContextVar, also if a subclass overrides reading."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Document = TypeVar("Document")
 class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     """Reads the documents that passages came from, best first and each once.
 
-    Whoever reads documents calls it, so a subclass that overrides `__call__` decides what is read, in part or in whole.
+    Every read goes through `__call__`; a subclass overrides it to restrict or redact what is read.
     `ScopedDocuments` calls it on behalf of a retriever.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Asks the Hugging Face Hub, once: by itself its client tries again and again, for up to minutes."""
+"""Asks the Hugging Face Hub once: its client would retry for minutes."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Look:
         answer: The reply, without its numbers.
         declined: Whether it declines.
         prospect: How likely the whole text holds an answer, from 0 to 100, as the reply says; None if it does not.
-        confidence: How likely the answer would stay the same if all of the text were read, likewise.
+        confidence: How likely the answer would stay the same if all of the text were read, from 0 to 100 as well.
         input_tokens: The tokens of this step's prompt.
         output_tokens: The tokens of its reply.
         cost: What this step alone costs in US dollars, a decimal string; None if it is not known.

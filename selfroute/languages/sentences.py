@@ -63,7 +63,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _breaks(*, cased: bool) -> re.Pattern[str]:
-    """Return the pattern of what stands between two sentences, as far as it can be told without looking at lines.
+    """Return the pattern of the boundary between two sentences; it ignores line breaks.
 
     Its first group is a line break, its second the full-width marks that end a sentence. Nothing in it can be tried
     again from each character of a run.

@@ -149,7 +149,7 @@ class Account:
 
     @property
     def seconds(self) -> float:
-        """The time since the question began, without the time between its steps if these were asked for apart."""
+        """The time since the question began, without the pause between `first_step` and `second_step`."""
         return self._seconds_before + perf_counter() - self._started
 
     def add_call(self, step: Route, counts: StepUsage, model: PricedModel) -> None:

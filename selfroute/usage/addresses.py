@@ -1,4 +1,4 @@
-"""Find the address at which a client calls its model: it decides which price list applies."""
+"""Find the base URL at which a client calls its model: it decides which price list applies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def address_of(model: object) -> str | None:
 
 
 def account_of(model: object) -> int:
-    """Return a key that differs per API account, in this process only; it says nothing of the API keys."""
+    """Return a key that differs between API accounts; valid in this process.
+
+    It depends on the API keys in a client's fields, and says nothing of them.
+    """
     keys = [value for name, value in _fields_of(model).items() if _KEY.search(name)]
     return hash(tuple(str(getattr(value, "get_secret_value", lambda value=value: value)()) for value in keys))
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tracers.schemas import Run
 
 from langchain_parts import MODES, QUESTION, TreeTracer, a_chain, ask
-from langchain_selfroute.recording import recorded
+from langchain_selfroute.runs import recorded
 from scenarios import DOCUMENT_TEXTS, FOUND
 
 MARK = "The lamp was lit at nine."

@@ -19,8 +19,8 @@ from typing_extensions import override
 
 from langchain_selfroute import SelfRouteChain, caching, prompting
 from langchain_selfroute.documents import label_of
+from langchain_selfroute.host import Parts
 from langchain_selfroute.models import MessageTally, name_of, text_of_prompt, window_of
-from langchain_selfroute.parts import Parts
 from langchain_selfroute.rebuilding import retrieving
 from langchain_selfroute.structured import text_of
 from selfroute.answerability.gate import declines

@@ -29,9 +29,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteSynthesizer, caching, convert, internals, structured
-from llamaindex_selfroute.convert import Prompt
+from llamaindex_selfroute.convert import ModelInput
 from llamaindex_selfroute.documents import is_trimmed
-from llamaindex_selfroute.models import Response, ResponseTally, name_of
+from llamaindex_selfroute.models import LLMResponse, ResponseTally, name_of
 from selfroute.answerability.gate import declines
 from selfroute.answerability.structured import Form
 from selfroute.calls.settings import reach_of
@@ -125,7 +125,7 @@ class KeptLLM(CustomLLM):
     def stream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> CompletionResponseGen:
         raise NotImplementedError  # nothing streams here
 
-    def _reply(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
+    def _reply(self, prompt: ModelInput, options: Mapping[str, Any]) -> Reply:
         tokens = self.parts.settings.count_tokens(convert.text_of(prompt))
         reply: Reply = self.replies.get(
             self._identity(prompt, options),
@@ -136,7 +136,7 @@ class KeptLLM(CustomLLM):
         self.used.append(reply.priced(self.priced_as))
         return reply
 
-    def _identity(self, prompt: Prompt, options: Mapping[str, Any]) -> object:
+    def _identity(self, prompt: ModelInput, options: Mapping[str, Any]) -> object:
         """Return all that a reply depends on."""
         return {
             "model": self.identity,
@@ -148,7 +148,7 @@ class KeptLLM(CustomLLM):
             else [message.model_dump() for message in caching.unmarked(prompt)],
         }
 
-    def _ask(self, prompt: Prompt, options: Mapping[str, Any]) -> Reply:
+    def _ask(self, prompt: ModelInput, options: Mapping[str, Any]) -> Reply:
         tally = ResponseTally(whole=True)
         if how := options.get("structured"):
             form = Form(numbers=_NUMBERS.get(how, 0), quotes=options.get("quotes", False))
@@ -163,7 +163,7 @@ class KeptLLM(CustomLLM):
         return Reply.of(text, counts.with_cost(cost_of(self.priced_as or model, counts)), model, ending=tally.ending())
 
 
-def _ask(llm: LLM, prompt: Prompt, options: Mapping[str, Any]) -> Response:
+def _ask(llm: LLM, prompt: ModelInput, options: Mapping[str, Any]) -> LLMResponse:
     return llm.complete(prompt, formatted=True, **options) if isinstance(prompt, str) else llm.chat(prompt, **options)
 
 
@@ -353,7 +353,7 @@ class EnginePipeline:
         return cast("EngineResponse", engine.query(with_choices(task.question)))
 
     def _scoped(self, synthesizer: SelfRouteSynthesizer | None = None) -> AbstractContextManager[Any]:
-        """Let a synthesizer know the engine's retriever, as far as it is known to select the nodes alone."""
+        """Attach the engine's retriever to a synthesizer if it alone selects the nodes."""
         postprocessors = self.engine._node_postprocessors  # noqa: SLF001
         return (synthesizer or self.synthesizer).behind(self._known_retriever, postprocessors)
 

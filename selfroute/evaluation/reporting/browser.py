@@ -208,7 +208,7 @@ def path_of(result: Result) -> list[str]:
 def draft_of(result: Result) -> Sequence[Piece]:
     """Return the draft in pieces, those words apart by which it declined; none if there was no draft to decline.
 
-    An answer that was taken from the draft is none, but the words are shown that raised a doubt.
+    For an accepted draft this is only the excerpt that raised a doubt.
     """
     decision = result.decision
     if result.draft is None:

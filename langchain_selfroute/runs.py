@@ -1,0 +1,282 @@
+"""Run a chain, or one of its two steps, as LangChain runs a runnable; runs record no text of whole documents."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import aclosing, closing
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+    patch_config,
+    set_config_context,
+)
+from langchain_core.runnables.utils import AddableDict
+
+from langchain_selfroute.convert import OUTPUT_KEYS
+from selfroute.calls.call import Call
+from selfroute.calls.drivers import arun, run
+from selfroute.calls.drivers import astream as astream_items
+from selfroute.calls.drivers import stream as stream_items
+from selfroute.effects import Answer, Decided
+from selfroute.hangup import cancelled_once
+
+if TYPE_CHECKING:
+    from selfroute.checking import Findings
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
+ChainCall: TypeAlias = Call[Document]
+Make = Callable[..., ChainCall]
+"""Makes a call from `manager`, `config` and `streaming`, as in `LangChainHost`."""
+
+
+def recorded_inputs(given: Any) -> Any:
+    """Return an input as the chain's run records it: without the keys that the chain does not read.
+
+    They are there if a result is passed in again, as the state of a LangGraph graph is, and may hold whole documents.
+    """
+    return {key: given[key] for key in given if key not in OUTPUT_KEYS} if isinstance(given, Mapping) else given
+
+
+def recorded(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result, or the first chunk of one, as the chain's run records it: without the text of whole documents.
+
+    The run of the model records that text with its prompt. Passages are short, so they are kept.
+    """
+    if result["route"] != "long_context":
+        return dict(result)
+    return {**result, "context": [_without_text(document) for document in result["context"]]}
+
+
+def _without_text(document: Document) -> Document:
+    text = f"({len(document.page_content):,} characters, which are in the prompt of the long_context run)"
+    return Document(text, id=document.id, metadata=document.metadata)
+
+
+def recorded_findings(findings: Findings) -> dict[str, Any]:
+    """Return the findings of a check as its run records them."""
+    return {"ok": findings.ok, "findings": [finding.as_dict() for finding in findings]}
+
+
+class RecordedChunk(AddableDict):
+    """A chunk as the chain's run records it, which passes through LangChain's tracing with the whole one inside it."""
+
+    def __init__(self, whole: dict[str, Any]) -> None:
+        super().__init__(recorded(whole))
+        self.whole = AddableDict(whole)
+
+
+def whole_chunk(chunk: AddableDict) -> Any:
+    """Return a chunk as the reader gets it."""
+    return chunk.whole if isinstance(chunk, RecordedChunk) else chunk
+
+
+def whole(call: ChainCall) -> dict[str, Any]:
+    """Perform a call, and return its output, which equals the sum of a stream's chunks."""
+    answer = run(call.flow(), call)
+    return {**_head(call, answer, answer.text), **_rest(call, answer)}
+
+
+async def awhole(call: ChainCall) -> dict[str, Any]:
+    """Do as `whole` does, asynchronously."""
+    answer = await arun(await call.aflow(), call)
+    return {**_head(call, answer, answer.text), **_rest(call, answer)}
+
+
+def chunks_of(make: Callable[[], ChainCall]) -> Generator[AddableDict, None, None]:
+    """Perform a call and yield its output in chunks, the first when there is text; closing this stops the model.
+
+    Args:
+        make: Makes the call; it may raise.
+    """
+    decided, call = None, make()
+    with closing(stream_items(call.flow(), call)) as items:
+        for item in items:
+            if isinstance(item, Decided):
+                decided = item
+            elif not isinstance(item, str):
+                yield AddableDict(_rest(call, item))
+            elif decided:
+                yield RecordedChunk(_head(call, decided, item))
+                decided = None
+            else:
+                yield AddableDict(answer=item)
+
+
+async def achunks_of(make: Callable[[], ChainCall]) -> AsyncGenerator[AddableDict, None]:
+    """Do as `chunks_of` does, asynchronously."""
+    decided, call = None, make()
+    async with aclosing(astream_items(await call.aflow(), call)) as items:
+        async for item in items:
+            if isinstance(item, Decided):
+                decided = item
+            elif not isinstance(item, str):
+                yield AddableDict(_rest(call, item))
+            elif decided:
+                yield RecordedChunk(_head(call, decided, item))
+                decided = None
+            else:
+                yield AddableDict(answer=item)
+
+
+def _head(call: ChainCall, of: Decided | Answer, text: str) -> dict[str, Any]:
+    """Return the first chunk of a stream: everything that is known when the first text comes."""
+    return {
+        **call.host.inputs,
+        "retrieved": list(call.reading.passages),
+        "context": list(call.context),
+        "route": of.route,
+        "answer": text,
+    }
+
+
+def _rest(call: ChainCall, answer: Answer) -> dict[str, Any]:
+    """Return the last chunk of a stream."""
+    return {
+        "answerable": answer.answerable,
+        "finish_reason": answer.finish_reason,
+        "decision": answer.decision.as_dict(),
+        "usage": call.account.as_dict(),
+        **answer.cited_as_dict(quoted=call.settings.structured),
+    }
+
+
+def invoke(  # noqa: PLR0913 - what a run is made of
+    name: str,
+    given: Any,
+    config: RunnableConfig | None,
+    make: Make,
+    perform: Callable[[ChainCall], Result],
+    *,
+    record: Callable[[Any], dict[str, Any]] = recorded,
+) -> Result:
+    """Perform a call within a run, and return its result.
+
+    Args:
+        name: The name of the run, unless the config has one.
+        given: The input, as it is recorded.
+        config: The config of the call.
+        make: Makes the call.
+        perform: Performs it.
+        record: Returns the result as the run records it.
+    """
+    config = ensure_config(config)
+    start = get_callback_manager_for_config(config).on_chain_start
+    manager = start(None, recorded_inputs(given), **_run_fields(name, config))
+    try:
+        call = make(manager=manager, config=config, streaming=False)
+        with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+            result = context.run(perform, call)
+    except BaseException as error:
+        manager.on_chain_error(error)
+        raise
+    manager.on_chain_end(record(result))
+    return result
+
+
+async def ainvoke(  # noqa: PLR0913
+    name: str,
+    given: Any,
+    config: RunnableConfig | None,
+    make: Make,
+    perform: Callable[[ChainCall], Coroutine[Any, Any, Result]],
+    *,
+    record: Callable[[Any], dict[str, Any]] = recorded,
+) -> Result:
+    """Do as `invoke` does, asynchronously."""
+    config = ensure_config(config)
+    start = get_async_callback_manager_for_config(config).on_chain_start
+    manager = await start(None, recorded_inputs(given), **_run_fields(name, config))
+    try:
+        call = make(manager=manager, config=config, streaming=False)
+        with set_config_context(patch_config(config, callbacks=manager.get_child())) as context:
+            result = await cancelled_once(context.run(asyncio.ensure_future, perform(call)))
+    except BaseException as error:
+        await manager.on_chain_error(error)
+        raise
+    await manager.on_chain_end(record(result))
+    return result
+
+
+def _run_fields(name: str, config: RunnableConfig) -> dict[str, Any]:
+    """Return the name and the id of the run, and remove the id from the config."""
+    return {"name": config.get("run_name") or name, "run_id": config.pop("run_id", None)}
+
+
+def stream(
+    runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
+) -> Generator[Any, None, None]:
+    """Perform a call within a run, and yield its output in chunks; closing the stream stops the model.
+
+    Args:
+        runnable: The chain, or its second step, which names the run.
+        given: The input, as it is recorded.
+        config: The config of the call.
+        make: Makes the call.
+        options: The options of the models, for the record.
+    """
+    inner: list[Generator[AddableDict, None, None]] = []
+
+    @_with_signature
+    def transform(_: Iterator[Any], run_manager: CallbackManagerForChainRun, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG001
+        inner.append(chunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
+        return inner[0]
+
+    outer: Any = runnable._transform_stream_with_config(  # noqa: SLF001 - what every runnable streams with
+        iter([recorded_inputs(given)]), transform, config, **options
+    )
+    try:
+        for chunk in outer:  # `yield from` would close `outer` first
+            yield whole_chunk(chunk)
+    finally:
+        for chunks in inner:  # the model's run has to end before that of the chain
+            chunks.close()
+        outer.close()
+
+
+async def astream(
+    runnable: Any, given: Any, config: RunnableConfig | None, make: Make, options: Mapping[str, Any]
+) -> AsyncGenerator[Any, None]:
+    """Do as `stream` does, asynchronously."""
+    inner: list[AsyncGenerator[AddableDict, None]] = []
+
+    async def once() -> AsyncIterator[Any]:
+        yield recorded_inputs(given)
+
+    @_with_signature
+    def transform(
+        _: AsyncIterator[Any],
+        run_manager: AsyncCallbackManagerForChainRun,
+        **kwargs: Any,  # noqa: ARG001
+    ) -> AsyncIterator[Any]:
+        inner.append(achunks_of(partial(make, manager=run_manager, config=config, streaming=True)))
+        return inner[0]
+
+    outer: Any = runnable._atransform_stream_with_config(once(), transform, config, **options)  # noqa: SLF001
+    try:
+        first = await cancelled_once(anext(outer))  # until then a model may not have begun to reply
+        yield whole_chunk(first)
+        async for chunk in outer:
+            yield whole_chunk(chunk)
+    finally:
+        for chunks in inner:
+            await chunks.aclose()
+        await outer.aclose()
+
+
+_TRANSFORM = inspect.signature(lambda given, run_manager, **kwargs: None)  # noqa: ARG005
+
+
+def _with_signature(transform: Function) -> Function:
+    """Give a function its signature: LangChain inspects it twice for every stream, which takes longer than routing."""
+    transform.__signature__ = _TRANSFORM  # type: ignore[attr-defined]
+    return transform
