@@ -14,11 +14,11 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	browser/% command/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,pages.py reach.py) \
+	browser/% command/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
 	$(addprefix evaluation/test_,data.py hub.py indexed.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
 	retrieval.py sampling.py tables.py view.py) policies/test_stored_calibration.py \
-	languages/test_answerability.py support/% usage/test_telemetry.py)
+	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
 export ANONYMIZED_TELEMETRY ?= False

@@ -13,7 +13,7 @@ from langchain_selfroute.models import name_of
 from langchain_stores import chroma_class, store_with
 from selfroute.usage.prices import PricedModel
 
-NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_collection")
+NAMES = ("_get_ls_params", "_ConfigurableModel", "_model")
 
 
 def test_every_private_name_is_known_here() -> None:
