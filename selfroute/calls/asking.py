@@ -26,13 +26,30 @@ class ModelCalls(Generic[Document]):
     """Asks the models of one question."""
 
     def __init__(
-        self, host: Host[Document], settings: Settings, fitting: Fitting[Document], costs: Costs[Document]
+        self,
+        host: Host[Document],
+        settings: Settings,
+        *,
+        fitting: Fitting[Document],
+        costs: Costs[Document],
+        draft: str | None = None,
     ) -> None:
-        """Start with no model asked."""
+        """Start with no model asked.
+
+        Args:
+            host: Asks a model.
+            settings: The options of the chain or engine.
+            fitting: Fills in the prompts.
+            costs: Counts the calls.
+            draft: The reply of the first step, if an earlier call has asked for it.
+        """
         self._host, self._settings, self._fitting, self._costs = host, settings, fitting, costs
+        self._draft = draft
 
     def ask(self, effect: Generate) -> Generator[str, None, None]:
         """Yield a reply in pieces; the model is asked for the first one. Closing the generator stops the model."""
+        if self._draft is not None and effect.step == "rag":
+            return _in_one(self._draft)
         cache = self._cache(effect.step)
         shared = self._shared(effect, cache)
         pieces = self._ask(effect, cache)
@@ -40,6 +57,8 @@ class ModelCalls(Generic[Document]):
 
     def aask(self, effect: Generate) -> AsyncGenerator[str, None]:
         """Do as `ask` does, asynchronously."""
+        if self._draft is not None and effect.step == "rag":
+            return _ain_one(self._draft)
         cache = self._cache(effect.step)
         shared = self._shared(effect, cache)
         pieces = self._aask(effect, cache)
@@ -81,11 +100,11 @@ class ModelCalls(Generic[Document]):
         return (model.name, model.url, host.account(step), prefix.digest()), cache.seconds
 
 
-def in_one(text: str) -> Generator[str, None, None]:
+def _in_one(text: str) -> Generator[str, None, None]:
     """Yield a reply that is known as one piece."""
     yield text
 
 
-async def ain_one(text: str) -> AsyncGenerator[str, None]:
-    """Do as `in_one` does, asynchronously."""
+async def _ain_one(text: str) -> AsyncGenerator[str, None]:
+    """Do as `_in_one` does, asynchronously."""
     yield text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,7 +12,7 @@ from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
-from selfroute.calls.asking import ModelCalls, ain_one, in_one
+from selfroute.calls.asking import ModelCalls
 from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs
 from selfroute.calls.fitting import Fitting
@@ -20,7 +20,7 @@ from selfroute.calls.host import Host
 from selfroute.calls.memory import Memory
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings, start_of
-from selfroute.effects import Answer, Compare, Decide, Decided, Generate, ReadDocuments, Retrieve, Route, Start
+from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, Retrieve, Route, Start
 from selfroute.errors import InputError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
@@ -28,7 +28,7 @@ from selfroute.usage.counts import Entry
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
-    from selfroute.calls.first_step import Draft, KeptStep
+    from selfroute.calls.first_step import KeptStep
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
@@ -46,6 +46,8 @@ class Call(Generic[Document]):
         fitting: What fits the windows of its models.
         costs: What its calls of models cost.
         start: The step that it started with.
+        generate: Asks a step's model, and yields its reply in pieces; closing them stops the model.
+        agenerate: Does so asynchronously.
     """
 
     def __init__(  # noqa: PLR0913 - what a chain or engine knows of a question
@@ -82,7 +84,9 @@ class Call(Generic[Document]):
         self.costs = Costs(
             host, settings, reading=self.reading, fitting=self.fitting, memory=memory, account=self.account
         )
-        self._model_calls = ModelCalls(host, settings, self.fitting, self.costs)
+        draft = first.draft.text if first and first.draft else None
+        model_calls = ModelCalls(host, settings, fitting=self.fitting, costs=self.costs, draft=draft)
+        self.generate, self.agenerate = model_calls.ask, model_calls.aask
         self._memory, self._first_only, self._first = memory, first_only, first
         self.start: Start = "rag"
         if first:
@@ -218,19 +222,6 @@ class Call(Generic[Document]):
         """Return the effect with the error that says what is too long, where the host raised another one."""
         error = self.host.too_long(effect.too_long) if effect.too_long else None
         return effect if error is effect.too_long else replace(effect, too_long=error or effect.too_long)
-
-    def generate(self, effect: Generate) -> Generator[str, None, None]:
-        """Yield the pieces of a reply; closing the generator stops the model. A draft of a row is there already."""
-        draft = self._draft_for(effect)
-        return self._model_calls.ask(effect) if draft is None else in_one(draft.text)
-
-    def agenerate(self, effect: Generate) -> AsyncGenerator[str, None]:
-        """Do as `generate` does, asynchronously."""
-        draft = self._draft_for(effect)
-        return self._model_calls.aask(effect) if draft is None else ain_one(draft.text)
-
-    def _draft_for(self, effect: Generate) -> Draft | None:
-        return self._first.draft if self._first and effect.step == "rag" else None
 
     def decide(self, effect: Decide) -> Decided:
         """Ask the policy, if the question should go on; announce the route and return it."""
