@@ -14,7 +14,7 @@ from langchain_selfroute.stored.stores import Fetch, Fetched, Store
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant
-from selfroute.stores.listing import ByFunction, Test
+from selfroute.stores.listing import ByFunction, Test, same_name
 from selfroute.stores.wrapped import is_sync, kind_of
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|[^\W\d]\w*")
@@ -34,7 +34,7 @@ class InMemory(Store):
         def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
             for entry in list(wrapper.store.values()):
                 metadata = entry["metadata"] or {}
-                if metadata.get(key) == source:
+                if same_name(metadata.get(key), source):
                     yield StoredChunk(entry["id"], entry["text"], metadata)
 
         return ByFunction(rows)
@@ -58,7 +58,7 @@ class Faiss(Store):
             # The index numbers its rows as they were added, also after some were deleted or merged.
             for _, id_ in sorted(wrapper.index_to_docstore_id.items()):
                 document = wrapper.docstore.search(id_)  # a text for an id that was deleted
-                if not isinstance(document, str) and document.metadata.get(key) == source:
+                if not isinstance(document, str) and same_name(document.metadata.get(key), source):
                     yield StoredChunk(id_, document.page_content, document.metadata)
 
         return ByFunction(rows)

@@ -8,11 +8,11 @@ value, and the other way round.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from llamaindex_selfroute.stored.conditions import Filters, translated
 from selfroute.errors import ConfigurationError
@@ -58,7 +58,18 @@ def in_chroma(filters: Filters) -> list[Any]:
     def joined(by: str) -> Callable[[Sequence[Any]], Any]:
         return lambda parts: {by: parts} if len(parts) > 1 else parts[0]
 
+    _refuse_empty(filters)
     return translated(filters, met, {"and": joined("$and"), "or": joined("$or")}, store="Chroma")
+
+
+def _refuse_empty(filters: Iterable[MetadataFilters | MetadataFilter]) -> None:
+    """Refuse filters without any condition, which may be a list of tenants that has turned out empty."""
+    for one in filters:
+        if isinstance(one, MetadataFilters):
+            if not one.filters:
+                msg = "Chroma cannot combine 0 filters: leave the empty MetadataFilters out, or put a condition into it"
+                raise ConfigurationError(msg)
+            _refuse_empty(one.filters)
 
 
 def in_lancedb(filters: Filters, table: Any) -> list[str]:

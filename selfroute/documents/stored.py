@@ -53,7 +53,7 @@ class StoredReader(CopiedAsParts, ABC, Generic[Passage, Document]):
     match_ids: bool = False
 
     def __init__(self) -> None:
-        self._cache, self._lengths_known = Cache(), Recent[int](MOST)
+        self._cache, self._lengths_known = Cache(), Recent[int](2 * MOST)  # of each document with and without limits
 
     def __call__(self, *given: Any) -> list[Document]:
         """Read the documents; called as the framework calls any source of documents.

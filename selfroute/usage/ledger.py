@@ -23,7 +23,7 @@ class _Read(Generic[L]):
     """The method `Ledger.read`, which also makes a ledger if it is called on the class."""
 
     def __get__(self, ledger: L | None, kind: type[L]) -> Callable[[Iterable[Mapping[str, Any]]], L]:
-        return partial(_read, kind() if ledger is None else ledger)
+        return (lambda rows: _read(kind(), rows)) if ledger is None else partial(_read, ledger)
 
 
 def _read(ledger: L, rows: Iterable[Mapping[str, Any]]) -> L:

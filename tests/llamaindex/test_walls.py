@@ -10,7 +10,7 @@ from llama_index.core import KeywordTableIndex, StorageContext, SummaryIndex, Ve
 from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RouterQueryEngine
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilters, SimpleVectorStore
 
@@ -383,3 +383,20 @@ async def test_a_store_or_a_fetch_that_minds_no_filters_opens_nothing(condition:
         return
     await reads(home.pipeline(home.search(condition), home.documents(fetch=fetch)), times=1)
     assert asked == [home.filter(condition)]
+
+
+@pytest.mark.parametrize("beside", [[], [("tenant", "north")]], ids=["alone", "beside another"])
+def test_a_list_of_tenants_that_turns_out_empty_lets_nothing_through(beside: list[tuple[str, str]]) -> None:
+    nodes = split(
+        *(Document(text=f"{one.title()}'s own words.", metadata={"tenant": one}) for one in ("north", "south"))
+    )
+    index = VectorStoreIndex(
+        nodes, storage_context=StorageContext.from_defaults(vector_store=a_chroma()), embed_model=Words()
+    )
+    nobody = MetadataFilters(filters=[], condition=FilterCondition.OR)
+    filters = MetadataFilters(filters=[*(only(*one).filters[0] for one in beside), nobody])
+    engine = SelfRouteQueryEngine(
+        index.as_retriever(similarity_top_k=1), documents=StoredDocuments(index, filters=filters), llm=declining()
+    )
+    with pytest.raises(ConfigurationError, match="leave the empty MetadataFilters out"):
+        engine.query("words")

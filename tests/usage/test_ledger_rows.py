@@ -107,6 +107,12 @@ def _timeless(figures: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in figures.items() if key != "seconds"}
 
 
+def test_each_reading_by_the_class_makes_a_ledger() -> None:
+    row = row_of(Entry("answered", Usage(StepUsage(10, 1)), 1.0, route="rag"))
+    read = Ledger.read
+    assert [read([row]).to_dict()["queries"], read([row]).to_dict()["queries"]] == [1, 1]
+
+
 def test_reading_on_goes_on_with_the_same_ledger() -> None:
     row = row_of(Entry("answered", Usage(StepUsage(10, 1, cost=Cost(Decimal("0.5")))), 1.0, route="rag"))
     ledger = Ledger()
