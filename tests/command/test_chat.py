@@ -148,7 +148,8 @@ def test_a_history_is_bounded_and_keeps_what_is_latest() -> None:
 
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores in what it starts with &
 os.open(os.ttyname(0), os.O_RDWR)  # now Ctrl-C comes from this terminal
 from command_parts import LangChainWords, Words
 from selfroute import cli
