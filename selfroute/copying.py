@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from copy import deepcopy
 from typing import Any, SupportsIndex, TypeVar
@@ -55,15 +55,15 @@ def check_copies(whole: Any) -> None:
 
 
 def _try_to_pickle(part: Any, protocol: SupportsIndex) -> None:
-    """Raise a `TypeError` if no pickler that is in use can pickle a part."""
+    """Raise a `TypeError` if no pickler that is in use can pickle a part; other errors name what cannot be pickled."""
     try:
         pickle.dumps(part, int(protocol))
-    except TypeError:
-        if "cloudpickle" not in sys.modules:
-            raise
-        sys.modules["cloudpickle"].dumps(part, protocol)
-    except Exception:  # noqa: BLE001 - as of a lambda, which richer picklers can do; else Python says what it is
-        return
+    except Exception as error:
+        with suppress(pickle.PicklingError, AttributeError):
+            if "cloudpickle" in sys.modules:
+                sys.modules["cloudpickle"].dumps(part, protocol)
+            elif isinstance(error, TypeError):
+                raise
 
 
 @contextmanager

@@ -19,8 +19,8 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.prompts import PromptTemplate as LangChainPrompt
 from llama_index.core import PromptTemplate as LlamaIndexPrompt
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.schema import Document as LlamaIndexDocument
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 import langchain_parts
 import llamaindex_parts
@@ -271,9 +271,15 @@ class Pipeline:
         )
         told = {"answer": asked.text, **asked.metadata}
         context = [(one.node.get_content(), one.node.metadata) for one in asked.source_nodes]
-        names = [one.node.ref_doc_id or one.node.node_id for one in asked.source_nodes]
+        names = [_document_of(one.node) for one in asked.source_nodes]
         found = len(told.pop("retrieved"))
         return Outcome(told, context, names, found, self.model.calls[before:], asked.pieces, response)
+
+
+def _document_of(node: BaseNode) -> str:
+    """The id of a node's document; that of the node where a damaged row has left no such thing."""
+    source = node.relationships.get(NodeRelationship.SOURCE)
+    return source.node_id if isinstance(source, RelatedNodeInfo) else node.node_id
 
 
 def pipeline(where: str, draft: Any = UNANSWERABLE, final: Any = FINAL, **fields: Any) -> Pipeline:
