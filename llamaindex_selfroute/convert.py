@@ -175,7 +175,7 @@ def query_in_row(row: Mapping[str, Any]) -> tuple[QueryBundle, dict[str, Any]]:
     """Return the query that a row keeps, and the other variables of its prompts.
 
     Raises:
-        InputError: There is none.
+        InputError: The row keeps no query.
     """
     with row_errors():
         kept = fields(row["inputs"], {"custom_embedding_strs": optional(texts), "words": named})

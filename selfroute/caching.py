@@ -56,7 +56,7 @@ class ProviderCache:
 
 
 def cache_of(model: PricedModel, wish: PromptCache) -> ProviderCache | None:
-    """Return the cache that a model's prompts may hit; None if there is none, or it is not known.
+    """Return the cache that a model's prompts may hit; None if it has no cache that we know.
 
     A fallback has to take the same marks, since it is sent the same prompt.
 
@@ -145,8 +145,8 @@ def prefix_in(messages: Sequence[tuple[str, str | None]], *, context: str, quest
         question: The question.
 
     Returns:
-        The prefix; None if there is none: the documents do not occur, a conversation comes before them, or the question
-        does.
+        The prefix; None if they share nothing: the documents do not occur, or a conversation or the question comes
+        before them.
     """
     before: list[str] = []
     for role, text in messages:

@@ -103,7 +103,7 @@ def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, ref
 
     Args:
         report: The report; None if the model filled none in.
-        raw: The text of the reply, which stands for the report if there is none.
+        raw: The text of the reply, which stands for a missing report.
         tally: What was received of the reply.
         refusal: The word that declines.
         form: What the report was to have; its numbers come first.

@@ -171,7 +171,7 @@ class Costs(Generic[Document]):
         return max(round((size.around + context) * self._rate()), least)
 
     def _rate(self) -> float:
-        """Return the tokens per character of the latest prompt; if there is none, those of the passages."""
+        """Return the tokens per character of the latest prompt; before any, those of the passages."""
         latest, characters, passages = self._latest, self.size.characters, self._reading.passages
         if latest and characters:
             return max(latest.input_tokens / characters, LEAST_RATE)

@@ -26,7 +26,7 @@ class DemoAnswer:
         route: The step that produced the answer.
         answerable: Whether the question was answered.
         answer: The answer.
-        match: Whether it contains a reference answer, or declines where there is none: a hint, not a grade.
+        match: Whether it contains a reference answer, or declines a question without one: a hint, not a grade.
         grade: How right it is by meaning, from 0 to 1; None where nobody judged.
         usage: The tokens and the cost.
         decision: Why it took that route.

@@ -154,7 +154,7 @@ def _started(name: str, **more: Any) -> Steered:
 
 
 _OPTIONS = {"start", "answerability", "escalation", "sections"}
-_KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer after all
+_KEPT = {"final": None, "answer": LIN, "route": "rag"}  # the draft is the answer
 _STOPPED = {"final": None, "answer": "unanswerable", "route": "rag", "answerable": False}
 _PROSPECT = {**_STOPPED, "ruling": (False, "prospect")}
 _DECLINE: dict[str, Any] = {"options": {"sections": RUNG}}  # whose sections answer or decline in text
