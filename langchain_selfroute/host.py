@@ -30,7 +30,6 @@ from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.filters import FoundHeard
 from langchain_selfroute.stored.searches import fixed
 from selfroute.caching import Dialect, ProviderCache
-from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
@@ -109,7 +108,6 @@ class LangChainHost(Host[Document]):
         self.config = _for_children(config) if config else RunnableConfig()
         self.inputs = inputs_of(given)
         self.question = self.inputs["input"]
-        check_question(self.question)
         if len(self.inputs) > 1:
             prompting.check_messages(parts.prompts.values(), self.inputs)
         self.one_model = parts.one_model

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from selfroute.calls.call import Call
+from selfroute.calls.checks import check_question
 from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
@@ -34,6 +35,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
 
 def check(call: Call[Any]) -> Findings:
     """Try the parts of a pipeline on a question and return the findings; no model is asked."""
+    check_question(call.host.question)
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:
@@ -45,6 +47,7 @@ def check(call: Call[Any]) -> Findings:
 
 async def acheck(call: Call[Any]) -> Findings:
     """Do as `check` does, asynchronously."""
+    check_question(call.host.question)
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:
