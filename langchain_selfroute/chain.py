@@ -261,7 +261,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         settings = self._settings()
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))
-        settings.check_prompts(*map(prompting.wording_of, (self._first_prompt(settings), self.long_context_prompt)))
         return self
 
     @model_validator(mode="after")
@@ -395,12 +394,6 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     def memory(self) -> Memory:
         """What this chain keeps from one call to the next. The constructor makes it, so shallow copies share it."""
         return Memory(name_of)
-
-    def wordings(self) -> dict[str, str | None]:
-        """Return the text of the prompts, for an evaluation; None for a prompt that is not a template."""
-        graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
-        prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
-        return {name: prompting.wording_of(prompt) for name, prompt in prompts.items()}
 
     @property
     def _models(self) -> dict[Route, Runnable[Any, Any]]:

@@ -100,18 +100,6 @@ def check_numbers(name: str, prompt: Runnable[Any, Any]) -> None:
             check_asks_for_numbers(name, text)
 
 
-def wording_of(prompt: Runnable[Any, Any]) -> str | None:
-    """Return the text of a template, with its variables in braces; None if the prompt is another runnable."""
-    if not isinstance(prompt, BasePromptTemplate):
-        return None
-    words: dict[str, Any] = dict.fromkeys(prompt.input_variables, "")
-    words |= {"context": "{context}", "input": "{question}", "refusal": "{refusal}", "chat_history": []}
-    try:
-        return text_of_prompt(prompt.format_prompt(**words))
-    except Exception:  # noqa: BLE001 - it takes other things than text
-        return None
-
-
 def _templates(prompt: Any) -> Iterator[BasePromptTemplate[Any]]:
     if isinstance(prompt, BasePromptTemplate):
         yield prompt

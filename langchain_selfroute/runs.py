@@ -82,14 +82,17 @@ def whole_chunk(chunk: AddableDict) -> Any:
 
 def whole(call: ChainCall) -> dict[str, Any]:
     """Perform a call, and return its output, which equals the sum of a stream's chunks."""
-    answer = run(call.flow(), call)
+    return output_of(call, run(call.flow(), call))
+
+
+def output_of(call: ChainCall, answer: Answer) -> dict[str, Any]:
+    """Return the output of a call that ended with an answer."""
     return {**_head(call, answer, answer.text), **_rest(call, answer)}
 
 
 async def awhole(call: ChainCall) -> dict[str, Any]:
     """Do as `whole` does, asynchronously."""
-    answer = await arun(await call.aflow(), call)
-    return {**_head(call, answer, answer.text), **_rest(call, answer)}
+    return output_of(call, await arun(await call.aflow(), call))
 
 
 def chunks_of(make: Callable[[], ChainCall]) -> Generator[AddableDict, None, None]:

@@ -83,14 +83,6 @@ def check_numbers(name: str, prompt: BasePromptTemplate) -> None:
     check_asks_for_numbers(name, text if isinstance(text, str) else "100")
 
 
-def wording_of(prompt: BasePromptTemplate) -> str | None:
-    """Return the text of a template, with its variables in braces; None if it depends on the model or takes more."""
-    try:
-        return prompt.format(context_str="{context}", query_str="{question}", refusal="{refusal}")
-    except Exception:  # noqa: BLE001 - other variables are filled in later
-        return None
-
-
 def retrieved_text(node: BaseNode) -> str:
     """Return the text of a retrieved node as it is in its document: without the number that cites it."""
     text = node.get_content()

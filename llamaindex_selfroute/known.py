@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from selfroute.documents.wall import names_in
 
-BY_RELEVANCE = (
-    names_in(
-        "llama_index.core.postprocessor",
-        {
-            "llm_rerank": "LLMRerank",
-            "node": "LongContextReorder SimilarityPostprocessor",
-            "optimizer": "SentenceEmbeddingOptimizer",
-            "rankGPT_rerank": "RankGPTRerank",
-            "sbert_rerank": "SentenceTransformerRerank",
-            "structured_llm_rerank": "StructuredLLMRerank",
-        },
-    )
-    | names_in(
-        "llama_index.postprocessor",
-        {
-            "bedrock_rerank.base": "AWSBedrockRerank BedrockRerank",
-            "cohere_rerank.base": "CohereRerank",
-            "colbert_rerank.base": "ColbertRerank",
-            "flag_embedding_reranker.base": "FlagEmbeddingReranker",
-            "ibm.base": "WatsonxRerank",
-            "jinaai_rerank.base": "JinaRerank",
-            "mixedbreadai_rerank.base": "MixedbreadAIRerank",
-            "nvidia_rerank.base": "NVIDIARerank",
-            "pinecone_native_rerank.base": "PineconeNativeRerank",
-            "rankgpt_rerank.base": "RankGPTRerank",
-            "sbert_rerank.base": "SentenceTransformerRerank",
-            "voyageai_rerank.base": "VoyageAIRerank",
-        },
-    )
-    | {"selfroute.evaluation.asking.with_llamaindex._Noting"}  # drops nothing
+BY_RELEVANCE = names_in(
+    "llama_index.core.postprocessor",
+    {
+        "llm_rerank": "LLMRerank",
+        "node": "LongContextReorder SimilarityPostprocessor",
+        "optimizer": "SentenceEmbeddingOptimizer",
+        "rankGPT_rerank": "RankGPTRerank",
+        "sbert_rerank": "SentenceTransformerRerank",
+        "structured_llm_rerank": "StructuredLLMRerank",
+    },
+) | names_in(
+    "llama_index.postprocessor",
+    {
+        "bedrock_rerank.base": "AWSBedrockRerank BedrockRerank",
+        "cohere_rerank.base": "CohereRerank",
+        "colbert_rerank.base": "ColbertRerank",
+        "flag_embedding_reranker.base": "FlagEmbeddingReranker",
+        "ibm.base": "WatsonxRerank",
+        "jinaai_rerank.base": "JinaRerank",
+        "mixedbreadai_rerank.base": "MixedbreadAIRerank",
+        "nvidia_rerank.base": "NVIDIARerank",
+        "pinecone_native_rerank.base": "PineconeNativeRerank",
+        "rankgpt_rerank.base": "RankGPTRerank",
+        "sbert_rerank.base": "SentenceTransformerRerank",
+        "voyageai_rerank.base": "VoyageAIRerank",
+    },
 )
 """Postprocessors that drop, shorten or reorder nodes by their relevance to the question."""
 

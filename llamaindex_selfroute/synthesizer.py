@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
-from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, wording_of
+from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import LlamaIndexHost, Parts, QueryCall
@@ -214,7 +214,7 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         self.rag_prompt = rag_prompt or _RAG_PROMPT
         self.long_context_prompt = long_context_prompt or _prompt(prompts.LONG_CONTEXT)
         settings = self._settings()
-        settings.check_prompts(*map(wording_of, (self._first_prompt(settings), self.long_context_prompt)))
+        self._first_prompt(settings)  # which checks that it asks for the numbers that are needed
         settings.check_prices(lambda step: models.name_of(self._models[step]), shared=is_one_model(self._models))
 
     @contextmanager
@@ -278,12 +278,6 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             return _GRADED_PROMPT
         check_numbers("rag_prompt", prompt)
         return prompt
-
-    def wordings(self) -> dict[str, str | None]:
-        """Return the text of the prompts, for an evaluation; None for a prompt that is not known before the query."""
-        graded = _GRADED_PROMPT if self.has_default_rag_prompt else self.rag_prompt
-        prompts = {"rag": self.rag_prompt, "graded": graded, "long_context": self.long_context_prompt}
-        return {name: wording_of(prompt) for name, prompt in prompts.items()}
 
     def _source(self) -> Source:
         """Return the documents, limited to what the retriever that found the nodes may see."""

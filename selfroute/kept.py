@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from selfroute.errors import InputError
 from selfroute.usage.values import MOST
@@ -88,8 +88,8 @@ _annotations: Any = cache(get_type_hints)
 
 def _fits(value: Any, annotation: Any) -> bool:
     origin, inner = get_origin(annotation), get_args(annotation)
-    if annotation is Any:
-        return True
+    if annotation is Any or origin is Literal:
+        return annotation is Any or value in inner
     if origin in {Union, UnionType}:
         return any(_fits(value, one) for one in inner)
     if origin in {dict, Mapping}:

@@ -103,8 +103,6 @@ class Settings:
             checked_value = checked(name, value)
             if checked_value is not value:
                 object.__setattr__(self, name, checked_value)
-        if self.escalation is not None:
-            self._take_options()
         if self.answerability == "text" and not self.doubt_below is self.stop_below is None:
             msg = "doubt_below and stop_below need the model's numbers: set answerability='graded' or 'structured'"
             raise ConfigurationError(msg)
@@ -116,40 +114,6 @@ class Settings:
             raise ConfigurationError(msg)
         if isinstance(self.start, str):
             self.ladder(start_of(self.start))
-
-    def _take_options(self) -> None:
-        """Take the options that the policy sets; refuse those that the user set otherwise."""
-        from selfroute.policies.policy import name_of, options_of  # noqa: PLC0415 - most chains have no policy
-
-        options = options_of(self.escalation)
-        if unknown := options.keys() - _DEFAULTS.keys():
-            msg = f"the policy {name_of(self.escalation)!r} sets {', '.join(sorted(unknown))}, which is not an option"
-            raise ConfigurationError(msg)
-        options = {name: checked(name, value) for name, value in options.items()}
-        twice = [name for name, value in options.items() if getattr(self, name) not in (_DEFAULTS[name], value)]
-        if twice:
-            own = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in twice)
-            its = ", ".join(f"{name}={_shown(options[name])}" for name in twice)
-            msg = (
-                f"you set {own}, but the policy {name_of(self.escalation)!r} (escalation) sets {its}: leave out "
-                f"{', '.join(twice)}, or the policy"
-            )
-            raise ConfigurationError(msg)
-        for name, value in options.items():
-            object.__setattr__(self, name, value)
-
-    def check_prompts(self, *wordings: str | None) -> None:
-        """Have policies refuse prompts that they were not made for.
-
-        Args:
-            wordings: The texts of the prompts of the first and the last step; None for one that is not known before.
-
-        Raises:
-            ConfigurationError: A policy was made for other prompts.
-        """
-        known = [wording for wording in wordings if wording is not None]
-        if hasattr(self.escalation, "check_prompts") and len(known) == len(wordings):
-            self.escalation.check_prompts(*known)
 
     @property
     def bounds(self) -> Bounds | None:

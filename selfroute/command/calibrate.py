@@ -5,85 +5,48 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-
-from rich.console import Console
 
 from selfroute.command.evaluation_options import Calibrate
 from selfroute.command.terminal import open_console
-from selfroute.errors import InputError
-from selfroute.evaluation.calibrating.calibrate import rule_of
-from selfroute.evaluation.calibrating.wording import code_of, gains_table, in_words, rule_in_words
-from selfroute.evaluation.reporting.show import show_summary, show_tables
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.choosing import Options
+from selfroute.evaluation.looks import NAMES
 from selfroute.evaluation.results import Evaluation
-from selfroute.policies import Calibrated
-from selfroute.policies.calibration import Calibration
-from selfroute.policies.stored import to_json
+from selfroute.evaluation.show import show_summary
+from selfroute.private import write
 
 
 def calibrate(options: Calibrate) -> None:
-    """Calibrate by an evaluation that was saved, write the policy, and show it.
+    """Choose options by an evaluation that was saved, write them, and show what they bring.
 
     Raises:
         InputError: The folder holds no evaluation.
-        ConfigurationError: The evaluation cannot be calibrated by, or the file cannot be written.
+        ConfigurationError: Nothing can be chosen by the evaluation, or the file cannot be written.
     """
-    policy = _load(options.folder).calibrate(options.token_share, options.price_of_wrong)
-    policy.save(options.out)
-    console = open_console(sys.stdout)
-    if options.as_json:
-        sys.stdout.write(to_json(policy.calibration))
-    else:
-        _show(console, policy, options.out)
-
-
-def _load(folder: Path) -> Evaluation:
-    path = folder / "results.json"
-    if not folder.is_dir():
-        msg = f"{folder} is not a folder: name one that `selfroute evaluate --out` or `Evaluation.save` wrote"
-        raise InputError(msg)
-    if not path.exists():
-        kept = (
-            "an evaluation that did not finish: run it again to go on"
-            if any(folder.glob("*.jsonl"))
-            else ("no evaluation: `selfroute evaluate --out` or `Evaluation.save` writes one")
-        )
-        msg = f"{folder} has no results.json, so it holds {kept}"
-        raise InputError(msg)
+    chosen = Evaluation.load(options.folder).options(options.token_share, options.price_of_wrong)
+    text = json.dumps(chosen, indent=2) + "\n"
     try:
-        return Evaluation.load(folder)
-    except (AttributeError, KeyError, TypeError) as error:
-        msg = f"{path} was not written by this version ({type(error).__name__}): evaluate again into that folder"
-        raise InputError(msg) from error
+        write(options.out, text)
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise InputError(msg) from error
+        msg = f"{options.out} cannot be written ({error.strerror}): name a file in a folder that exists"
+        raise ConfigurationError(msg) from error
+    if options.as_json:
+        sys.stdout.write(text)
+    else:
+        show_summary(open_console(sys.stdout), _sentences(chosen, options))
 
 
-def _show(console: Console, policy: Calibrated, out: Path) -> None:
-    calibration = policy.calibration
-    show_summary(console, _sentences(calibration))
-    show_tables(console, [gains_table(calibration)])
-    show_summary(console, [f"This rests on {calibration.counts}.", *calibration.notes])
-    show_summary(console, _lines_to_paste(calibration, out))
-
-
-def _sentences(calibration: Calibration) -> Iterator[str]:
-    yield rule_in_words(calibration)
-    one = calibration.counts.documents == 1
-    tested = "questions" if one else "documents"
-    yield f"Quality on {tested} that did not take part in the choice: {in_words(calibration.figures)}."
-    if calibration.price_of_wrong != 1:
-        yield f"Quality counts wrong answers at a price of {calibration.price_of_wrong:g}."
-
-
-def _lines_to_paste(calibration: Calibration, out: Path) -> Iterator[str]:
-    yield f"Written to {out}. To use it in a chain or a query engine, with bounds and sections:"
+def _sentences(chosen: Options, options: Calibrate) -> Iterator[str]:
+    name = NAMES[chosen.rule.strategy]
+    yield f"{name[0].upper()}{name[1:]}: {json.dumps(chosen)}"
+    yield f"On {chosen.counts}, each tested without its document: quality {chosen.figures}."
+    if options.price_of_wrong != 1:
+        yield f"Quality counts wrong answers at a price of {options.price_of_wrong:g}."
+    for other in ("rag", "self_route", "long_context"):
+        gain = chosen.gains[other]
+        shown = "" if gain.is_distinguishable else ", no difference shown"
+        yield f"  {gain} over {NAMES[other]}{shown}, for {100 * gain.token_share:+.1f} % of the tokens"
+    yield from chosen.notes
     yield ""
-    yield "    from selfroute.policies import Calibrated"
-    yield f"    escalation=Calibrated.load({json.dumps(str(out), ensure_ascii=False)}),"
-    if calibration.escalate != "never":
-        yield ""
-        yield "Or without the file:"
-        yield ""
-        yield f"    {code_of(rule_of(calibration), calibration.sections)}"
+    pasted = f"SelfRouteChain.from_vectorstore(store, llm, **json.load(open({str(options.out)!r})))"
+    yield f"Written to {options.out}: {pasted}"

@@ -4,47 +4,49 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
-from functools import partial
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
 from rich.console import Console
 
-from selfroute.calls.settings import Settings
+from langchain_selfroute import SelfRouteChain
+from selfroute.command import asking, models
 from selfroute.command.estimates import estimate
-from selfroute.command.evaluate_choices import Choices
-from selfroute.command.evaluate_models import JudgeModel, load_answering, load_judge
-from selfroute.command.evaluate_recorded import evaluate_recording, uses_recording
 from selfroute.command.evaluation_options import Evaluate
+from selfroute.command.library import Library
 from selfroute.command.models import Models
+from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
-from selfroute.demo import corpus
-from selfroute.errors import InputError
-from selfroute.evaluation import datasets
-from selfroute.evaluation.asking.found import Retriever
-from selfroute.evaluation.asking.from_documents import DocumentsPipeline
-from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.retrieval import INDEXED, first_sentences, load_retriever
-from selfroute.evaluation.asking.runner import measure, tasks_of
-from selfroute.evaluation.asking.strategies import settings_of
-from selfroute.evaluation.asking.with_langchain import asker_with
+from selfroute.command.texts import Text, split
+from selfroute.demo import corpus, recorded
+from selfroute.demo.weights import DEFAULT_EMBEDDINGS
+from selfroute.demo.with_langchain import RecordedModel
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation import looking, runs
+from selfroute.evaluation.evaluating import COMPARED
 from selfroute.evaluation.grades import load_grades
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.reporting.papers.retrievers import beside
-from selfroute.evaluation.reporting.show import show_summary, show_tables
+from selfroute.evaluation.judge import ModelJudge
+from selfroute.evaluation.looks import STRATEGIES, Strategy
+from selfroute.evaluation.questions import Question, load_questions
+from selfroute.evaluation.replies import Replies
 from selfroute.evaluation.results import Evaluation
-from selfroute.evaluation.table import Table
-from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.evaluation.show import show_summary, show_tables
+from selfroute.evaluation.with_langchain import ChainPipeline, judge_with
+from selfroute.usage.prices import PricedModel
 
-_ONLY_IN_FILES = {
-    "intervals", "differences", "comparisons_by_dataset", "intervals_own_metric", "comparisons_own_metric",
-    "judged_sample", "frontier",
-}  # fmt: skip
-"""Tables that are too long for a terminal."""
+PipelineOf = Callable[[Question], ChainPipeline]
+_RECORDED: tuple[Strategy, ...] = ("rag", "self_route", "graded", "long_context")
+"""The strategies whose replies were recorded."""
+_NEED_MODEL = ("k", "embeddings", "sections", "judge", "priced_as", "temperature", "base_url", "long_context_model")
+"""The options that need other replies than those of the recording."""
 
 
 def evaluate(options: Evaluate) -> bool:
@@ -54,108 +56,87 @@ def evaluate(options: Evaluate) -> bool:
         Whether all questions were asked and none failed.
     """
     out, err = open_console(sys.stdout), open_console(sys.stderr)
-    choices = Choices.of(options)
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", UserWarning)
-        questions = [question for name in options.data for question in _questions(name, options)]
-    for note in notes:
-        err.print(str(note.message))
+    is_recorded = [str(each) for each in options.questions] == [corpus.NAME] and not (options.model or options.reader)
+    strategies = _strategies(options, _RECORDED if is_recorded else COMPARED)
+    if is_recorded:
+        _check_recorded(options, strategies)
+    questions = [question for name in options.questions for question in _questions(name, options)]
+    others = tuple(load_grades(options.grades, model=options.model)) if options.grades else ()
+    if is_recorded and options.dry_run:
+        err.print("The recorded replies cost nothing.")
+        return True
+    answering = models.Models.recorded() if is_recorded else _answering(options, err)
+    judge = None if is_recorded else _judge(options, answering)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
-    if uses_recording(options):
-        made = evaluate_recording(options, questions, strategies=choices.strategies, err=err)
-        if made is None:
-            return True
-        evaluation, replies = made
-    else:
-        models = load_answering(options, err)
-        usually = _pipeline(options, models, replies=Replies()).priced_models["long_context"]
-        judge = load_judge(options, models, usually=usually)
-        others = load_grades(options.grades, model=options.model) if options.grades else []
-        if options.dry_run:
-            show_tables(out, [_estimate(choices, models, questions, judge)])
-            return True
-        with Replies(options.out, max_cost=cap) as replies:
-            evaluation = _ask(choices, models, questions, replies=replies, judge=judge, err=err)
-        evaluation = replace(evaluation, other_grades=tuple(others))
-    evaluation.save(options.out)
-    _show(evaluation, options, out=out, err=err, replies=replies)
-    return not evaluation.failures and not evaluation.stopped
+    steps = looking.steps_of(strategies)
+    if options.dry_run:
+        pipeline = _bare_pipeline(answering, options)
+        judged = judge(Replies(), pipeline) if judge else None
+        show_tables(out, [estimate(questions, steps, options, prices=pipeline.priced(), judge=judged)])
+        return True
+    with Replies(options.out, max_cost=cap) as replies:
+        looking.check(_bare_pipeline(answering, options, replies), steps)
+        pipeline_of = (
+            _recorded(replies, err) if is_recorded else _pipelines(questions, answering, options, replies, err)
+        )
+        first = pipeline_of(questions[0])
+        asked = first.judge() if is_recorded else judge(replies, first) if judge else None
+        found = _ask(pipeline_of, questions, steps, judge=asked, options=options, answering=answering, err=err)
+        settings = {
+            **_settings(options, answering, strategies),
+            **looking.settings_of(first, strategies),
+            "model": answering.name,
+            **({"judge": asked.settings} if asked else {}),
+        }
+    made = Evaluation(questions, found.looks, found.failures, settings, found.stopped, others)
+    made.save(options.out)
+    _show(made, options, out=out, err=err, replies=replies)
+    return not made.failures and not made.stopped
 
 
 def _ask(  # noqa: PLR0913 - each is another part of the run
-    choices: Choices,
-    models: Models,
+    pipeline_of: PipelineOf,
     questions: Sequence[Question],
+    steps: Sequence[Any],
     *,
-    replies: Replies,
-    judge: JudgeModel | None,
+    judge: ModelJudge | None,
+    options: Evaluate,
+    answering: Models,
     err: Console,
-) -> Evaluation:
-    options = choices.options
-    # all of them first: one that cannot be loaded is an error before anything is paid
-    found: list[Retriever | None] = [_retriever(name, options, models, replies, err) for name in choices.searching]
-    asked = judge.asked_through(replies) if judge else None
-    first, *others = [_pipeline(options, models, replies=replies, retriever=one) for one in found or [None]]
-    tasks: dict[str, Any] = {
-        "strategies": choices.strategies,
-        "ks": choices.ks,
-        "closed_book": options.drop_closed_book,
-        "based_only_on": options.compare_based_only_on,
-    }
-    ask = partial(
-        measure,
-        questions=questions,
-        concurrency=options.concurrency if models.is_language_model else models.at_once,
-        settings=_settings(choices, models),
-    )
+) -> runs.Asked:
+    at_once = options.concurrency if answering.is_language_model else answering.at_once
     try:
-        total = sum(len(tasks_of(question, **tasks)) + bool(judge) for question in questions)
-        with stage(err, "Asking", total) as advance:
-            more: dict[str, Any] = {"explain_declines": options.explain_declines, "judge": asked}
-            record = ask(first, on_progress=advance, **more, **tasks)
-        for name, other in zip(choices.retrievers[1:], others, strict=True):
-            with stage(err, f"Asking with {name}", len(questions)) as advance:
-                beside_it = ask(other, strategies=["rag"], ks=choices.ks[:1], on_progress=advance)
-            record = beside(record, beside_it, retriever=name)
+        with stage(err, "Asking", len(questions)) as advance:
+            return runs.ask_looks(pipeline_of, questions, steps, judge=judge, concurrency=at_once, on_progress=advance)
     except KeyboardInterrupt:
-        kept = replies.kept + replies.asked
-        err.print(f"{kept} replies are kept in {options.out}: run the same command again to go on.")
+        err.print(f"The replies so far are kept in {options.out}: run the same command again to go on.")
         raise
-    return Evaluation.of(record)
 
 
-def _retriever(name: str, options: Evaluate, models: Models, replies: Replies, err: Console) -> Retriever:
-    summarize: Callable[[str], str] = first_sentences
-    if models.is_language_model:
-        priced_as = PricedModel.parse("--priced-as", options.priced_as) if options.priced_as else None
-        asker = asker_with(models.llm, replies, priced_as=priced_as)
-
-        def summarize(prompt: str) -> str:
-            reply, _ = asker.ask(prompt, "index")
-            return reply.text_of("index")
-
-    folder = options.out / "vectors"
-    with stage(err, f"Loading the retriever {name}"):
-        return load_retriever(name, folder=folder, embeddings=options.embeddings, replies=replies, summarize=summarize)
-
-
-def _pipeline(
-    options: Evaluate, models: Models, *, replies: Replies, retriever: Retriever | None = None
-) -> DocumentsPipeline:
-    return DocumentsPipeline(
-        models.llm,
-        replies=replies,
-        retriever=retriever,
-        long_context_llm=models.long_context_llm,
-        order=options.order,
-        window=options.window,
-        priced_as=options.priced_as,
-        long_context_priced_as=options.long_context_priced_as,
-    )
+def _strategies(options: Evaluate, usual: Sequence[Strategy]) -> list[Strategy]:
+    if options.strategies is None:
+        return list(usual)
+    asked = [part.strip() for part in options.strategies.split(",")]
+    if asked == ["all"]:
+        return list(STRATEGIES)
+    unknown = [part for part in asked if part not in STRATEGIES]
+    if unknown:
+        names = ", ".join(STRATEGIES)
+        msg = f"--strategies takes all, or {names}, separated by commas; not {', '.join(map(repr, unknown))}"
+        raise ConfigurationError(msg)
+    return [one for one in STRATEGIES if one in asked]
 
 
-def _questions(name: str, options: Evaluate) -> list[Question]:
-    questions = corpus.spread(datasets.resolve(name, folder=options.data_folder), options.limit)
+def _questions(name: Path, options: Evaluate) -> list[Question]:
+    if str(name) == corpus.NAME:
+        documents = corpus.load_documents()
+        found = [
+            Question(corpus.NAME, one.id, one.question, one.answers, document=documents[one.document], kind=one.kind)
+            for one in corpus.load_questions()
+        ]
+    else:
+        found = load_questions(name)
+    questions = corpus.spread(found, options.limit)
     bare = next((question for question in questions if question.document is None), None)
     if bare:
         msg = f"question {bare.id!r} of {name} has no document: add document or document_file"
@@ -163,56 +144,159 @@ def _questions(name: str, options: Evaluate) -> list[Question]:
     return questions
 
 
-def _estimate(choices: Choices, models: Models, questions: Sequence[Question], judge: JudgeModel | None) -> Table:
-    pipeline = _pipeline(choices.options, models, replies=Replies())
-    priced = pipeline.priced_models
-    return estimate(
-        questions,
-        choices,
-        whole=lambda question: pipeline.whole(question)[0],
-        prices=(partial(cost_of, priced["rag"]), partial(cost_of, priced["long_context"])),
-        judge=judge.asked_through(Replies()).price if judge else None,
-        with_model=models.is_language_model,
+def _answering(options: Evaluate, progress: Console) -> Models:
+    """Make the models that answer, with the temperature that the options say."""
+    answering = models.load_models(
+        options.model, long_context_model=options.long_context_model, base_url=options.base_url
     )
+    if answering is None:
+        with stage(progress, "Loading the extractive reader"):
+            return Models.extractive(models.load_embeddings(options.embeddings))
+    if options.temperature is None:
+        return answering
+    chosen = (answering.llm, answering.long_context_llm)
+    llm, second = (one and one.bind(temperature=options.temperature) for one in chosen)
+    return replace(answering, llm=llm, long_context_llm=second)
 
 
-def _settings(choices: Choices, models: Models) -> dict[str, Any]:
-    options, parts = choices.options, urlsplit(choices.options.base_url or "")
-    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # without credentials
+def _judge(options: Evaluate, answering: Models) -> Callable[[Replies, ChainPipeline], ModelJudge] | None:
+    """Return what makes the judge: the model that `--judge` names, or without a name the one for whole documents.
+
+    Raises:
+        ConfigurationError: It cannot be made, is no language model, or an option is given that needs `--judge`.
+        MissingPackageError: The provider's package is not installed.
+    """
+    judge, given = options.judge, options.judge_priced_as
+    needing = {
+        "--judge-base-url": None if judge else options.judge_base_url,
+        "--judge-priced-as": given if judge is None else None,
+        "--grades": options.grades if judge is None else None,
+    }
+    for option, value in needing.items():
+        if value is not None:
+            msg = f"{option} needs --judge too, for example --judge openai:gpt-4o"
+            raise ConfigurationError(msg)
+    if judge is None:
+        return None
+    priced_as = PricedModel.parse("--judge-priced-as", given) if given else None
+    if judge:
+        same_provider = judge.partition(":")[0] == (options.model or "").partition(":")[0]
+        base_url = options.judge_base_url or (options.base_url if same_provider else None)
+        llm = models.load_model(judge, base_url=base_url)
+        return lambda replies, _: judge_with(llm, replies, title=judge, priced_as=priced_as)
+    if not answering.is_language_model:
+        msg = f"{answering.name} cannot judge: name a model, for example --judge openai:gpt-4o"
+        raise ConfigurationError(msg)
+    title = options.long_context_model or options.model
+    return lambda _, pipeline: pipeline.judge(priced_as, title=title)
+
+
+def _chain_options(options: Evaluate) -> dict[str, Any]:
     return {
-        "data": list(options.data),
-        "model": models.name,
-        "language_model": models.is_language_model,
-        "base_url": address or None,
-        "temperature": options.temperature,
-        "retriever": choices.retrievers[0],
-        "retrievers": choices.retrievers,
-        "embeddings": options.embeddings if set(INDEXED) & set(choices.retrievers) else None,
-        "order": options.order,
-        "window": options.window,
-        "limit": options.limit,
-        **settings_of(choices.strategies, Settings()),
+        "sections": options.sections,
+        "priced_as": options.priced_as,
+        "long_context_priced_as": options.long_context_priced_as,
     }
 
 
-def _show(evaluation: Evaluation, options: Evaluate, *, out: Console, err: Console, replies: Replies) -> None:
-    tables = evaluation.tables()
+def _name(options: Evaluate, answering: Models) -> str | None:
+    """Return the name under which replies are kept; with a temperature of its own, a model is another one."""
+    if options.temperature is None:
+        return None if answering.is_language_model else answering.name
+    return f"{answering.name}, temperature {options.temperature}"
+
+
+def _bare_pipeline(answering: Models, options: Evaluate, replies: Replies | None = None) -> ChainPipeline:
+    """Return a pipeline without documents, to check the models before anything is loaded."""
+    chain = SelfRouteChain(
+        retriever=RunnableLambda(lambda _: []),
+        llm=answering.llm,
+        long_context_llm=answering.long_context_llm,
+        documents=[Document("...")],
+        **_chain_options(options),
+    )
+    return ChainPipeline(chain, replies or Replies(), name=_name(options, answering))
+
+
+def _pipelines(
+    questions: Sequence[Question], answering: Models, options: Evaluate, replies: Replies, err: Console
+) -> PipelineOf:
+    """Return what makes the pipeline of a question: that of `selfroute ask` over its document."""
+    # Each has a folder of its own, since a newer text of one source takes the place of the older one.
+    texts = {one.document_id: Text(f"{one.document_id}/document", one.document or "") for one in questions}
+    embeddings = asking.load_embeddings(options.embeddings, err)
+    name = options.embeddings or DEFAULT_EMBEDDINGS
+    library = Library([*texts.values()], embeddings=embeddings, embeddings_name=name, folder=options.out / "index")
+    if missing := library.missing():
+        asking.index(library, missing, progress=err, where=f", kept in {options.out / 'index'}")
+
+    @cache
+    def pipeline_of(document: str) -> ChainPipeline:
+        session = Session(
+            library.only(texts[document]), answering, k=options.k, citations=False, **_chain_options(options)
+        )
+        return ChainPipeline(session.chain, replies, name=_name(options, answering))
+
+    return lambda question: pipeline_of(question.document_id)
+
+
+def _check_recorded(options: Evaluate, strategies: Sequence[Strategy]) -> None:
+    """Check that the recording answers what is asked for.
+
+    Raises:
+        ConfigurationError: Other replies are needed.
+    """
+    given = [name for name in _NEED_MODEL if getattr(options, name) != getattr(Evaluate, name)]
+    others = [f"--{name.replace('_', '-')}" for name in given]
+    others += [f"--strategies {one}" for one in strategies if one not in _RECORDED]
+    if others:
+        msg = (
+            f"{others[0]} needs replies that were not recorded for {corpus.NAME}: name a model with --model, or pass "
+            "--reader"
+        )
+        raise ConfigurationError(msg)
+
+
+def _recorded(replies: Replies, err: Console) -> PipelineOf:
+    """Return the pipeline of the demo's recording."""
+    with stage(err, "Loading the embedding model"):
+        embeddings = models.load_embeddings()
+    with stage(err, "Indexing the passages"):
+        passages = [one for name, text in corpus.load_documents().items() for one in split(Text(name, text))]
+        store = InMemoryVectorStore.from_documents(passages, embeddings)
+    chain = SelfRouteChain.from_vectorstore(store, RecordedModel(), k=recorded.K, priced_as=recorded.PRICED_AS)
+    pipeline = ChainPipeline(chain, replies)
+    return lambda _: pipeline
+
+
+def _settings(options: Evaluate, answering: Models, strategies: Sequence[Strategy]) -> Mapping[str, Any]:
+    parts = urlsplit(options.base_url or "")
+    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))  # without credentials
+    return {
+        "questions": [str(name) for name in options.questions],
+        "strategies": list(strategies),
+        "language_model": answering.is_language_model,
+        "base_url": address or None,
+        "temperature": options.temperature,
+        "k": options.k,
+        "embeddings": options.embeddings or DEFAULT_EMBEDDINGS,
+        "limit": options.limit,
+    }
+
+
+def _show(made: Evaluation, options: Evaluate, *, out: Console, err: Console, replies: Replies) -> None:
+    verdict, tables = made.verdict(), made.tables()
     if options.as_json:
-        record = {
-            "settings": dict(evaluation.settings),
-            "recommendation": evaluation.recommendation().data(),
-            "summary": evaluation.summary(),
-            "tables": [asdict(table) for table in tables],
-        }
+        record = {"settings": dict(made.settings), "verdict": verdict.data(), "tables": [asdict(one) for one in tables]}
         sys.stdout.write(json.dumps(record) + "\n")
     else:
-        show_summary(out, evaluation.recommendation().lines)
-        show_summary(out, evaluation.summary())
-        show_tables(out, [table for table in tables if table.name not in _ONLY_IN_FILES])
+        show_summary(out, verdict.lines)
+        shown = tables if options.tables else [replace(one, notes=()) for one in tables if one.name == "main"]
+        show_tables(out, shown)
+        out.print(f"{options.out / 'report.html'}: the report, with each question, the tables and how sure this is")
     if replies.asked or replies.kept:
         err.print(replies.summary)
-    err.print(f"Everything is in {options.out}: report.html, results.json, questions.csv, tables, plots.")
-    if failed := len(evaluation.failures):
-        err.print(f"{failed} tasks failed and are not scored; run the same command again to retry them.")
-    if evaluation.stopped:
-        err.print(f"The run ended early: {evaluation.stopped}.")
+    if failed := len(made.failures):
+        err.print(f"{failed} steps failed and are not scored; run the same command again to retry them.")
+    if made.stopped:
+        err.print(f"The run ended early: {made.stopped}.")

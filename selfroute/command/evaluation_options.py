@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -13,33 +13,33 @@ from selfroute.command.options import (
     BaseUrl,
     Command,
     DryRun,
+    EmbeddingModel,
     Json,
+    K,
     LongContextModel,
     MaxCost,
     Model,
     PricedAs,
     Reader,
+    SectionTokens,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluate(Command):
-    """Compare RAG, long context and Self-Route on questions with known answers.
+    """Compare RAG, Self-Route, sections and the long context on questions of your own with known answers.
 
-    The set-up is the paper's: its prompts, chunks of 300 words, 5 passages. Every reply is kept: after an interruption,
-    run the same command again to go on. For the data set demo, recorded replies to the default prompts are evaluated,
-    unless there is a --model or --reader.
+    Each question is asked once in each step, by what `selfroute ask` would use on its document. Every reply is kept:
+    after an interruption, run the same command again to go on. `demo` evaluates the recorded replies that come with
+    selfroute, unless there is a --model or --reader.
     """
 
     performed_by: ClassVar[str] = "selfroute.command.evaluate:evaluate"
     extra: ClassVar[str] = "evaluate"
 
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA...",
-            help="Data sets by name (narrativeqa, en.qa, passkey, ..., demo), or JSONL files of your own",
-        ),
+    questions: Annotated[
+        list[Path],
+        typer.Argument(metavar="QUESTIONS...", help="JSONL files of questions with answers and documents, or demo"),
     ]
     model: Model = None
     reader: Reader = False
@@ -48,63 +48,24 @@ class Evaluate(Command):
     priced_as: PricedAs = None
     long_context_priced_as: PricedAs = None
     temperature: Annotated[float | None, typer.Option(help="The model's temperature [default: the provider's]")] = None
+    k: K = 5
+    embeddings: EmbeddingModel = None
+    sections: SectionTokens = None
     strategies: Annotated[
         str | None,
         typer.Option(
-            help="The strategies to compare, separated by commas; also sections, graded, graded_sections, or all of "
-            "them [default: rag,long_context,self_route]"
+            help="The strategies to compare, separated by commas; also graded, graded_sections, or all of them "
+            "[default: rag,self_route,sections,long_context]"
         ),
     ] = None
-    k: Annotated[
-        str, typer.Option("--k", help="How many passages to retrieve; several numbers, such as 1,5,10, give a curve")
-    ] = "5"
-    sweep: Annotated[
-        str | None, typer.Option(metavar="k=1,3,5,10", help="The numbers of passages to try, in place of --k")
-    ] = None
-    retriever: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="contriever, dragon, bm25, window, tree, raptor, provider:name, or a sentence-transformers model",
-        ),
-    ] = "contriever"
-    embeddings: Annotated[
-        str, typer.Option(metavar="NAME", help="What the retrievers window, tree and raptor compare by")
-    ] = "all-MiniLM-L6-v2"
-    order: Annotated[
-        Literal["score", "document"], typer.Option(help="Passages nearest first, or in the document's order")
-    ] = "score"
-    window: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The model's window in tokens; longer documents are cut in the middle [default: what the model says]",
-        ),
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Ask only so many questions of each data set, spread evenly")
-    ] = None
-    data_folder: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder with LongBench and InfiniteBench [default: download them]"),
-    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions of each file, spread evenly")] = (
+        None
+    )
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for replies and results")] = Path("evaluation")
     concurrency: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time")] = 4
     max_cost: MaxCost = None
     dry_run: DryRun = False
-    drop_closed_book: Annotated[
-        bool,
-        typer.Option(
-            "--drop-closed-book",
-            help="Show the scores also without the questions that the model answers from memory (Table 5)",
-        ),
-    ] = False
-    explain_declines: Annotated[
-        bool, typer.Option("--explain-declines", help="Ask the model why it declined (Figure 4)")
-    ] = False
-    compare_based_only_on: Annotated[
-        bool, typer.Option("--compare-based-only-on", help='Also read with "based only on the passage" (Table 4)')
-    ] = False
+    tables: Annotated[bool, typer.Option("--tables", help="Print all tables, with their notes")] = False
     judge: Annotated[
         str | None,
         typer.Option(
@@ -160,9 +121,9 @@ class Questions(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrate(Command):
-    """Choose when to escalate by an evaluation: both bounds, sections, and whether to escalate at all.
+    """Choose options by an evaluation: both bounds, sections, and whether to escalate at all.
 
-    No model is asked. The file is for `Calibrated.load`, which gives a chain or a query engine all of it.
+    No model is asked. The file is plain JSON, to be passed to a chain or a query engine as options.
     """
 
     performed_by: ClassVar[str] = "selfroute.command.calibrate:calibrate"
@@ -180,7 +141,7 @@ class Calibrate(Command):
     price_of_wrong: Annotated[
         float, typer.Option(metavar="PRICE", help="The cost of a wrong answer; a decline costs 1 at most")
     ] = 1.0
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the policy")] = Path("policy.json")
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file for the options")] = Path("options.json")
     as_json: Json = False
 
 

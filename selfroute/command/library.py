@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -55,6 +56,12 @@ class Library:
             client, name = _open(embeddings_name, folder)
             cosine: Any = {"hnsw": {"space": "cosine"}}
             self.store = Chroma(name, embeddings, client=client, collection_configuration=cosine)
+
+    def only(self, text: Text) -> Library:
+        """Return the same index, of which only one text is seen."""
+        alone = copy(self)
+        alone.texts, alone.own = {text.source: text}, {"text_key": {"$in": [text.key]}}
+        return alone
 
     def missing(self) -> list[Document]:
         """Return the passages that the index does not hold yet."""

@@ -15,13 +15,12 @@ from selfroute.command.models import load_models
 from selfroute.command.reading import Sources
 from selfroute.command.terminal import open_console, stage
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.with_langchain import asker_with, room_for
-from selfroute.evaluation.prompts import CLOSED_BOOK
-from selfroute.evaluation.reporting.show import show_tables
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.show import show_tables
 from selfroute.evaluation.table import Cell, Table
+from selfroute.evaluation.with_langchain import asker_with, room_for
 from selfroute.evaluation.writing.files import save, save_review
-from selfroute.evaluation.writing.prompts import KINDS, Kind
+from selfroute.evaluation.writing.prompts import CLOSED_BOOK, KINDS, Kind
 from selfroute.evaluation.writing.writer import SPARE, Outcome, Writer, counts_of
 from selfroute.evaluation.writing.written import Source
 from selfroute.usage.counts import StepUsage

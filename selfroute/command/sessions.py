@@ -98,9 +98,8 @@ class Session:
                 llm=models.llm,
                 long_context_llm=models.long_context_llm,
                 documents=documents,
-                citations=True,
                 draft_passages=k,
-                **options,
+                **{"citations": True, **options},
             )
 
         self.chain = build(found)

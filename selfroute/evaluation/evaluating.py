@@ -1,33 +1,33 @@
-"""`evaluate`: compares the strategies on the user's own chain or query engine."""
+"""`evaluate`: asks the user's own chain or query engine each look once, and compares the strategies by replay."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.asking.judge import ModelJudge
-from selfroute.evaluation.asking.replies import Replies
-from selfroute.evaluation.asking.runner import Pipeline, measure
+from selfroute.evaluation import looking, runs
 from selfroute.evaluation.grades import load_grades
+from selfroute.evaluation.judge import ModelJudge
+from selfroute.evaluation.looking import Pipeline
+from selfroute.evaluation.looks import STRATEGIES, OtherGrade, Strategy
 from selfroute.evaluation.questions import Question, load_questions, question_of
-from selfroute.evaluation.records import ALL_STRATEGIES, STRATEGIES, OtherGrade, Strategy
+from selfroute.evaluation.replies import Replies
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.prices import PricedModel
+
+COMPARED: tuple[Strategy, ...] = ("rag", "self_route", "sections", "long_context")
+"""The strategies that are compared unless others are asked for."""
 
 
 def evaluate(  # noqa: PLR0913 - what there is to choose
     pipeline: Any,
     questions: str | Path | Iterable[Question | Mapping[str, Any]],
     *,
-    strategies: Sequence[Strategy] = STRATEGIES,
-    sweep: Mapping[str, Sequence[int]] | None = None,
-    drop_closed_book: bool = False,
-    explain_declines: bool = False,
+    strategies: Sequence[Strategy] = COMPARED,
     judge: Any = None,
     judge_priced_as: str | None = None,
     grades: str | Path | None = None,
@@ -37,16 +37,17 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
     max_cost: Decimal | float | None = None,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> Evaluation:
-    """Ask a pipeline questions with known answers, by each strategy, and score the answers.
+    """Ask a pipeline questions with known answers, once in each step, and compare the strategies.
 
-    `rag` is the pipeline's first step alone: a decline is the final answer. `long_context` reads the documents at once.
-    `self_route` is both: after every decline it reads the documents. Strategies share replies, so all three together
-    take one draft and one reading of the documents per question.
+    A look is one step asked of one question: a draft, sections after a draft that may not be enough, the whole
+    documents. Where each strategy leads a question is then computed by the same flow that chains and engines follow, so
+    strategies and bounds are compared without asking again (`Evaluation.replay`, `Evaluation.options`).
 
-    Three more are available. `sections` reads sections of the documents before all of them, `graded` uses two numbers
-    before the draft, and `graded_sections` does both. They use the pipeline's own bounds and sections, or else the
-    defaults. The pipeline's policy and its `start` are ignored, and documents are read even if its own `max_documents`
-    is 0.
+    The strategies are `rag`, the first step alone, with a decline as its final answer; `self_route`, which reads the
+    documents after every decline; `sections`, which reads sections of them in between; `graded` and `graded_sections`,
+    the same with the model's two numbers; and `long_context`, which reads the documents at once. Sections have the
+    pipeline's own size, or 4,000 tokens. The pipeline's policy and its `start` are left out, and documents are read
+    even if its own `max_documents` is 0.
 
     Example:
         ```python
@@ -60,7 +61,7 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
         llm = FakeListChatModel(responses=["Ms Okafor"])
         chain = SelfRouteChain(retriever=RunnableLambda(lambda _: [minutes]), llm=llm, documents=[minutes])
         result = evaluate(chain, [{"question": "Who chaired the meeting?", "answers": ["Okafor", "Ms Okafor"]}])
-        assert [one.score for one in result.results] == [1.0, 1.0, 1.0]
+        assert all(one.score == 1.0 for one in result.results)
         ```
 
     Args:
@@ -68,83 +69,56 @@ def evaluate(  # noqa: PLR0913 - what there is to choose
             `SelfRouteQueryEngine`, or another `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. It is not changed.
         questions: `Question`s, dicts with the keys of the JSONL, or the path of such a file (see `load_questions`).
             Documents that they name are not read: the pipeline has its own.
-        strategies: The strategies to compare, from `ALL_STRATEGIES`. The paper's three are the default, because the
-            others cost more. `graded` adds a draft per question, and `sections` sections after each decline.
-            `graded_sections` adds both, with sections after each draft that may be in doubt, so you can try other
-            bounds afterwards (`Evaluation.looks`).
-        sweep: Numbers of passages to try, as `{"k": [1, 3, 5, 10]}`, the main one first; None for the retriever's own.
-            Documents are read only once for all of them.
-        drop_closed_book: Whether to also ask each question without any text, to leave out those that the model knows by
-            heart (Li et al., 2024, Table 5).
-        explain_declines: Whether to ask the model why it declined each draft (Table 8).
-        judge: A model that says whether each answer says what the references say (`Result.judged`): a LangChain chat
+        strategies: The strategies to compare. Graded ones take another draft of each question.
+        judge: A model that says whether each answer says what the references say (`Look.judged`): a LangChain chat
             model or a LlamaIndex LLM, with any pipeline. True means the pipeline's model for whole documents, None
             means no judge: answers are scored by the questions' own metrics. One call for each question.
         judge_priced_as: The model whose price counts for the judge, as `provider:name`, if the judge's own name is in
             no price list.
         grades: A `grades.jsonl` with other people's grades to compare the judge with (see `load_grades`).
-        folder: A folder to keep replies in, so that you can continue an interrupted run; None to keep none.
-        name: A name for the pipeline in `folder`. With a name, kept replies are used again under that name, even if the
-            models have changed. Without one, they are used again for models of the same class and settings. Functions
-            need a name.
+        folder: A folder to keep replies in, so that you can continue an interrupted run; None to keep none. A reply is
+            used again for the same prompt to a model of the same name; use another folder if you change anything else,
+            such as the temperature.
+        name: A name for the pipeline in `folder`, in place of its models' names. Models that report no name need one.
         concurrency: How many questions are asked at a time.
         max_cost: The most that the replies, with those kept in `folder`, may cost in US dollars; None for no limit.
-        on_progress: Called with the number of tasks that have just been done.
+        on_progress: Called with 1 for each question that is done.
 
     Raises:
-        ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or not possible: the
-            retriever takes no number of passages, or your own prompt asks for no numbers. `sweep` is not as described.
-            There is a `folder`, but a model cannot be described and has no `name`. There is a `max_cost`, but no known
-            price (extra `prices`). The judge is not a model, or `judge_priced_as` or `grades` is given without one.
+        ConfigurationError: The pipeline is neither a chain nor an engine. A strategy is unknown, or your own prompt
+            asks for no numbers. There is a `folder`, but a model reports no name and there is no `name`. There is a
+            `max_cost`, but no known price (extra `prices`). The judge is not a model, or `judge_priced_as` or `grades`
+            is given without one.
         InputError: A question is not as described.
     """
     strategies = list(dict.fromkeys(strategies))
-    unknown = [one for one in strategies if one not in ALL_STRATEGIES]
+    unknown = [one for one in strategies if one not in STRATEGIES]
     if unknown or not strategies:
-        msg = f"strategies takes {', '.join(ALL_STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
+        msg = f"strategies takes {', '.join(STRATEGIES)}; not {', '.join(unknown) or 'an empty list'}"
         raise ConfigurationError(msg)
-    ks = _ks_of(sweep)
-    if isinstance(questions, str | Path):
-        asked = load_questions(questions)
-    else:
-        asked = [
-            one if isinstance(one, Question) else question_of(one, str(number))
-            for number, one in enumerate(questions, 1)
-        ]
+    asked = _questions(questions)
     others = _checked_judge_options(judge, judge_priced_as, grades)
     cap = None if max_cost is None else Decimal(str(max_cost))
-    with Replies(Path(folder) if folder else None, max_cost=cap) as replies:
-        evaluated = _pipeline_of(pipeline, replies, name)
-        evaluated.check(strategies, ks)
-        judging = _judge_of(judge, evaluated, replies=replies, name=name, priced_as=judge_priced_as)
-        record = measure(
-            evaluated,
-            asked,
-            strategies=strategies,
-            ks=ks,
-            closed_book=drop_closed_book,
-            explain_declines=explain_declines,
-            judge=judging,
-            concurrency=concurrency,
-            settings={"pipeline": type(pipeline).__name__, **evaluated.settings(strategies)},
-            on_progress=on_progress,
+    with Replies(Path(folder) if folder else None, max_cost=cap) as kept:
+        evaluated, steps = _pipeline_of(pipeline, kept, name), looking.steps_of(strategies)
+        looking.check(evaluated, steps)
+        judging = _judge_of(judge, evaluated, name=name, priced_as=judge_priced_as)
+        found = runs.ask_looks(
+            lambda _: evaluated, asked, steps, judge=judging, concurrency=concurrency, on_progress=on_progress
         )
-    return Evaluation.of(replace(record, other_grades=others))
+        settings = {
+            "pipeline": type(pipeline).__name__,
+            "strategies": strategies,
+            **looking.settings_of(evaluated, strategies),
+            **({"judge": judging.settings} if judging else {}),
+        }
+    return Evaluation(asked, found.looks, found.failures, settings, found.stopped, other_grades=others)
 
 
-def _ks_of(sweep: Mapping[str, Sequence[int]] | None) -> list[int | None]:
-    """Return the numbers of passages to try; one None for the retriever's own.
-
-    Raises:
-        ConfigurationError: They are not numbers from 1 under the name k.
-    """
-    if sweep is None:
-        return [None]
-    ks = list(dict.fromkeys(sweep.get("k", ())))
-    if set(sweep) != {"k"} or not ks or not all(isinstance(k, int) and not isinstance(k, bool) and k > 0 for k in ks):
-        msg = f"sweep takes numbers of passages, from 1, such as {{'k': [1, 3, 5, 10]}}; not {sweep!r}"
-        raise ConfigurationError(msg)
-    return [*ks]
+def _questions(given: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
+    if isinstance(given, str | Path):
+        return load_questions(given)
+    return [one if isinstance(one, Question) else question_of(one, str(number)) for number, one in enumerate(given, 1)]
 
 
 def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path | None) -> tuple[OtherGrade, ...]:
@@ -157,9 +131,7 @@ def _checked_judge_options(judge: Any, priced_as: str | None, grades: str | Path
     return tuple(load_grades(grades)) if grades is not None else ()
 
 
-def _judge_of(
-    given: Any, pipeline: _Evaluated, *, replies: Replies, name: str | None, priced_as: str | None
-) -> ModelJudge | None:
+def _judge_of(given: Any, pipeline: Pipeline, *, name: str | None, priced_as: str | None) -> ModelJudge | None:
     if given is None or given is False:
         return None
     priced = PricedModel.parse("judge_priced_as", priced_as) if priced_as else None
@@ -170,49 +142,32 @@ def _judge_of(
         from langchain_core.runnables import Runnable  # noqa: PLC0415
 
         if isinstance(given, Runnable):
-            from selfroute.evaluation.asking import with_langchain  # noqa: PLC0415
+            from selfroute.evaluation import with_langchain  # noqa: PLC0415
 
-            return with_langchain.judge_with(given, replies, name=name, priced_as=priced)
+            return with_langchain.judge_with(given, pipeline.kept, name=name, priced_as=priced)
     if "llama_index.core" in sys.modules:
         from llama_index.core.llms import LLM  # noqa: PLC0415
 
         if isinstance(given, LLM):
-            from selfroute.evaluation.asking import with_llamaindex  # noqa: PLC0415
+            from selfroute.evaluation import with_llamaindex  # noqa: PLC0415
 
-            return with_llamaindex.judge_with(given, replies, name=name, priced_as=priced)
+            return with_llamaindex.judge_with(given, pipeline.kept, name=name, priced_as=priced)
     msg = f"judge takes True, a model of LangChain or an LLM of LlamaIndex, not a {type(given).__name__}"
     raise ConfigurationError(msg)
 
 
-class _Evaluated(Pipeline, Protocol):
-    """A pipeline whose model for whole documents can judge, too."""
-
-    def check(self, strategies: Sequence[Strategy], ks: Sequence[int | None]) -> None:
-        """Check, before anything is paid, that it can follow the strategies."""
-
-    def settings(self, strategies: Sequence[Strategy]) -> dict[str, Any]:
-        """Return what the strategies are tried with, for the report."""
-
-    def judge(self, priced_as: PricedModel | None = None) -> ModelJudge:
-        """Return that model as a judge."""
-
-
-def _pipeline_of(given: Any, replies: Replies, name: str | None) -> _Evaluated:
+def _pipeline_of(given: Any, kept: Replies, name: str | None) -> Pipeline:
     # A framework that is not imported cannot have made it.
     if "langchain_selfroute" in sys.modules:
-        from selfroute.evaluation.asking.with_langchain import ChainPipeline, is_chain  # noqa: PLC0415
+        from selfroute.evaluation.with_langchain import ChainPipeline, is_chain  # noqa: PLC0415
 
         if is_chain(given):
-            return ChainPipeline(given, replies, name=name)
+            return ChainPipeline(given, kept, name=name)
     if "llamaindex_selfroute" in sys.modules:
-        from llama_index.core.query_engine import RetrieverQueryEngine  # noqa: PLC0415
+        from selfroute.evaluation.with_llamaindex import EnginePipeline, is_engine  # noqa: PLC0415
 
-        from llamaindex_selfroute import SelfRouteSynthesizer  # noqa: PLC0415
-        from selfroute.evaluation.asking.with_llamaindex import EnginePipeline  # noqa: PLC0415
-
-        synthesizer = getattr(given, "_response_synthesizer", None)
-        if isinstance(given, RetrieverQueryEngine) and isinstance(synthesizer, SelfRouteSynthesizer):
-            return EnginePipeline(given, replies, name=name)
+        if is_engine(given):
+            return EnginePipeline(given, kept, name=name)
     msg = (
         f"evaluate takes a SelfRouteChain or a SelfRouteQueryEngine, not a {type(given).__name__}; a chain may be "
         "within with_config, bind or with_retry"

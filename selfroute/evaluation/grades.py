@@ -10,7 +10,7 @@ from typing import Any
 
 from selfroute.errors import InputError
 from selfroute.evaluation.judging import GRADES
-from selfroute.evaluation.records import OtherGrade
+from selfroute.evaluation.looks import OtherGrade
 from selfroute.kept import rows
 
 _OTHER_KEYS = ("id", "dataset", "model")

@@ -1,9 +1,9 @@
 """Judged correctness: does an answer say what the references say?
 
 Declines are graded by rule. For everything else, also for an answer that says in passing that the text does not tell
-all, a model is shown the question, the references and the answers of all
-strategies, without the text, and grades each answer 1, 0.5 or 0. It does not learn which strategy wrote which answer:
-an answer that several gave is shown once, and the order is random, but the same in every run.
+all, a model is shown the question, the references and the answers of all steps, without the text, and grades each
+answer 1, 0.5 or 0. It does not learn which step wrote which answer: an answer that several gave is shown once, and the
+order is random, but the same in every run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from random import Random
 
 from selfroute.answerability import declines_anywhere
 from selfroute.answerability.gate import ReasoningSplitter, declines
-from selfroute.evaluation.prompts import choice_lines
-from selfroute.evaluation.questions import Question
-from selfroute.evaluation.records import Answer
+from selfroute.evaluation.looks import Look
+from selfroute.evaluation.questions import Question, choice_lines
 
 GRADES = (1.0, 0.5, 0.0)
 
@@ -93,13 +92,13 @@ def decline_is_right(question: Question) -> bool:
     return len(answers_of(question)) < max(1, len(question.answers))
 
 
-def grade_by_rule(question: Question, answer: Answer) -> float | None:
+def grade_by_rule(question: Question, look: Look) -> float | None:
     """Return the grade that needs no model: of a decline, and of any answer to a question without one; else None.
 
     A reply counts as declined if it denies anything at all, but one that answers before it does so may be right.
     """
     right = decline_is_right(question)
-    if not answer.answerable and (right or not _answers_first(answer.answer)):
+    if look.declined and (right or not _answers_first(look.answer)):
         return float(right)
     return None if answers_of(question) else 0.0
 

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from selfroute.errors import InputError
 from selfroute.evaluation.metrics import METRICS
-from selfroute.evaluation.prompts import LETTERS, PROMPTS
 from selfroute.files import UnreadableFileError, read_file
 from selfroute.kept import rows
 
-_PROMPT_OF_METRIC = {"choice": "en.mc", "rouge_l": "qmsum"}
+LETTERS = "ABCD"
+_SHORT_LINE, _LONGEST_PATH = 60, 4_096  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,6 @@ class Question:
         metric: The name of its metric: a key of `metrics.METRICS`.
         choices: The options of a multiple-choice question, in order (A, B, ...).
         document: The document's text; None if the pipeline that is evaluated has its own documents.
-        prompt: The name of its prompt: a key of `prompts.PROMPTS`.
         kind: What it needs, such as "steps", for a table; None if it is not said.
         source: What its document is, such as "minutes", likewise.
     """
@@ -42,7 +41,6 @@ class Question:
     metric: str = "f1"
     choices: tuple[str, ...] = ()
     document: str | None = None
-    prompt: str = "multifieldqa"
     kind: str | None = None
     source: str | None = None
 
@@ -66,15 +64,14 @@ def load_questions(path: str | Path) -> list[Question]:
     * `question`: the question.
     * `answers`: the reference answers, a list of strings or one string; `[]` if the document has no answer. For a
       multiple-choice question, the right option or its letter.
-    * `document`: the document's text. Or `document_file`: the path of a file that `selfroute ask` reads, such as a PDF
-      or a text in UTF-8, relative to the JSONL.
+    * `document`: the document's text, more than one short line. Or `document_file`: the path of a file that
+      `selfroute ask` reads, such as a PDF or a text in UTF-8, relative to the JSONL.
       Neither if the pipeline that is evaluated has its own documents.
     * `choices`: the options of a multiple-choice question, four at most.
     * `id`: the question's id; the number of the line by default.
     * `dataset`: the data set that it belongs to; by default the file's name without its suffix.
     * `metric`: by default choice if there are choices, else f1.
     * `kind`: what the question needs, and `source`: what its document is; tables compare by them.
-    * `prompt`: by default en.mc for the metric choice, qmsum for rouge_l, else multifieldqa.
 
     A text that several questions share is held once.
 
@@ -85,7 +82,7 @@ def load_questions(path: str | Path) -> list[Question]:
         InputError: The file cannot be read, has no question, or a line is not as described.
     """
     path = Path(path)
-    documents = _Documents(path.parent)
+    documents = _Documents(path.parent, takes_lines=False)
     questions: dict[tuple[str, str], Question] = {}
     try:
         with path.open("rb") as lines:
@@ -135,6 +132,11 @@ def option_and_letter(answers: Sequence[str], choices: Sequence[str]) -> tuple[s
     return pair
 
 
+def choice_lines(choices: Sequence[str]) -> str:
+    """Write the options of a multiple-choice question, each on a line after its letter."""
+    return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, choices, strict=False))
+
+
 @dataclass(frozen=True, slots=True)
 class _Fields:
     """An object of the file, and checks of its fields."""
@@ -173,8 +175,8 @@ class _Fields:
 class _Documents:
     """The texts of a file's documents, each held once."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, takes_lines: bool = True) -> None:
+        self._folder, self._takes_lines = folder, takes_lines
         self._files: dict[str, str] = {}
         self._texts: dict[str, str] = {}
 
@@ -182,6 +184,11 @@ class _Documents:
         text, name = row.text("document"), row.text("document_file")
         if text and name:
             row.fail("document and document_file are both given; write one of them")
+        if text and not self._takes_lines and _is_no_document(text, self._folder):
+            row.fail(
+                f"document is the text itself, and {text.strip()!r} is a file's name or one short line: write "
+                "document_file for the path of a file"
+            )
         if name and name not in self._files:
             try:
                 self._files[name] = read_file(self._folder / name).text
@@ -189,6 +196,17 @@ class _Documents:
                 row.fail(f"document_file {name!r}: {error.problem}")
         text = self._files[name] if name else text
         return self._texts.setdefault(text, text) if text else None
+
+
+def _is_no_document(text: str, folder: Path) -> bool:
+    """Return whether a document's text names a file, or is one short line, as a path would be."""
+    line = text.strip()
+    if "\n" in line or len(line) > _LONGEST_PATH:
+        return False
+    try:
+        return len(line) < _SHORT_LINE or (folder / line).exists()
+    except (OSError, ValueError):  # what no path can be
+        return False
 
 
 def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Question:
@@ -204,7 +222,6 @@ def _question(row: _Fields, name: str, dataset: str, documents: _Documents) -> Q
         metric=metric,
         choices=choices,
         document=documents.of(row),
-        prompt=row.name("prompt", _PROMPT_OF_METRIC.get(metric, "multifieldqa"), known=PROMPTS),
         kind=row.text("kind") or None,
         source=row.text("source") or None,
     )

@@ -1,8 +1,7 @@
 """Policies: may a question that the passages did not settle read the documents?"""
 
 from selfroute.policies.budget import Budget
-from selfroute.policies.calibrated import Calibrated
 from selfroute.policies.case import Case, Ruling
 from selfroute.policies.policy import Never
 
-__all__ = ["Budget", "Calibrated", "Case", "Never", "Ruling"]
+__all__ = ["Budget", "Case", "Never", "Ruling"]

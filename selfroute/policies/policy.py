@@ -1,9 +1,9 @@
-"""Ask a policy whether a step may be paid for; combine policies with `&` and `|`."""
+"""Ask a policy whether a step may be paid for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -17,7 +17,6 @@ from selfroute.errors import ConfigurationError, ReplyError
 from selfroute.policies.case import Case, Ruling
 
 Escalation = Callable[[Case], "bool | Ruling | Awaitable[bool | Ruling]"]
-Asking = Generator[Escalation, Ruling, Ruling]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,11 @@ class Policy:
     Attributes:
         name: Its name in rulings and ledgers.
         needs_price: Whether it can only decide if the model's price is known.
-        options: The options of a chain or engine that it sets; None if it sets none.
         counts_draft: Whether it includes the draft's tokens and cost.
     """
 
     name = "policy"
     needs_price = False
-    options: Mapping[str, Any] | None = None
     counts_draft = False
 
     def __call__(self, case: Case) -> Ruling:
@@ -66,39 +63,9 @@ class Policy:
     def settle(self, case: Case, spent: Spent) -> None:
         """Note what an approved step took. Called once, when the step has ended in any way."""
 
-    def check_prompts(self, *prompts: str) -> None:
-        """Refuse prompts that it was not made for.
-
-        Args:
-            prompts: The draft's prompt and that of the long context, as templates.
-
-        Raises:
-            ConfigurationError: It was made for other prompts.
-        """
-
     def __repr__(self) -> str:
         """Return its name."""
         return f"<{self.name}>"
-
-    def parts(self) -> Sequence[Any]:
-        """Return this policy, or the policies that it combines."""
-        return (self,)
-
-    def __and__(self, other: Escalation) -> Policy:
-        """Return a policy that says yes if both do."""
-        return _Combined("&", self, other)
-
-    def __rand__(self, other: Escalation) -> Policy:
-        """Return a policy that says yes if both do."""
-        return _Combined("&", other, self)
-
-    def __or__(self, other: Escalation) -> Policy:
-        """Return a policy that says yes if one of them does."""
-        return _Combined("|", self, other)
-
-    def __ror__(self, other: Escalation) -> Policy:
-        """Return a policy that says yes if one of them does."""
-        return _Combined("|", other, self)
 
 
 class Never(Policy):
@@ -115,79 +82,6 @@ class Never(Policy):
     def __call__(self, case: Case) -> Ruling:  # noqa: ARG002
         """Say no."""
         return Ruling(go=False, by=self.name, reason="the documents are never read")
-
-
-class _Combined(Policy):
-    """Asks its parts in order: `&` until one says no, `|` until one says yes."""
-
-    def __init__(self, operator: str, *parts: Escalation) -> None:
-        for part in parts:
-            policy_of(part)
-        self._operator, self._parts = operator, parts
-        self.name = f" {operator} ".join(map(name_of, parts))
-        self.needs_price, self.counts_draft = (
-            any(getattr(part, name, False) for part in parts) for name in ("needs_price", "counts_draft")
-        )
-        options_of(self)  # raises an error now, while the policies are being combined
-
-    def __call__(self, case: Case) -> Ruling:
-        """Ask the parts in order."""
-        asking = self._asking(case)
-        part = next(asking)
-        try:
-            while True:
-                part = asking.send(ask(part, case))
-        except StopIteration as stop:
-            return cast("Ruling", stop.value)
-        finally:
-            asking.close()
-
-    async def acall(self, case: Case) -> Ruling:
-        """Do as `__call__` does, asynchronously."""
-        asking = self._asking(case)
-        part = next(asking)
-        try:
-            while True:
-                part = asking.send(await aask(part, case))
-        except StopIteration as stop:
-            return cast("Ruling", stop.value)
-        finally:
-            asking.close()
-
-    def _asking(self, case: Case) -> Asking:
-        """Yield the parts to ask and receive their rulings; settle those that said yes if the whole says no."""
-        rulings: list[Ruling] = []
-        agreed = False
-        try:
-            for part in self._parts:
-                rulings.append((yield part))
-                if rulings[-1].go is (self._operator == "|"):
-                    break
-            agreed = rulings[-1].go
-        finally:
-            if not agreed:
-                for part, ruling in zip(self._parts, rulings, strict=False):
-                    if ruling.go and isinstance(part, Policy):
-                        part.settle(case, NOTHING)
-        telling = [ruling for ruling in rulings if ruling.go is agreed]
-        by = f" {self._operator} ".join(ruling.by for ruling in telling)
-        return Ruling(agreed, by, "; ".join(ruling.reason for ruling in telling if ruling.reason))
-
-    def settle(self, case: Case, spent: Spent) -> None:
-        """Tell each part what the step took."""
-        for part in self._parts:
-            if isinstance(part, Policy):
-                part.settle(case, spent)
-
-    def check_prompts(self, *prompts: str) -> None:
-        """Let each part refuse prompts that it was not made for."""
-        for part in self._parts:
-            if isinstance(part, Policy):
-                part.check_prompts(*prompts)
-
-    def parts(self) -> Sequence[Any]:
-        """Return the policies that it combines, at every depth."""
-        return [leaf for part in self._parts for leaf in (part.parts() if isinstance(part, Policy) else (part,))]
 
 
 def ask(policy: Escalation, case: Case) -> Ruling:
@@ -258,24 +152,6 @@ def policy_of(value: Any) -> Escalation | None:
         return cast("Escalation | None", value)
     msg = f"escalation must be a policy, or a callable that takes a Case and returns a bool or a Ruling, not {value!r}"
     raise ConfigurationError(msg)
-
-
-def options_of(policy: Any) -> dict[str, Any]:
-    """Return the options of a chain or engine that a policy, or one of those that it combines, sets.
-
-    Raises:
-        ConfigurationError: Two of them set different ones.
-    """
-    parts = policy.parts() if isinstance(policy, Policy) else ()
-    setting = [(part, part.options) for part in parts if isinstance(part, Policy) and part.options is not None]
-    for other, options in setting[1:]:
-        if options != setting[0][1]:
-            msg = (
-                f"{setting[0][0]!r} and {other!r} set different options: a chain or engine has one set of bounds, so "
-                "combine calibrations only if they agree, or use one of them"
-            )
-            raise ConfigurationError(msg)
-    return dict(setting[0][1]) if setting else {}
 
 
 def name_of(policy: Any) -> str:

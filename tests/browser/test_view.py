@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from selfroute.evaluation.reporting.view import view
+from selfroute.evaluation.viewing import view
 from view_parts import HOSTILE, a_row, an_evaluation_to_view, from_passages, some_rows, write_rows
 
 pytestmark = pytest.mark.browser
@@ -136,11 +136,13 @@ def test_what_matters_of_a_question_is_seen(tab: Any, pages: dict[str, str]) -> 
     assert first.get_by_text("It began at nine.", exact=True).is_visible()
 
 
-def test_the_report_begins_with_what_to_do_and_the_plot_and_its_settings_fold(tab: Any, pages: dict[str, str]) -> None:
+def test_the_report_begins_with_the_verdict_and_its_tiles_and_doubts_fold(tab: Any, pages: dict[str, str]) -> None:
     tab.goto(pages["report"])
-    top = tab.locator("#recommendation").bounding_box()["y"]
-    assert top < tab.locator("figure img").first.bounding_box()["y"] + 200
-    assert top < 200
+    top = tab.locator("h1").bounding_box()["y"]
+    assert top < tab.locator(".tiles").bounding_box()["y"] < 500
+    assert not tab.locator("#sure .notes").is_visible()
+    tab.locator("summary", has_text="How sure is this?").click()
+    assert tab.locator("#sure .notes").is_visible()
     assert not tab.get_by_role("rowheader", name="model", exact=True).is_visible()
     tab.get_by_text("What was run").click()
     assert tab.get_by_role("rowheader", name="model", exact=True).is_visible()

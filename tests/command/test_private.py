@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from calibrating_parts import evaluated, made_up
+from choosing_parts import evaluated, made_up
 from command_parts import QUESTION, Run, model
 from loopback import LoopbackServer
 from selfroute.demo import corpus
-from selfroute.evaluation.asking.replies import Replies, Reply
-from selfroute.evaluation.asking.retrieval import _write
+from selfroute.evaluation.replies import Replies, Reply
 from selfroute.usage.counts import Cost
 from writing_parts import ScriptedWriter, is_writing
 
@@ -42,7 +41,7 @@ def asking(run: Run, server: LoopbackServer) -> None:
 
 def evaluating(run: Run, server: LoopbackServer) -> None:
     Path("q.jsonl").write_text('{"question": "Who?", "answers": ["Orla"], "document_file": "ferry.md"}\n')
-    assert run("evaluate", "q.jsonl", "--retriever", "bm25", *model(server)).code == 0
+    assert run("evaluate", "q.jsonl", *model(server)).code == 0
     assert run("view", "evaluation", "--no-open").code == 0
 
 
@@ -65,22 +64,17 @@ def batching(run: Run, server: LoopbackServer) -> None:
 def saving(run: Run, server: LoopbackServer) -> None:
     evaluation = evaluated(made_up(60, 20), model="openai:any")
     evaluation.save("saved")
-    evaluation.calibrate().save("policy.json")
+    assert run("calibrate", "saved").code == 0
 
 
 def keeping_replies(run: Run, server: LoopbackServer) -> None:
     def ask() -> Reply:
-        assert [path.name for path in Path("new/kept/in_flight").glob("*.json")]
+        assert Path("new/kept/looks.jsonl").exists()
         assert seen_by_others(Path("new")) == []
         return Reply("text", 1, 1)
 
     with Replies(Path("new/kept")) as replies:
         replies.get("a", ask, step="rag", price=lambda _: Cost(Decimal(1)))
-
-
-def keeping_vectors(run: Run, server: LoopbackServer) -> None:
-    np = pytest.importorskip("numpy")
-    _write(Path("vectors.npy"), np.zeros((1, 1), dtype=np.float32))
 
 
 WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
@@ -90,7 +84,6 @@ WRITERS: dict[str, Callable[[Run, LoopbackServer], None]] = {
     "batch": batching,
     "save": saving,
     "replies": keeping_replies,
-    "vectors": keeping_vectors,
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,15 +9,19 @@ import pytest
 from command_parts import Run
 from selfroute.command import models
 from selfroute.demo import with_langchain, with_llamaindex
-from selfroute.demo.corpus import load_questions
+from selfroute.demo.corpus import DemoQuestion, load_questions
 from selfroute.demo.recorded import hash_of, load_recording
 from selfroute.errors import InputError
-from selfroute.evaluation.datasets import resolve
+from selfroute.evaluation import Evaluation, Question
 from selfroute.evaluation.judging import Sheet
 from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
 
 QUESTION = load_questions()[0]
 REAL = models.load_embeddings
+
+
+def as_question(asked: DemoQuestion) -> Question:
+    return Question("demo", asked.id, asked.question, asked.answers)
 
 
 def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,15 +46,17 @@ def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None
     assert {row["route"] for row in declined} == {"long_context"}
 
 
-def test_the_demo_data_set_is_evaluated_by_the_recording(run: Run) -> None:
+def test_a_live_chain_ends_as_the_replay_of_the_recorded_looks(run: Run) -> None:
+    """The demo asks the real chain by each strategy, and the evaluation replays the looks of the same recording."""
     run("evaluate", "demo", "--out", "results")
-    record = json.loads(Path("results/results.json").read_text("utf-8"))
-    by_demo = run("demo", "--json").json["strategies"]
-    judged = {
-        strategy: sum(row["judged"] for row in record["results"] if row["strategy"] == strategy)
-        for strategy in ("rag", "self_route", "graded", "long_context")
-    }
-    assert [one["right"] for one in by_demo.values()] == list(judged.values())
+    evaluation = Evaluation.load("results")
+    by_demo = run("demo", "--json").json
+    for one, name in zip(by_demo["strategies"].values(), ("rag", "self_route", "graded", "long_context"), strict=True):
+        replayed = [result for result in evaluation.results if result.strategy == name]
+        assert one["right"] == sum(result.judged or 0 for result in replayed), name
+        assert one["tokens"] == sum(result.input_tokens + result.output_tokens for result in replayed), name
+    routes = {result.key[1]: result.route for result in evaluation.results if result.strategy == "self_route"}
+    assert [routes[row["id"]] for row in by_demo["questions"]] == [row["route"] for row in by_demo["questions"]]
 
 
 async def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces_sync_async_and_in_batches() -> None:
@@ -86,7 +90,7 @@ def test_a_reply_is_found_by_the_step_and_the_question_whatever_the_text_holds(t
 
 def test_a_judge_repeats_the_recorded_grades_for_any_of_the_answers() -> None:
     recording = load_recording()
-    for question in resolve("demo"):
+    for question in map(as_question, load_questions()):
         known = {
             answer: grade
             for (id_, answer), grade in recording.grades.items()
@@ -104,7 +108,7 @@ def test_a_judge_repeats_the_recorded_grades_for_any_of_the_answers() -> None:
         (RAG.format(context="...", question="Who?", refusal="x"), "no reply to 'Who\\?' was recorded"),
         (f"...\n\nQuestion: {QUESTION.question}\nAnswer:", "no reply to this prompt was recorded"),
         (
-            Sheet.of(resolve("demo")[0], ["Another answer"]).prompt,
+            Sheet.of(as_question(QUESTION), ["Another answer"]).prompt,
             "no grade was recorded for the answer 'Another answer'",
         ),
     ],
@@ -126,7 +130,7 @@ def test_every_answer_of_the_recording_has_a_grade() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [["--k", "7"], ["--strategies", "sections"], ["--judge"], ["--retriever", "bm25"], ["--window", "5000"]]
+    "option", [["--k", "7"], ["--strategies", "sections"], ["--judge"], ["--sections", "4000"], ["--temperature", "1"]]
 )
 def test_what_the_recording_cannot_answer_is_refused_before_anything_is_loaded(run: Run, option: list[str]) -> None:
     result = run("evaluate", "demo", *option)

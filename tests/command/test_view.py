@@ -46,7 +46,7 @@ def test_the_page_of_rows_is_where_one_likes_and_not_opened_if_one_does_not_like
     [
         (["nowhere"], "there is no nowhere: give the folder"),
         (["empty"], "has no results: give the folder that `selfroute evaluate --out` wrote"),
-        (["broken"], "run the same `selfroute evaluate` again"),
+        (["broken"], "evaluate again into that folder"),
         (["answers.jsonl", "--out", "none/page.html"], "cannot be written (No such file or directory): name another"),
     ],
 )

@@ -84,7 +84,7 @@ async def test_what_a_check_returns_is_typed() -> None:
 def test_what_an_evaluation_returns_is_typed() -> None:
     questions = [Question("minutes", "1", QUESTION, ("Ms Okafor",))]
     result = assert_type(evaluate(chain_of("Ms Okafor"), questions), Evaluation)
-    assert [assert_type(one.score, float) for one in result.results] == [1.0, 1.0, 1.0]
+    assert [assert_type(one.score, float) for one in result.results] == [1.0] * 4
 
 
 def test_a_verdict_is_typed() -> None:

@@ -15,20 +15,20 @@ from pydantic import Field
 
 import langchain_parts
 import llamaindex_parts
-from evaluation_parts import a_look, a_question, a_result
 from judge_parts import grade, is_judging, read
+from look_parts import a_look, a_question
 from scenarios import WHOLE
 from selfroute.answerability.ending import Ending
 from selfroute.errors import ConfigurationError, NoReplyError
-from selfroute.evaluation import evaluate
-from selfroute.evaluation.asking.judge import ModelJudge
-from selfroute.evaluation.asking.replies import FILE, Replies
-from selfroute.evaluation.records import STRATEGIES
+from selfroute.evaluation.evaluating import evaluate as evaluate_all
+from selfroute.evaluation.judge import ModelJudge
+from selfroute.evaluation.replies import FILE, Replies
 from selfroute.evaluation.results import Evaluation
 from selfroute.usage.account import Tally
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel
 
+STRATEGIES = ("rag", "self_route", "long_context")
 CHAIR, TEA, UNASKED = "Who chaired the meeting?", "What was served?", "Who left early?"
 QUESTIONS = [
     {"question": CHAIR, "answers": ["Ms Okafor"]},
@@ -48,6 +48,16 @@ JUDGED = {
     ("3", "long_context"): (0.0, "rule"),
     ("3", "self_route"): (0.0, "rule"),
 }
+
+
+def evaluate(pipeline: Any, questions: Any, **options: Any) -> Evaluation:
+    """Evaluate without sections, which these documents are too short for."""
+    return evaluate_all(pipeline, questions, **{"strategies": STRATEGIES, **options})
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """The replies that a folder keeps."""
+    return [row for line in (folder / FILE).read_text().splitlines() if "text" in (row := json.loads(line))]
 
 
 def answer(prompt: str) -> tuple[str, ...]:
@@ -89,7 +99,7 @@ both = pytest.mark.parametrize(
 
 
 def judged(done: Evaluation) -> dict[tuple[str, str], Any]:
-    return {(one.id, one.strategy): (one.judged, one.judged_by) for one in done.results}
+    return {(one.key[1], one.strategy): (one.judged, one.shown.judged_by) for one in done.results}
 
 
 def judging(model: Any) -> list[str]:
@@ -147,45 +157,34 @@ class Calls:
 
 def model_judge() -> tuple[ModelJudge, Calls]:
     calls = Calls([])
-    return ModelJudge(calls, Replies(), configured=PricedModel("gpt-4o", "openai"), identity="judge"), calls
+    return ModelJudge(calls, Replies(), model=PricedModel("gpt-4o", "openai")), calls
 
 
-def test_as_many_strategies_as_there_are_take_one_call_and_equal_answers_are_graded_once() -> None:
-    question = a_question(answers=("tea and cake",))
-    given = {
-        "rag": "Tea",
-        "sections": "tea and cake",
-        "graded": "coffee",
-        "graded_sections": " Tea\n",
-        "self_route": "Tea",
-    }
-    results = [a_result(name, answer=text) for name, text in given.items()]  # type: ignore[arg-type]
+def test_as_many_looks_as_there_are_take_one_call_and_equal_answers_are_graded_once() -> None:
+    given = {"rag": "Tea", "sections": "tea and cake", "graded": "coffee", "graded_sections": " Tea\n"}
+    looks = [a_look(step, text) for step, text in given.items()]  # type: ignore[arg-type]
     judge, calls = model_judge()
-    found = {each.strategy: each.judged for each in judge.grade(question, results)}
-    assert found == {"rag": 0.5, "sections": 1, "graded": 0, "graded_sections": 0.5, "self_route": 0.5}
+    found = {each.step: each.judged for each in judge.grade(a_question(answers=("tea and cake",)), looks)}
+    assert found == {"rag": 0.5, "sections": 1, "graded": 0, "graded_sections": 0.5}
     (prompt,) = calls.prompts
     assert sorted(read(prompt).answers.values()) == ["Tea", "coffee", "tea and cake"]
 
 
 @pytest.mark.parametrize(
-    ("references", "answerable", "judged", "asked"),
+    ("references", "declined", "judged", "asked"),
     [
-        (["tea and cake"], True, [0.5, 0.0], ["Tea", "coffee", "tea and cake"]),
-        (["tea and cake"], False, [0.5, 0.0], ["Tea", "coffee"]),
-        ([], True, [0.0, 0.0], None),
+        (["tea and cake"], False, [1.0, 0.5, 0.0], ["Tea", "coffee", "tea and cake"]),
+        (["tea and cake"], True, [0.0, 0.5, 0.0], ["Tea", "coffee"]),
+        ([], False, [0.0, 0.0, 0.0], None),
     ],
 )
-def test_looks_that_no_strategy_showed_are_judged_in_the_same_call(
-    references: list[str], answerable: bool, judged: list[float], asked: list[str] | None
+def test_only_what_no_rule_decides_is_asked(
+    references: list[str], declined: bool, judged: list[float], asked: list[str] | None
 ) -> None:
-    """Other bounds can be tried on one run only if the replies that they would take have grades."""
-    looks = [a_look("graded", "Tea"), a_look("graded_sections", "coffee")]
-    answer = "tea and cake" if answerable else "unanswerable"
+    first = a_look("rag", "unanswerable" if declined else "tea and cake", declined=declined)
     judge, calls = model_judge()
-    _, *found = judge.grade(
-        a_question(answers=tuple(references)), [a_result(answer=answer, answerable=answerable), *looks]
-    )
-    assert [each.judged for each in found] == judged
+    looks = [first, a_look("graded", "Tea"), a_look("graded_sections", "coffee")]
+    assert [each.judged for each in judge.grade(a_question(answers=tuple(references)), looks)] == judged
     assert [sorted(read(prompt).answers.values()) for prompt in calls.prompts] == ([asked] if asked else [])
 
 
@@ -215,8 +214,7 @@ def test_a_judges_replies_are_kept(framework: Framework, tmp_path: Path) -> None
     silent, model = framework.pipeline(draft=None, final=None)
     assert evaluate(silent, QUESTIONS, judge=True, folder=tmp_path).results == first.results
     assert model.calls == []
-    steps = [json.loads(line)["step"] for line in (tmp_path / FILE).read_text().splitlines()]
-    assert steps.count("judge") == 2
+    assert [row["step"] for row in kept(tmp_path)].count("judge") == 2
 
 
 def test_a_judge_can_be_added_to_a_finished_run_and_changed(tmp_path: Path) -> None:
@@ -248,9 +246,9 @@ def test_a_killed_run_goes_on_with_the_rest(tmp_path: Path) -> None:
 
 def test_a_question_that_a_strategy_did_not_finish_is_not_judged_yet(tmp_path: Path) -> None:
     """Its answers would be judged again, and paid again, when the missing one is there."""
-    failing = LANGCHAIN.pipeline(failures={"long_context": [TimeoutError("too slow")] * 2})
+    failing = LANGCHAIN.pipeline(failures={"long_context": [TimeoutError("too slow")]})
     done = evaluate(failing[0], QUESTIONS, judge=True, folder=tmp_path, concurrency=1)
-    assert {one.strategy for one in done.failures} == {"self_route", "long_context"}
+    assert {one.step for one in done.failures} == {"long_context"}
     assert judged(done) == {("1", "rag"): (None, None)} | {key: JUDGED[key] for key in JUDGED if key[0] != "1"}
     pipeline, model = LANGCHAIN.pipeline()
     assert judged(evaluate(pipeline, QUESTIONS, judge=True, folder=tmp_path)) == JUDGED
@@ -284,32 +282,20 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_then_reported_and_ne
         done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], **run)
         assert len(judge.prompts) == (2 if asked == 2 else 4)
         if asked == 2:
-            assert [(each.strategy, each.id) for each in done.failures] == [("judge", "1")]
+            assert [(each.step, each.id) for each in done.failures] == [("judge", "1")]
             assert "not one grade for each answer" in done.failures[0].error
             assert {each.judged for each in done.results} == {None}
             assert {each.score for each in done.results} > {0.0}
     assert {key: judged(done)[key] for key in judged(done)} == {key: JUDGED[key] for key in JUDGED if key[0] == "1"}
     assert "could not be read" in judge.prompts[1]
     assert "could not be read" not in judge.prompts[0]
-    kept = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
-    assert [row["step"] for row in kept].count("judge") == 4  # what was paid for counts, whatever it says
+    assert [row["step"] for row in kept(tmp_path)].count("judge") == 4  # what was paid for counts, whatever it says
 
 
 def test_one_odd_reply_costs_one_more_call_and_no_question() -> None:
     judge = Replying(["well"])
     assert judged(evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True)) == JUDGED
     assert len(judge.prompts) == 3
-
-
-def test_what_is_not_judged_is_left_out_of_what_is_compared_and_said() -> None:
-    pytest.importorskip("scipy")
-    judge = Replying(["well", "well"])
-    done = evaluate(LANGCHAIN.pipeline(draft=judge)[0], QUESTIONS, judge=True, concurrency=1)
-    main = next(table for table in done.tables() if table.name == "main")
-    assert main.rows[-1][2] == 2
-    assert any("or the judge did not" in note for note in main.notes)
-    own = next(table for table in done.tables() if table.name == "main_own_metric")
-    assert own.rows[-1][2] == 3
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
@@ -322,15 +308,13 @@ def test_a_judge_that_gives_no_reply_says_why(finish_reason: str) -> None:
         tally.counts, tally.ended = StepUsage(9, 0), Ending(finish_reason)
         return tally
 
-    broken = ModelJudge(silent, Replies(), configured=PricedModel("gpt-4o", "openai"), identity="judge")
+    broken = ModelJudge(silent, Replies(), model=PricedModel("gpt-4o", "openai"))
     with pytest.raises(NoReplyError, match=f"the judge step got no reply .* {finish_reason}"):
-        broken.grade(a_question(answers=("seven",)), [a_result(answer="eight")])
+        broken.grade(a_question(answers=("seven",)), [a_look(answer="eight")])
     assert len(calls.prompts) == 1
 
 
 def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_run() -> None:
-    pytest.importorskip("scipy")
-
     def broken(prompt: str) -> tuple[str, ...]:
         if is_judging(prompt):
             raise TimeoutError
@@ -341,17 +325,16 @@ def test_an_error_of_the_judge_is_reported_and_a_judge_that_only_fails_ends_the_
     pipeline, model = LANGCHAIN.pipeline(draft=broken)
     done = evaluate(pipeline, many, judge=True, concurrency=2)
     assert done.stopped == "the judge failed on the first 5 questions, so the rest were not asked"
-    assert {(each.strategy, each.error) for each in done.failures} == {("judge", "TimeoutError")}
+    assert {(each.step, each.error) for each in done.failures} == {("judge", "TimeoutError")}
     assert len(judging(model)) < 150
-    assert done.summary()[0].startswith("Self-Route scores")  # by words: there is no grade
-    assert done.summary()[-1] == "The judge graded no answer, so these are scores by SQuAD's F1 and F1."
 
 
 # --- what it costs -----------------------------------------------------------------------------------------------
 
 
 def test_a_judge_without_a_price_is_refused_before_anything_is_asked_if_there_is_a_cap() -> None:
-    pipeline, model = LANGCHAIN.pipeline()
+    model = ChatScript()
+    pipeline = langchain_parts.a_chain(llm=model, priced_as="openai:gpt-4o-mini")
     with pytest.raises(ConfigurationError, match=r"no price is known.*judge_priced_as='provider:name'"):
         evaluate(pipeline, QUESTIONS, judge=LANGCHAIN.model(label="nobody-knows-me"), max_cost=1)
     assert model.calls == []
@@ -366,8 +349,7 @@ def test_the_cap_holds_for_the_judge_too_and_the_next_run_goes_on(tmp_path: Path
     assert {one.judged for one in done.results} == {None}
     done = evaluate(chain, QUESTIONS, max_cost=10, **dear)
     assert judged(done) == JUDGED
-    rows = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
-    price = {row["step"]: float(row["cost"]) / row["input_tokens"] for row in rows}
+    price = {row["step"]: float(row["cost"]) / row["input_tokens"] for row in kept(tmp_path)}
     assert price["judge"] > 50 * price["rag"] > 0
 
 

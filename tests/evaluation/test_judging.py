@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation_parts import a_question, a_result
 from judge_parts import grade, read
+from look_parts import a_look, a_question
 from selfroute.evaluation.judging import Sheet, decline_is_right, grade_by_rule, grades_in
 
 QUESTION = a_question(answers=("Ms Okafor", "Okafor"))
@@ -130,15 +130,15 @@ def test_declines_and_answers_to_what_has_none_are_graded_by_rule(
     references: list[str], answered: bool, grade: float | None
 ) -> None:
     question = a_question(answers=tuple(references))
-    assert grade_by_rule(question, a_result(answerable=answered)) == grade
+    assert grade_by_rule(question, a_look(declined=not answered)) == grade
     if not answered:
         assert decline_is_right(question) is bool(grade)
 
 
 def test_an_option_that_says_that_the_text_does_not_tell_is_an_answer() -> None:
     question = a_question(answers=("The text does not say", "B"), choices=("at noon", "The text does not say"))
-    assert grade_by_rule(question, a_result(answerable=True)) is None
-    assert grade_by_rule(question, a_result(answerable=False)) == 0
+    assert grade_by_rule(question, a_look()) is None
+    assert grade_by_rule(question, a_look(declined=True)) == 0
 
 
 @pytest.mark.parametrize(
@@ -169,4 +169,4 @@ def test_only_a_reply_that_opens_with_its_decline_is_graded_by_rule_where_there_
     answer: str, references: list[str], grade: float | None
 ) -> None:
     question = a_question(answers=tuple(references))
-    assert grade_by_rule(question, a_result(answer=answer, answerable=False)) == grade
+    assert grade_by_rule(question, a_look(answer=answer, declined=True)) == grade

@@ -1,165 +1,124 @@
-"""A run asks every question by every strategy, and scores only what came back."""
+"""A run asks every question for its looks, in lanes of documents, and scores only what came back."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from selfroute.errors import ConfigurationError
-from selfroute.evaluation.asking.budget import CostCapError
-from selfroute.evaluation.asking.runner import Task, TaskOutcome, measure, scored, tasks_of
+import langchain_parts
+from lanes import examples
+from look_parts import a_question
+from scenarios import WHOLE
+from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.metrics import METRICS
 from selfroute.evaluation.questions import Question
-from selfroute.evaluation.reasons import letter_in
-from selfroute.evaluation.records import STRATEGIES, Passage, Record, Strategy
-from selfroute.evaluation.reporting.compared import ComparedResults
+from selfroute.evaluation.replies import Replies
+from selfroute.evaluation.runs import Asked, _Lanes, ask_looks, score_of
+from selfroute.evaluation.with_langchain import ChainPipeline
 
-NO_ANSWER = {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
-ANSWERED = {"declined": False, "signal": "answered", "evidence": ""}
-
-
-def question(number: int, metric: str = "f1", answers: Sequence[str] = ("seven",)) -> Question:
-    return Question("harbour", str(number), f"When does ferry {number} leave?", tuple(answers), metric=metric)
+STEPS = ("rag", "long_context")
 
 
-def outcome(answer: str = "seven", *, declined: bool = False) -> TaskOutcome:
-    decision = NO_ANSWER if declined else ANSWERED
-    return TaskOutcome(answer, "rag", answer != "unanswerable", decision, {}, "draft", [Passage("text")])
+def questions(count: int) -> list[Question]:
+    return [a_question(f"({number})", answers=("seven",)) for number in range(count)]
 
 
-class Scripted:
-    """A pipeline with a scripted end for each question."""
+@dataclass
+class Model:
+    """Answers "seven", or fails, and notes how often it is asked and how many times at once."""
 
-    def __init__(self, fail: Sequence[int] = (), error: Exception | None = None, *, declined: bool = False) -> None:
-        self.fail, self.error, self.declined = set(map(str, fail)), error or TimeoutError("no reply"), declined
-        self.asked: list[Task] = []
-        self.at_once = self.most = 0
-        self.lock = threading.Lock()
+    failing: Callable[[str], bool] = lambda _: False
+    error: Exception = field(default_factory=lambda: TimeoutError("no reply"))
+    asked: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most: int = 0
+    lock: Any = field(default_factory=threading.Lock)
 
-    def ask(self, task: Task) -> TaskOutcome:
+    def __call__(self, prompt: str) -> tuple[str]:
         with self.lock:
-            self.asked.append(task)
+            self.asked.append(prompt)
             self.at_once += 1
             self.most = max(self.most, self.at_once)
         threading.Event().wait(0.002)
         with self.lock:
             self.at_once -= 1
-        if task.question.id in self.fail:
+        if self.failing(prompt):
             raise self.error
-        return outcome(declined=self.declined)
-
-    def explain(self, task: Task, passages: Sequence[Passage]) -> str:
-        return f'{{"answerable": false, "reason": "{"ABCDE"[int(task.question.id) % 5]}"}}'
+        return ("seven",)
 
 
-def run(pipeline: Scripted, count: int = 4, strategies: Sequence[Strategy] = STRATEGIES, **options: object) -> Record:
-    questions = [question(number) for number in range(count)]
-    return measure(pipeline, questions, strategies=strategies, settings={}, **options)  # type: ignore[arg-type]
+def run(model: Model, count: int = 4, *, max_cost: str | None = None, **options: Any) -> Asked:
+    chain = langchain_parts.a_chain(draft=model, final=model, priced_as="openai:gpt-4o-mini", usage=True)
+    with Replies(max_cost=Decimal(max_cost) if max_cost else None) as replies:
+        pipeline = ChainPipeline(chain, replies)
+        return ask_looks(lambda _: pipeline, questions(count), STEPS, **options)
+
+
+def about(*numbers: int) -> Callable[[str], bool]:
+    return lambda prompt: any(f"({number})" in prompt for number in numbers)
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 16])
-def test_results_stand_in_the_order_of_the_questions_however_many_are_asked_at_a_time(concurrency: int) -> None:
-    pipeline = Scripted()
-    evaluation = run(pipeline, 12, concurrency=concurrency)
-    assert [one.id for one in evaluation.results] == [str(number) for number in range(12) for _ in STRATEGIES]
-    assert pipeline.most <= concurrency
-    assert evaluation.stopped is None
+def test_looks_stand_in_the_order_of_the_questions_however_many_are_asked_at_a_time(concurrency: int) -> None:
+    model = Model()
+    asked = run(model, 12, concurrency=concurrency)
+    assert [(one.id, one.step) for one in asked.looks] == [(f"({n})", step) for n in range(12) for step in STEPS]
+    assert {one.score for one in asked.looks} == {1.0}
+    assert (model.most <= concurrency, len(model.asked), asked.stopped) == (True, 24, None)
 
 
-def test_what_reads_no_passages_is_asked_once_whatever_k() -> None:
-    one = question(0)
-    tasks = tasks_of(one, STRATEGIES, ks=(1, 5), closed_book=True, based_only_on=True)
-    assert [(task.strategy, task.k, task.based_only_on) for task in tasks] == [
-        ("closed_book", None, False),
-        ("rag", 1, False),
-        ("self_route", 1, False),
-        ("rag", 5, False),
-        ("self_route", 5, False),
-        ("long_context", None, False),
-        ("long_context", None, True),
-    ]
+def test_what_fails_is_listed_and_scored_nowhere_and_takes_nothing_from_the_other_steps() -> None:
+    def failing(prompt: str) -> bool:
+        return about(1)(prompt) and WHOLE not in prompt
 
-
-def test_what_fails_is_listed_and_scored_nowhere() -> None:
-    evaluation = run(Scripted(fail=[1]))
-    assert {one.id for one in evaluation.results} == {"0", "2", "3"}
-    assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [
-        ("1", strategy, "no reply (TimeoutError)") for strategy in ("rag", "self_route", "long_context")
-    ]
+    asked = run(Model(failing))
+    assert [(one.id, one.step, one.error) for one in asked.failures] == [("(1)", "rag", "no reply (TimeoutError)")]
+    assert [one.step for one in asked.looks if one.id == "(1)"] == ["long_context"]
+    assert len(asked.looks) == 7
 
 
 def test_a_run_in_which_the_first_questions_all_fail_asks_no_more() -> None:
-    pipeline = Scripted(fail=range(100), error=PermissionError("wrong key sk-abcdefghijklmnop"))
-    evaluation = run(pipeline, 100, concurrency=2)
-    assert evaluation.stopped is not None
-    assert len(pipeline.asked) < 40
-    assert not evaluation.results
-    assert not any("abcdefgh" in one.error for one in evaluation.failures)
+    model = Model(lambda _: True, PermissionError("wrong key sk-abcdefghijklmnop"))
+    asked = run(model, 100, concurrency=2)
+    assert asked.stopped == "the first 5 questions all failed, so the rest were not asked"
+    assert (len(model.asked) < 40, asked.looks) == (True, [])
+    assert not any("abcdefgh" in one.error for one in asked.failures)
 
 
 def test_a_run_goes_on_where_some_questions_fail_for_good() -> None:
-    evaluation = run(Scripted(fail=range(1, 30)), 40, concurrency=1)
-    assert (len(evaluation.results), len(evaluation.failures), evaluation.stopped) == (33, 87, None)
+    asked = run(Model(about(*range(1, 30))), 40, concurrency=1)
+    assert (len(asked.looks), len(asked.failures), asked.stopped) == (22, 58, None)
 
 
 def test_the_cap_ends_a_run_and_what_is_done_is_kept() -> None:
-    pipeline = Scripted(fail=[2], error=CostCapError("the cap of $1 is reached"))
-    evaluation = run(pipeline, 50, concurrency=1)
-    assert evaluation.stopped == "the cap of $1 is reached"
-    assert {one.id for one in evaluation.results} == {"0", "1"}
-    assert not evaluation.failures
-    assert len(pipeline.asked) < 20
+    model = Model()
+    asked = run(model, 50, concurrency=1, max_cost="0.0002")
+    assert "could pass the cap of $0.0002" in str(asked.stopped)
+    assert (0 < len(asked.looks) < 50, asked.failures) == (True, [])
+    assert len(model.asked) == len(asked.looks)
 
 
 def test_a_part_that_cannot_work_is_an_error_at_once() -> None:
     with pytest.raises(ConfigurationError, match="no price"):
-        run(Scripted(fail=[0], error=ConfigurationError("no price")), concurrency=1)
+        run(Model(about(0), ConfigurationError("no price")), concurrency=1)
 
 
-def test_the_model_is_asked_for_its_reason_once_for_each_draft_that_it_declined() -> None:
-    reasons = run(Scripted(declined=True), explain_declines=True).reasons
-    assert [(one.id, one.letter) for one in reasons] == [("0", "A"), ("1", "B"), ("2", "C"), ("3", "D")]
-    assert not run(Scripted(), explain_declines=True).reasons
-
-
-class SilentOnReasons(Scripted):
-    """Declines, and fails when it is asked why."""
-
-    def explain(self, task: Task, passages: Sequence[Passage]) -> str:
-        raise TimeoutError
-
-
-def test_a_reason_that_cannot_be_had_takes_nothing_from_the_answer() -> None:
-    evaluation = run(SilentOnReasons(declined=True), explain_declines=True)
-    assert len(evaluation.results) == 4 * len(STRATEGIES)
-    assert [(one.id, one.strategy, one.error) for one in evaluation.failures] == [
-        (str(number), "reason", "TimeoutError") for number in range(4)
-    ]
-    finished = ComparedResults.of(evaluation)
-    assert (len(finished.keys), finished.left_out, finished.failed) == (4, 0, [])
-
-
-@pytest.mark.parametrize(
-    ("reply", "letter"),
-    [
-        ('{"answerable": false, "answer": "", "reason": "B"}', "B"),
-        ('```json\n{"answerable": false, "reason": "d. implicit"}\n```', "D"),
-        ('{"answerable": true, "answer": "seven"}', "answerable"),
-        ('{"answerable": true, "answer": "seven", "reason": ""}', "answerable"),
-        ('{"answerable": false}', "?"),
-        ('{"answerable": false, "reason": null}', "?"),
-        ('{"reason": ["A"]}', "?"),
-        ("C.", "C"),
-        ("The reason is A.", "A"),
-        ("A or B.", "?"),
-        ("", "?"),
-        ("[1]", "?"),
-    ],
-)
-def test_the_reason_is_read_out_of_whatever_the_model_writes(reply: str, letter: str) -> None:
-    assert letter_in(reply) == letter
+def test_questions_have_names_of_their_own_and_there_is_one_at_least() -> None:
+    for asked, says in (
+        ([a_question()] * 2, "question '1' of 'minutes' is there twice"),
+        ([], "there are no questions"),
+    ):
+        with pytest.raises(InputError, match=says):
+            ask_looks(lambda _: pytest.fail("nothing may be asked"), asked, STEPS)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +141,51 @@ def test_the_reason_is_read_out_of_whatever_the_model_writes(reply: str, letter:
 def test_a_refusal_is_scored_as_the_data_sets_own_metric_has_it(
     metric: str, answers: list[str], answer: str, score: float
 ) -> None:
-    result = scored(Task(question(0, metric, answers), "rag"), outcome(answer))
-    assert result.score == score
+    question = a_question(answers=tuple(answers), metric=metric)
+    assert score_of(question, answer, declined=answer == "unanswerable") == score
     assert metric in METRICS
+
+
+# --- the order -----------------------------------------------------------------------------------------------------
+
+
+def on(places: Sequence[tuple[str, str]]) -> list[Question]:
+    """Return questions with the data set and the document of each."""
+    return [
+        Question(dataset, str(number), "Who?", ("x",), document=f"The text of {document}.")
+        for number, (dataset, document) in enumerate(places)
+    ]
+
+
+def test_a_worker_stays_with_a_document_and_the_data_sets_take_turns() -> None:
+    lanes = _Lanes(on([("a", "1"), ("a", "2"), ("b", "3"), ("a", "1"), ("b", "3"), ("a", "2")]))
+    assert [lanes.take(1) for _ in range(6)] == [0, 3, 2, 4, 1, 5]
+    with pytest.raises(IndexError):
+        lanes.take(1)
+
+
+def test_who_has_no_document_left_helps_with_the_one_with_the_most_questions() -> None:
+    lanes = _Lanes(on([("a", "1")] * 5 + [("a", "2")]))
+    assert [lanes.take(worker) for worker in (1, 2, 2, 1, 2, 1)] == [0, 5, 1, 2, 3, 4]
+
+
+def test_questions_without_a_document_of_their_own_come_in_their_order() -> None:
+    lanes = _Lanes([Question("a", str(number), "Who?", ("x",)) for number in range(4)])
+    assert [lanes.take(1) for _ in range(4)] == [0, 1, 2, 3]
+
+
+places = st.tuples(st.sampled_from("ab"), st.sampled_from("1234"))
+
+
+@examples(100)
+@given(st.lists(places, max_size=30), st.integers(1, 5), st.integers(0, 2**32))
+def test_every_question_is_asked_once(asked: list[tuple[str, str]], workers: int, seed: int) -> None:
+    lanes, random = _Lanes(on(asked)), Random(seed)  # noqa: S311
+    assert sorted(lanes.take(random.randrange(workers)) for _ in asked) == [*range(len(asked))]
+
+
+def test_threads_take_each_question_once() -> None:
+    lanes = _Lanes(on([("a", str(number % 7)) for number in range(2_000)]))
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(lambda number: lanes.take(number % 8), range(2_000)))
+    assert sorted(taken) == [*range(2_000)]

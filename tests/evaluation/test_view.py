@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,13 +14,14 @@ from langchain_core.documents import Document
 from langchain_core.load import dumpd
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from evaluation_parts import a_question, a_result, an_evaluation, usage
+from look_parts import a_question
 from selfroute import Ledger
 from selfroute.errors import InputError
-from selfroute.evaluation.reporting.browser import QuestionResults, browsed
-from selfroute.evaluation.reporting.rows import read_rows
-from selfroute.evaluation.reporting.view import figures_of, view, view_of
+from selfroute.evaluation.pages.browsing import Asked, Shown, browsed
+from selfroute.evaluation.pages.report import html
+from selfroute.evaluation.pages.rows import read_rows
 from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.viewing import figures_of, view
 from view_parts import (
     HOSTILE,
     MINUTES,
@@ -30,6 +30,7 @@ from view_parts import (
     an_evaluation_to_view,
     from_passages,
     some_rows,
+    usage,
     write_rows,
 )
 
@@ -117,9 +118,9 @@ SHAPES: dict[str, Any] = {
 def test_documents_are_read_as_frameworks_and_people_write_them(tmp_path: Path, written: Any) -> None:
     row = a_row(retrieved=[written], context=[written], citations=None)
     row = json.loads(json.dumps(row, default=str))
-    record = read_rows(write_rows(tmp_path / "rows.jsonl", [row])).record
-    assert [each.text for each in record.results[0].passages] == ["It ended at noon."]
-    assert [each.before for each in record.excerpts] == ["It ended at noon."]
+    ([asked], _) = read_rows(write_rows(tmp_path / "rows.jsonl", [row]))
+    assert [each.text for each in asked.passages] == ["It ended at noon."]
+    assert [each.before for each in asked.evidence.excerpts] == ["It ended at noon."]
 
 
 def test_the_least_that_people_keep_of_a_result_is_shown(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_the_least_that_people_keep_of_a_result_is_shown(tmp_path: Path) -> None
 
 def test_the_figures_are_those_of_a_ledger_that_reads_the_rows(tmp_path: Path) -> None:
     rows = some_rows()
-    found = figures_of(browsed(read_rows(write_rows(tmp_path / "rows.jsonl", rows)).record))
+    found = figures_of(read_rows(write_rows(tmp_path / "rows.jsonl", rows))[0])
     assert found == Ledger.read(rows).to_dict()
     page = page_of(tmp_path, *rows)
     assert "80%" in page.texts["dd"]
@@ -141,9 +142,9 @@ def test_the_figures_are_those_of_a_ledger_that_reads_the_rows(tmp_path: Path) -
 
 def test_rows_whose_second_step_is_to_come_are_left_out_and_ids_may_come_twice(tmp_path: Path) -> None:
     rows = [a_row(id="a"), a_row(id="a", answer="other"), a_row(id="b", done=False)]
-    record = read_rows(write_rows(tmp_path / "rows.jsonl", rows)).record
-    assert [each.id for each in record.questions] == ["a", "a, line 2"]
-    assert [each.answer for each in record.results] == ["Ms Okafor", "other"]
+    found, _ = read_rows(write_rows(tmp_path / "rows.jsonl", rows))
+    assert [each.question.id for each in found] == ["a", "a, line 2"]
+    assert [each.answers[0].answer for each in found] == ["Ms Okafor", "other"]
 
 
 def test_files_of_a_folder_that_hold_no_results_are_named(tmp_path: Path) -> None:
@@ -184,8 +185,8 @@ def test_an_evaluation_is_shown_as_it_was_saved(tmp_path: Path) -> None:
     evaluation.save(tmp_path)
     text = view(tmp_path)
     page = Page(text)
-    assert page.marks == ["", "lost worse disagree", "gained disagree", "failed"]
-    assert '<mark class="refusal">unanswerable</mark>' in text
+    assert page.marks == ["", "lost", "gained disagree", "failed"]
+    assert '<mark class="refusal">The text does not say</mark>' in text
     assert re.search(r"<mark>[^<]*It ended at noon\.</mark>", text)  # the excerpt, without the document
     assert browsed(Evaluation.load(tmp_path))[0].evidence == browsed(evaluation)[0].evidence
     assert 'href="report.html"' in text
@@ -194,7 +195,7 @@ def test_an_evaluation_is_shown_as_it_was_saved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("settings", None), ("results", [{}]), ("passages", []), ("seconds", "9"), ("answer", None), ("score", 10**400)],
+    [("settings", None), ("looks", [{}]), ("passages", []), ("step", 7), ("answer", None), ("looks", [1])],
 )
 def test_an_evaluation_that_somebody_damaged_is_an_error_that_says_what_to_do(
     tmp_path: Path, key: str, value: Any
@@ -202,26 +203,29 @@ def test_an_evaluation_that_somebody_damaged_is_an_error_that_says_what_to_do(
     an_evaluation_to_view().save(tmp_path)
     file = tmp_path / "results.json"
     saved = json.loads(file.read_text("utf-8"))
-    for damaged in [saved] if key in saved else saved["results"]:
+    for damaged in [saved] if key in saved else saved["looks"]:
         damaged[key] = value
     file.write_text(json.dumps(saved), "utf-8")
-    with pytest.raises(InputError, match=r"results\.json cannot be read: run the same `selfroute evaluate` again"):
+    with pytest.raises(
+        InputError, match=r"results\.json is damaged, or from another version .* evaluate again"
+    ) as told:
         view(tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_an_escalation_is_lost_if_it_is_neither_right_nor_better_than_the_draft() -> None:
-    def lost(routed: float, rag: float | None, **fields: Any) -> bool:
-        results = [a_result("self_route", routed, signal="sentinel", **fields)]
-        results += [] if rag is None else [a_result("rag", rag, signal="sentinel")]
-        return QuestionResults(a_question(), results, (), (), 5).lost
+    def lost(routed: float, rag: float | None, used: dict[str, Any] | None = None) -> bool:
+        declined = {"declined": used is None, "signal": "sentinel"}
+        answers = [Shown("self_route", "x", "long_context", True, declined, used or usage(10, 100), None, score=routed)]
+        answers += [] if rag is None else [Shown("rag", "", "rag", False, declined, usage(10), None, score=rag)]
+        return Asked(a_question(), answers).lost
 
     assert lost(0.0, 0.0)
     assert lost(0.3, 0.4)
     assert lost(0.0, None)
     assert not lost(0.4, 0.3)
     assert not lost(1.0, 1.0)  # a question without an answer, declined twice
-    begun = {"declined": False, "signal": "start", "evidence": ""}
-    assert not lost(0.0, 0.0, decision=begun, usage=usage(None, 100))
+    assert not lost(0.0, 0.0, usage(None, 100))  # it began with the documents
 
 
 def test_of_many_questions_those_worth_a_look_are_kept_and_the_others_counted(tmp_path: Path) -> None:
@@ -245,13 +249,10 @@ def test_a_long_text_loses_its_middle(tmp_path: Path) -> None:
     assert re.search(r"Begin x+ … \[497,\d{3} characters left out\] … x+ End", text)
 
 
-def test_settings_without_a_value_are_left_out_and_everything_but_the_advice_folds() -> None:
-    from selfroute.evaluation.reporting.report import html  # noqa: PLC0415
-
-    evaluation = an_evaluation_to_view()
-    text = html(evaluation, plots_={"k": b"image"})
+def test_settings_without_a_value_are_left_out_and_doubts_fold() -> None:
+    text = html(an_evaluation_to_view())
     assert "temperature" not in text
     assert "null" not in Page(text).texts["td"]
-    order = ["recommendation", "data:image", "What was run", 'id="tables"', 'id="questions"']
+    order = ["<h1>", 'class="tiles"', "How sure is this?</summary>", "What was run", 'id="tables"', 'id="questions"']
     assert sorted(order, key=text.index) == order
-    assert view_of(replace(an_evaluation([]), settings={"k": 5}), name="")
+    assert html(Evaluation([], []))

@@ -27,7 +27,7 @@ from selfroute.command.citing import in_files
 from selfroute.command.texts import Text
 from selfroute.documents.pages import page_at
 from selfroute.errors import InputError
-from selfroute.evaluation.reporting.rows import read_rows
+from selfroute.evaluation.pages.rows import read_rows
 from view_parts import a_row
 
 HEAD = "Haldon harbour board, for members only."
@@ -222,5 +222,6 @@ def test_a_row_that_is_looked_at_shows_the_page_and_what_stands_around_it(tmp_pa
     context = {"page_content": TEXT, "metadata": {"source": "May", "selfroute": SECTION}}
     row = {**a_row(), "context": [context], "citations": [{**cited, "text": TEXT[AT:]}]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    (excerpt,) = read_rows(tmp_path / "rows.jsonl").record.excerpts
+    ([asked], _) = read_rows(tmp_path / "rows.jsonl")
+    (excerpt,) = asked.evidence.excerpts
     assert (excerpt.source, excerpt.before) == ("May, p. 3", TEXT[:AT])

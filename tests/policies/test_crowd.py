@@ -20,7 +20,7 @@ from llama_index.llms.openai_like import OpenAILike
 from langchain_parts import ScriptedModel, a_chain
 from llamaindex_parts import ScriptedLLM, an_engine
 from selfroute.errors import ConfigurationError
-from selfroute.policies import Budget, Case, Never, Ruling
+from selfroute.policies import Budget, Case, Ruling
 from selfroute.policies.policy import Policy, Spent
 
 AT_ONCE = 4  # threads, and tasks beside them
@@ -155,17 +155,20 @@ def ask_all(crowd: Crowd, number: int) -> None:
 
 
 class Noting(Policy):
-    """Says yes, and notes what it was asked and told."""
+    """Asks a budget, and notes what it granted and was told."""
 
     name = "noting"
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self.estimates: dict[Case, tuple[int, Decimal]] = {}
         self.told: list[tuple[Case, Spent]] = []
 
     def __call__(self, case: Case) -> Ruling:
-        self.estimates[case] = case.tokens, case.cost or Decimal(0)
-        return Ruling(go=True, by=self.name)
+        ruling = self.budget(case)
+        if ruling:
+            self.estimates[case] = case.tokens, case.cost or Decimal(0)
+        return ruling
 
     async def acall(self, case: Case) -> Ruling:
         await case.aestimate()
@@ -184,8 +187,8 @@ def test_a_crowd_never_passes_a_budget_by_more_than_one_estimate_was_off(
     kind: type[Crowd], number: int, limit: str
 ) -> None:
     most: Any = number * 100 if limit == "tokens" else Decimal(number) / 50_000
-    budget, noting = Budget(per="day", **{limit: most}), Noting()
-    ask_all(kind(budget & noting), number)
+    noting = Noting(budget := Budget(per="day", **{limit: most}))
+    ask_all(kind(noting), number)
     assert len(noting.told) == len(noting.estimates), "nothing leaks"
     tokens, dollars = (sum(each) for each in zip(*((one.tokens, one.cost or 0) for _, one in noting.told), strict=True))
     assert (budget.spent["tokens"], Decimal(budget.spent["usd"])) == (tokens, dollars)
@@ -201,12 +204,13 @@ def test_a_policy_that_hangs_keeps_nobody_else_waiting_and_gives_back_what_it_he
     budget = Budget(tokens=10_000, per="day")
 
     async def hanging(case: Case) -> bool:
+        granted = await budget.acall(case)
         if "item 1" in case.question:
             await asyncio.sleep(60)
-        return True
+        return bool(granted)
 
     async def answered() -> int:
-        chain = Chains(budget & hanging).chain
+        chain = Chains(hanging).chain
         hung = asyncio.ensure_future(chain.ainvoke("Who built item 1?"))
         others = await asyncio.gather(*[chain.ainvoke("Who built item 2?") for _ in range(5)])
         hung.cancel()
@@ -250,7 +254,7 @@ def test_a_limit_in_dollars_is_refused_where_a_model_certainly_has_no_price(
     llm, second, limit, fields, refused = PRICES[name]
     parts = {"llm": llm[build](), "long_context_llm": second and second[build](), **fields}
     if not refused:
-        build(escalation=Never() | Budget(**limit), **parts)
+        build(escalation=Budget(**limit), **parts)
         return
     with pytest.raises(ConfigurationError, match=rf"{refused}, but .*Budget\(tokens=\.\.\.\), or set .*priced_as"):
-        build(escalation=Never() | Budget(**limit), **parts)
+        build(escalation=Budget(**limit), **parts)

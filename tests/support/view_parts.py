@@ -4,16 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evaluation_parts import a_result, an_evaluation, usage
-from selfroute.evaluation.results import Evaluation, Failure, Passage, Result
+from look_parts import a_look, a_question
+from selfroute.evaluation.looks import Failure, Look, Passage
+from selfroute.evaluation.results import Evaluation
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028{{ 7*7 }} \" onmouseover='alert(1)'"
 MINUTES = f"It began at nine. {'They spoke of tea. ' * 400}Ms Okafor chaired it. {'They spoke of rain. ' * 400}"
 STOP = {"go": False, "by": "Budget", "reason": "it would take 4,100 of 4,000 tokens"}
+
+
+def usage(
+    rag: int | None = None,
+    long_context: int | None = None,
+    *,
+    long_context_only: int | None = None,
+    cost: str | None = None,
+    cost_long_context_only: str | None = None,
+) -> dict[str, Any]:
+    """The usage of a chain, from the input tokens of its steps; each step writes one token."""
+
+    def counts(tokens: int | None) -> dict[str, int] | None:
+        return None if tokens is None else {"input_tokens": tokens, "output_tokens": 1, "cached_tokens": 0}
+
+    return {
+        "rag": counts(rag),
+        "long_context": counts(long_context),
+        "total_tokens": sum(step + 1 for step in (rag, long_context) if step is not None),
+        "estimated": False,
+        "long_context_only": long_context_only,
+        "token_ratio": None,
+        "cost": cost,
+        "cost_long_context_only": cost_long_context_only,
+        "cost_unknown": None if cost else "no price",
+    }
 
 
 def a_row(question: str = "Who chaired the meeting?", **fields: Any) -> dict[str, Any]:
@@ -77,23 +103,19 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 def an_evaluation_to_view() -> Evaluation:
     """An evaluation of four questions: answered by the passages, escalated and lost, escalated for good, failed."""
-    declining = {"signal": "sentinel", "draft": "The text is unanswerable."}
-    refused = {"declined": True, "signal": "sentinel", "evidence": "unanswerable"}
     kept = [Passage("It began at nine.", 0.5), Passage(f"{HOSTILE} It ended at noon.", 0.4)]
-    results: list[Result] = []
-    for name, drafts, scores in (
-        ("begin", {}, (1.0, 1.0, 1.0)),
-        ("lost", {**declining, "decision": refused}, (0.0, 0.0, 1.0)),
-        ("gained", {**declining, "decision": refused}, (0.0, 1.0, 1.0)),
-    ):
-        rag, routed, whole = scores
-        results += [
-            a_result("rag", rag, id=name, dataset="minutes", passages=kept, **drafts),
-            a_result("self_route", routed, id=name, dataset="minutes", passages=kept, **drafts),
-            a_result("long_context", whole, id=name, dataset="minutes", answer="noon"),
-        ]
-    failures = [Failure("minutes", "failed", "rag", 5, False, HOSTILE)]
-    evaluation = an_evaluation(results, failures, settings={"k": [5], "model": "m", "temperature": None})
     document = f"It began at nine. {HOSTILE} It ended at noon."
-    asked = [replace(each, document=document) for each in evaluation.questions]
-    return replace(evaluation, questions=asked)
+    looks: list[Look] = []
+    for name, draft, scores in (
+        ("begin", {"answer": "It began at nine."}, (1.0, 1.0)),
+        ("lost", {"answer": "The text does not say.", "declined": True}, (0.0, 0.0)),
+        ("gained", {"answer": "The text does not say.", "declined": True}, (0.0, 1.0)),
+    ):
+        looks += [
+            a_look("rag", **{"id": name, "passages": kept, "score": scores[0], **draft}),
+            a_look("long_context", "noon", id=name, score=scores[1]),
+        ]
+    questions = [a_question(name, document=document) for name in ("begin", "lost", "gained", "failed")]
+    failures = [Failure("minutes", "failed", "rag", HOSTILE)]
+    settings = {"strategies": ["rag", "self_route", "long_context"], "model": "m", "temperature": None}
+    return Evaluation(questions, looks, failures, settings)

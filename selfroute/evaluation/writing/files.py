@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from selfroute.errors import InputError
+from selfroute.evaluation.pages.rendering import render
 from selfroute.evaluation.questions import Question, load_questions
-from selfroute.evaluation.reporting.pages import render
 from selfroute.evaluation.writing.written import Written
 from selfroute.kept import rows
 from selfroute.private import write

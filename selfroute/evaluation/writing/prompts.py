@@ -54,6 +54,26 @@ Write a JSON list and nothing else, with an object for each question:
 [{{"question": "...", "answer": "...", "quotes": ["...", "..."]}}]"""
 """Asks for questions: a template of `str.format`."""
 
+CLOSED_BOOK = """\
+Answer the question as concisely as you can, using a single phrase if possible. Do not provide any explanation. If you \
+do not know the answer, write "{refusal}".
+
+Question: {input}
+Answer:"""
+"""Asks without any document, to find what the model knows without it."""
+
+READ = """\
+Read the following text and answer briefly.
+
+{context}
+
+Now, answer the following question based on the above text, only give me the answer and do not output any other words. \
+If the question cannot be answered based on the information in the article, write "{refusal}".
+
+Question: {input}
+Answer:"""
+"""Asks with the document, to find what it does answer."""
+
 _KNOWN = "\n- These are there already, one in each line; ask other things:\n{questions}"
 
 

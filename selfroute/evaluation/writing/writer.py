@@ -11,13 +11,20 @@ from math import ceil
 from selfroute.answerability.gate import declines
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
-from selfroute.evaluation.asking.asker import Asker
-from selfroute.evaluation.asking.budget import CostCapError
-from selfroute.evaluation.asking.chunks import cut_in_the_middle
 from selfroute.evaluation.metrics import exact_loose
-from selfroute.evaluation.prompts import CLOSED_BOOK, PROMPTS
-from selfroute.evaluation.writing.prompts import KINDS, SHARES, Kind, write_prompt
-from selfroute.evaluation.writing.written import TWICE, Dropped, Source, Written, is_known, read, spaced, windows
+from selfroute.evaluation.replies import Asker, CostCapError
+from selfroute.evaluation.writing.prompts import CLOSED_BOOK, KINDS, READ, SHARES, Kind, write_prompt
+from selfroute.evaluation.writing.written import (
+    TWICE,
+    Dropped,
+    Source,
+    Written,
+    cut_in_the_middle,
+    is_known,
+    read,
+    spaced,
+    windows,
+)
 from selfroute.usage.counts import Cost, StepUsage
 from selfroute.usage.tokens import count_tokens
 
@@ -109,7 +116,7 @@ class Writer:
         """
         self._asker, self._sources, self._at_once = asker, sources, at_once
         self._parts = {source: _parts(source.text, room) for source in sources}
-        self._cut = {source: cut_in_the_middle(source.text, room)[0] if room else source.text for source in sources}
+        self._cut = {source: cut_in_the_middle(source.text, room) if room else source.text for source in sources}
 
     def write(self, counts: Mapping[Kind, int], *, on_progress: Callable[[int], object] = lambda _: None) -> Outcome:
         """Write questions.
@@ -161,7 +168,7 @@ class Writer:
             yield CLOSED_BOOK.format(input=written.question, refusal=_REFUSAL)
             return
         for part in self._parts[written.source]:
-            yield PROMPTS["multifieldqa"].format(context=part, input=written.question, refusal=_REFUSAL)
+            yield READ.format(context=part, input=written.question, refusal=_REFUSAL)
 
     def _calls(self, missing: int) -> Iterator[int]:
         """Yield how many questions each call asks for: a few, of each document if they suffice."""

@@ -14,7 +14,7 @@ minutes = Document("Ms Okafor chaired the meeting.")
 llm = FakeListChatModel(responses=["Ms Okafor"])
 chain = SelfRouteChain(retriever=RunnableLambda(lambda _: [minutes]), llm=llm, documents=[minutes])
 result = evaluate(chain, [{"question": "Who chaired the meeting?", "answers": ["Okafor", "Ms Okafor"]}])
-assert list(result.frame["score"]) == [1.0, 1.0, 1.0]
+assert list(result.frame["score"]) == [1.0] * 4
 assert "long" in str(result)
 with tempfile.TemporaryDirectory() as folder:
     result.save(folder)

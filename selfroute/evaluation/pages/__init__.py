@@ -1,0 +1,1 @@
+"""HTML pages: the report of an evaluation, and results question by question."""

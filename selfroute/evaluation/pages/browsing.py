@@ -1,0 +1,290 @@
+"""What a page shows of each question: its answers, the steps that they took, and where they stand in the documents."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from selfroute.answerability import declines_anywhere
+from selfroute.effects import Route
+from selfroute.evaluation.looks import ROUTES as STEP_ROUTES
+from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, Result
+from selfroute.evaluation.pages.bars import Bar, bars_of
+from selfroute.evaluation.pages.evidence import Evidence, Piece, find_evidence, refusal_pieces
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.record import Record
+from selfroute.usage.counts import STEPS
+
+MOST = 1000
+"""Questions on a page; with many more, a browser could hardly open it."""
+MARKS: Mapping[str, str] = {
+    "lost": "escalated and lost",
+    "twice": "declined twice",
+    "gained": "answered after a decline",
+    "stopped": "stopped by a policy",
+    "worse": "Self-Route worse than long context",
+    "disagree": "strategies disagree",
+    "failed": "failed",
+}
+"""What a question can be looked for by; `docs/evaluating.md` explains them."""
+ROUTES: Mapping[str, str] = {"rag": "passages", "sections": "sections", "long_context": "whole document"}
+SIGNALS: Mapping[str, str] = {
+    "sentinel": "declined with the refusal word",
+    "phrase": "declined in its own words",
+    "empty": "declined with an empty reply",
+    "no_passages": "nothing was retrieved",
+    "doubt": "answered in doubt",
+    "start": "began with the documents",
+    "answered": "answered",
+}
+_ROUTED = ("self_route", "sections", "graded", "graded_sections")
+_MOST_PASSAGES = 10
+_EQUAL = 1e-9  # scores that differ by less are equal but for rounding
+OfQuestion = TypeVar("OfQuestion", Result, Failure)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An answer on a page.
+
+    Attributes:
+        strategy: The strategy; `"self_route"` for the answer of a chain or an engine.
+        answer: The answer; a decline in the model's own words.
+        route: The step that answered; None if it is not known.
+        answerable: Whether it answers.
+        decision: The decision, as chains return it.
+        usage: The usage, as chains return it.
+        draft: The draft's reply; None if there was none, or it is not known.
+        passages: The passages that the draft read.
+        cut: Whether the model read only a part of the documents.
+        seconds: The model's time; None if it is not known.
+        score: What counts, from 0 to 1; None if nobody scored it.
+        own_score: By the question's own metric, if a judge's grade is what counts.
+        by_rule: Whether a rule graded it.
+    """
+
+    strategy: str
+    answer: str
+    route: Route | None
+    answerable: bool
+    decision: Mapping[str, Any]
+    usage: Mapping[str, Any]
+    draft: str | None
+    passages: Sequence[Passage] = ()
+    cut: bool = False
+    seconds: float | None = None
+    score: float | None = None
+    own_score: float | None = None
+    by_rule: bool = False
+
+    @property
+    def path(self) -> list[str]:
+        """The steps that ran, as the keys of `ROUTES`."""
+        return [step for step in STEPS if self.usage.get(step)]
+
+    @property
+    def escalated(self) -> bool:
+        """Whether more was read than the passages, after a draft or for want of passages."""
+        tried = bool(self.usage.get("rag")) or bool(self.decision.get("declined"))
+        return self.strategy in _ROUTED and self.route in {"sections", "long_context"} and tried
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a policy, or the draft's prospect, ended the question."""
+        return (self.decision.get("ruling") or {}).get("go") is False
+
+    @property
+    def draft_pieces(self) -> Sequence[Piece]:
+        """The draft in pieces, those words apart by which it declined; none if it is the answer itself."""
+        words = str(self.decision.get("evidence") or "") if self.decision.get("declined") else ""
+        if self.draft is None:
+            return [(words, True)] if words else []
+        if not self.decision.get("declined") and self.draft == self.answer:
+            return []
+        return refusal_pieces(self.draft, words)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its answers.
+
+    Attributes:
+        question: The question.
+        answers: The answers, the one that it is listed with first.
+        failures: The steps that could not be finished, each with its error.
+        judged: Whether scores are a judge's grades.
+        evidence: Where the answers stand.
+    """
+
+    question: Question
+    answers: Sequence[Shown]
+    failures: Sequence[Failure] = ()
+    judged: bool = False
+    evidence: Evidence = field(default_factory=Evidence)
+
+    @property
+    def main(self) -> Shown | None:
+        """The answer that the question is listed with: Self-Route's, or of what comes next to it."""
+        order = (*_ROUTED, "rag", "long_context")
+        return min(self.answers, key=lambda each: order.index(each.strategy), default=None)
+
+    @property
+    def routes(self) -> str:
+        """The routes that the strategies with a choice of routes took."""
+        return " ".join(sorted({each.route for each in self._of(*_ROUTED) if each.route}))
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """The retrieved passages; they are the same for all strategies."""
+        return next((each.passages for each in self.answers if each.passages), ())
+
+    @cached_property
+    def marks(self) -> Sequence[str]:
+        """The keys of `MARKS` that are true of the question."""
+        one = self.main
+        found = {
+            "lost": self.lost,
+            "twice": one is not None and one.escalated and not one.answerable,
+            "gained": one is not None and one.escalated and one.answerable and not self.lost,
+            "stopped": any(each.is_stopped for each in self.answers),
+            "worse": any(
+                one < whole - _EQUAL
+                for one in _scores(self._of("self_route"))
+                for whole in _scores(self._of("long_context"))
+            ),
+            "disagree": bool(scores := _scores(self.answers)) and max(scores) - min(scores) > _EQUAL,
+            "failed": bool(self.failures),
+        }
+        return [name for name in MARKS if found[name]]
+
+    @property
+    def lost(self) -> bool:
+        """Whether more than the passages was read, and the answer is neither right nor better than the draft's."""
+        one = self.main
+        if one is None or not one.escalated or one.score is None:
+            return False
+        return one.score < 1 - _EQUAL and one.score <= max(_scores(self._of("rag")), default=0) + _EQUAL
+
+    def bars(self, shown: Shown) -> Sequence[Bar]:
+        """Return the tokens and the dollars of an answer, as bars on one scale for the question."""
+        return bars_of(shown.usage, [each.usage for each in self.answers])
+
+    def names_of(self, strategies: Iterable[str]) -> str:
+        """Return the names of some strategies."""
+        return ", ".join(dict.fromkeys(TITLES.get(name, name) for name in strategies))
+
+    def _of(self, *strategies: str) -> list[Shown]:
+        return [each for each in self.answers if each.strategy in strategies]
+
+
+def _scores(some: Iterable[Shown]) -> list[float]:
+    return [each.score for each in some if each.score is not None]
+
+
+def browsed(evaluation: Record) -> list[Asked]:
+    """Return the questions of an evaluation, each with its answers and with where they stand."""
+    results, failures = _by_question(evaluation.results), defaultdict[Key, list[Failure]](list)
+    for failure in evaluation.failures:
+        failures[failure.dataset, failure.id].append(failure)
+    measure = evaluation.measure
+    asked = [(one, _shown(results[one.key], measure)) for one in evaluation.questions]
+    evidence = find_evidence(
+        (
+            (one, shown, next((each.passages for each in shown if each.passages), ())[:_MOST_PASSAGES])
+            for one, shown in asked
+        ),
+        evaluation.excerpts,
+    )
+    return [Asked(one, shown, failures[one.key], measure == "judged", evidence[one.key]) for one, shown in asked]
+
+
+def _by_question(results: Iterable[Result]) -> Mapping[Key, list[Result]]:
+    found = defaultdict[Key, list[Result]](list)
+    for each in results:
+        found[each.key].append(each)
+    return found
+
+
+def _shown(results: Sequence[Result], measure: Measure) -> list[Shown]:
+    """Return the answers of a question; the long context's tokens and dollars are those of its own answer."""
+    whole = next((each for each in results if each.strategy == "long_context"), None)
+    return [_answer(each, whole, measure) for each in results]
+
+
+def _answer(result: Result, whole: Result | None, measure: Measure) -> Shown:
+    judged, draft = measure == "judged", result.paid[0]
+    usage: dict[str, Any] = dict.fromkeys(STEPS)
+    for look in result.paid:
+        counts = usage[STEP_ROUTES[look.step]] or {"input_tokens": 0, "output_tokens": 0}
+        added = {name: counts[name] + getattr(look, name) for name in ("input_tokens", "output_tokens")}
+        usage[STEP_ROUTES[look.step]] = {**added, "cached_tokens": 0}
+    usage |= {
+        "total_tokens": result.input_tokens + result.output_tokens,
+        "cost": None if result.cost is None else f"{result.cost:f}",
+        "long_context_only": whole and whole.input_tokens,
+        "cost_long_context_only": None if whole is None or whole.cost is None else f"{whole.cost:f}",
+    }
+    has_draft = STEP_ROUTES[draft.step] == "rag"
+    doubted = not draft.declined and len(result.paid) > 1
+    signal = "sentinel" if draft.declined else "doubt" if doubted else "answered"
+    decision = {
+        "declined": draft.declined,
+        "signal": signal,
+        "evidence": declines_anywhere(draft.answer).evidence if draft.declined else "",
+        "prospect": draft.prospect,
+        "confidence": draft.confidence,
+    }
+    return Shown(
+        result.strategy,
+        result.answer,
+        result.route,
+        result.answerable,
+        decision if has_draft else {},
+        usage,
+        draft.answer if has_draft else None,
+        result.passages,
+        any(look.cut for look in result.paid),
+        result.seconds,
+        result.judged if judged else result.score,
+        result.score if judged else None,
+        judged and result.shown.judged_by == "rule",
+    )
+
+
+def page_values(questions: Sequence[Asked], *, most: int = MOST) -> dict[str, Any]:
+    """Return what the templates of the browser are filled with.
+
+    Args:
+        questions: The questions.
+        most: How many to show: those that a filter finds first, then the most expensive ones.
+    """
+    shown = _worth_most(questions, most)
+    counts = Counter(mark for each in shown for mark in each.marks)
+    return {
+        "questions": shown,
+        "left_out": len(questions) - len(shown),
+        "marks": [(name, MARKS[name], counts[name]) for name in MARKS if counts[name]],
+        "datasets": list(dict.fromkeys(each.question.dataset for each in shown)),
+        "names": TITLES,
+        "routes": ROUTES,
+        "signals": SIGNALS,
+        "most_passages": _MOST_PASSAGES,
+    }
+
+
+def _worth_most(questions: Sequence[Asked], most: int) -> Sequence[Asked]:
+    """Return the questions that are worth most to look at, in the order in which they were asked."""
+    if len(questions) <= most:
+        return questions
+
+    def worth(item: tuple[int, Asked]) -> tuple[bool, float, int]:
+        index, one = item
+        usage = one.main.usage if one.main else {}
+        expense = float(usage.get("cost") or 0) or float(usage.get("total_tokens") or 0) / 1e9
+        return bool({"lost", "twice", "stopped", "failed"} & set(one.marks)), expense, -index
+
+    chosen = sorted(enumerate(questions), key=worth, reverse=True)[:most]
+    return [one for _, one in sorted(chosen, key=lambda item: item[0])]

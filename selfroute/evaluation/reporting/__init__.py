@@ -1,1 +1,0 @@
-"""Shows the results of an evaluation: tables, sentences, plots and the report."""

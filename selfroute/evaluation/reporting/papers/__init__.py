@@ -1,1 +1,0 @@
-"""The tables of the papers: drawn if their data sets or their ablations were run."""

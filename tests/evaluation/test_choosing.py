@@ -1,0 +1,216 @@
+"""Options are chosen where they are clearly better, tested on other documents, and stay within their budget."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from choosing_parts import confident, evaluated, made_up, without
+from langchain_parts import a_chain
+from llamaindex_parts import an_engine
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.choosing import (
+    Evidence,
+    GradedLook,
+    Options,
+    Row,
+    choose_options,
+    cross_validated,
+    options_of,
+    rows_of,
+    value_of,
+)
+from selfroute.evaluation.replay import Rule
+
+
+def chosen(rows: list[Row], **options: Any) -> Options:
+    return choose_options(rows, **{"sections": 4_000, **options})
+
+
+GRADED = {"answerability": "graded", "doubt_below": 50, "stop_below": 20}
+WORLDS: dict[str, tuple[list[Row], dict[str, Any]]] = {
+    "where the long context invents, nothing escalates": (
+        made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False),
+        {"max_documents": 0},
+    ),
+    "where declines can be answered, they escalate": (made_up(200, 20, incomplete=0, graded=False), {}),
+    "where drafts are incomplete, doubts escalate": (
+        [without(row, "sections", "graded_sections") for row in made_up(200, 20, incomplete=0.1)],
+        GRADED,
+    ),
+    "where sections answer as well, they come first": (made_up(200, 20), {**GRADED, "sections": 4_000}),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_better_rule_is_chosen_as_plain_options_that_chains_and_engines_take(world: str) -> None:
+    rows, options = WORLDS[world]
+    found = chosen(rows)
+    assert found == options
+    assert json.loads(json.dumps(found)) == options
+    assert all(found.gains[name].gain >= 0 for name in ("rag", "self_route"))
+    a_chain(**found)
+    an_engine(**found)
+
+
+RULES = [
+    Rule("sections"),
+    Rule("graded", (60,), 10),
+    Rule("graded_sections", (70, 60), 20),
+    Rule("rag"),
+    Rule("self_route"),
+]
+
+
+@pytest.mark.parametrize("sections", [4_000, (4_000, 16_000)], ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_options_of_every_rule_are_taken_as_they_come_back_from_json(rule: Rule, sections: Any) -> None:
+    options = json.loads(json.dumps(options_of(rule, sections)))
+    for taken in (a_chain(**options).parts().settings, an_engine(**options)._response_synthesizer.parts().settings):
+        assert (taken.section_tokens != ()) is rule.strategy.endswith("sections")
+        if "graded" in rule.strategy:
+            assert taken.bounds is not None
+            assert (taken.bounds.doubt_below, taken.bounds.stop_below) == (rule.doubt_below[0], rule.stop_below)
+
+
+def test_by_default_no_more_is_read_than_by_self_route() -> None:
+    found = chosen(made_up(300, 30, incomplete=0.7, missed=0.05, unanswerable=0.0))
+    assert found.gains["self_route"].token_share <= 0
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.5, 1.0])
+def test_a_budget_holds_on_documents_that_were_not_chosen_by(share: float) -> None:
+    found = chosen(made_up(200, 20), token_share=share)
+    assert found.figures.token_share <= max(share, 0.09) + 0.02  # a draft alone takes 0.09
+
+
+def test_more_budget_is_never_worse() -> None:
+    rows = made_up(200, 20)
+    qualities = [chosen(rows, token_share=share).figures.quality for share in (0.1, 0.3, 0.6, 1.0)]
+    assert qualities == sorted(qualities)
+
+
+def test_bounds_move_where_the_models_numbers_lie_elsewhere() -> None:
+    rows = made_up(200, 20)
+    moved = [confident(row, 65.0 if row.looks["graded"][0].confidence == 30 else 99.0) for row in rows]
+    for given, below in ((rows, 50), (moved, 70)):
+        found = chosen(given, token_share=1.0)["doubt_below"]
+        assert (found if isinstance(found, int) else found[0]) == below
+
+
+def test_the_bounds_of_draft_and_sections_are_chosen_together() -> None:
+    """Sections are sure where they are right, and less sure where they are half right."""
+    rows = [
+        replace(row, looks={**row.looks, "graded_sections": [GradedLook(0.5, 290, confidence=55)]})
+        if row.looks["graded"][0].confidence == 30 and row.answerable
+        else row
+        for row in made_up(800, 80, incomplete=0.3)
+    ]
+    assert chosen(rows, token_share=0.575) == {**GRADED, "doubt_below": [50, 60], "sections": 4_000}
+
+
+def test_noise_does_not_move_the_bounds() -> None:
+    moved = 0
+    for seed in range(8):
+        chance = random.Random(seed)  # noqa: S311
+        rows = [confident(row, chance.choice((10.0, 40.0, 99.0))) for row in made_up(80, 16, incomplete=0, seed=seed)]
+        found = chosen(rows, token_share=1.0)
+        moved += "answerability" in found and (found["doubt_below"], found["stop_below"]) != (50, 20)
+    assert moved <= 1
+
+
+@pytest.mark.parametrize(("questions", "documents"), [(49, 20), (20, 5), (1, 1)])
+def test_too_few_questions_leave_the_published_rule(questions: int, documents: int) -> None:
+    found = chosen(made_up(questions, documents, invents=0.9))
+    assert found == {}
+    assert any("too few" in note for note in found.notes)
+
+
+def test_few_documents_leave_the_bounds_and_say_so() -> None:
+    found = chosen(made_up(120, 6), token_share=1.0)
+    assert GRADED.items() <= found.items()
+    assert any("these documents" in note for note in found.notes)
+    assert chosen(made_up(120, 1)).counts == "120 questions on 1 document"
+
+
+def test_no_document_takes_part_in_the_choice_that_is_tested_on_it() -> None:
+    """Only the questions of one document want the documents read; without it, nobody would read them."""
+    quiet = Row("", {"rag": [GradedLook(1.0, 50, True)], "long_context": [GradedLook(0.0, 1000)]}, False)
+    loud = Row("loud", {"rag": [GradedLook(0.0, 50, True)], "long_context": [GradedLook(1.0, 1000)]}, True)
+    rows = [replace(quiet, document=f"d{n // 3}") for n in range(60)] + [loud] * 80
+    assert chosen(rows) == {}
+    trial, folds = cross_validated(Evidence(rows))
+    assert sum(trial.values[60:]) == 0
+    assert folds[Rule("rag")] == 1
+
+
+def test_a_price_of_wrong_answers_turns_escalation_off() -> None:
+    rows = made_up(300, 30, unanswerable=0.3, missed=0.2, incomplete=0, invents=0.4, graded=False)
+    assert chosen(rows, price_of_wrong=1) == {}
+    assert chosen(rows, price_of_wrong=5) == {"max_documents": 0}
+
+
+@pytest.mark.parametrize(
+    ("look", "answerable", "price", "value"),
+    [
+        (GradedLook(0.5, 1), True, 1, 0.5),
+        (GradedLook(0.0, 1), True, 3, -2.0),
+        (GradedLook(0.5, 1), True, 3, -0.5),
+        (GradedLook(0.0, 1, True), True, 3, 0.0),
+        (GradedLook(1.0, 1, True), False, 3, 1.0),
+        (GradedLook(0.0, 1), False, 0.25, 0.75),
+        (GradedLook(0.0, 1), True, 0.25, 0.0),
+        (GradedLook(0.0, 1), None, 0.25, 0.0),
+    ],
+)
+def test_a_wrong_answer_costs_its_price_and_an_honest_decline_one(
+    look: GradedLook, answerable: bool | None, price: float, value: float
+) -> None:
+    assert value_of(look, answerable, price) == value
+
+
+def test_what_the_questions_cannot_show_is_said() -> None:
+    assert any("unanswerable" in note for note in chosen(made_up(100, 20, unanswerable=0)).notes)
+    rows = [without(row, "graded") if number % 3 else row for number, row in enumerate(made_up(120, 20))]
+    found = chosen(rows)
+    assert "answerability" not in found
+    assert any("80 of the questions" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"token_share": value} for value in (0, 1.5, True, "0.3")),
+        *({"price_of_wrong": value} for value in (-1, float("nan"), True, "3", None)),
+    ],
+    ids=str,
+)
+def test_values_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        chosen(made_up(60, 20), **wrong)
+
+
+def test_no_questions_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no question"):
+        chosen([])
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_an_evaluation_chooses_by_its_looks(judged: bool) -> None:
+    rows = made_up(200, 20)
+    done = evaluated(rows, judged=judged)
+    assert done.options() == chosen(rows)
+    assert done.options(token_share=0.05) == chosen(rows, token_share=0.05)
+    assert [row.answerable for row in rows_of(done.questions, done.looks, measure="score")] == [
+        row.answerable for row in rows
+    ]
+
+
+def test_the_order_of_the_questions_changes_nothing() -> None:
+    rows = made_up(120, 24)
+    found, again = chosen(rows), chosen(rows[::-1])
+    assert (found, found.figures.quality) == (again, pytest.approx(again.figures.quality))

@@ -1,0 +1,470 @@
+"""Looks: each step asked once on the real chain or engine, and each strategy replayed ends as it does live."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.prompts import ChatPromptTemplate
+from llama_index.core import Document as Read
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.schema import NodeWithScore, TextNode
+
+import judge_parts
+import langchain_parts
+import llamaindex_parts
+from scenarios import FINAL, FOUND, QUESTION
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.evaluating import evaluate
+from selfroute.evaluation.looks import STRATEGIES
+from selfroute.evaluation.replies import FILE
+from selfroute.evaluation.results import Evaluation
+from selfroute.usage.tokens import count_tokens
+from structured_parts import Calling, Reporting
+
+ONE = [{"question": QUESTION, "answers": ["Ms Okafor"]}]
+TEXTS = [f"Passage {number} of the minutes." for number in range(20)]
+END = "Nobody wrote down the rest."
+LONG = f"Ms Okafor chaired it. {' '.join(TEXTS)} {'Tea was served to all who had come. ' * 1_200}{END}"
+GRADED_ASKS, ASKS = "On the first line write two numbers", "On the first line write"
+LEFT_OUT = "[...]"
+K = 5
+
+
+class ByEnd:
+    """Knows a whole document by its end, which is never among the best sections."""
+
+    def _step(self, prompt: str) -> str:
+        return "long_context" if END in prompt else "rag"
+
+
+class Scripted(ByEnd, langchain_parts.ScriptedModel):
+    """A model that is the same whatever its script says."""
+
+    draft: Any = None
+    final: Any = None
+    calls: Any = None
+
+    def model_post_init(self, _: Any) -> None:
+        self.calls = []
+
+
+class ScriptedNodes(ByEnd, llamaindex_parts.ScriptedLLM):
+    """The same for LlamaIndex."""
+
+
+class Reports(ByEnd, Reporting):
+    """Fills in forms."""
+
+
+class Calls(ByEnd, Calling):
+    """The same for LlamaIndex."""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What a model writes: as the plain draft, as the graded one, and to sections after each."""
+
+    plain: str = "unanswerable"
+    graded: str = "80 20\nMr Lin"
+    sections: str = "unanswerable"
+    graded_sections: str = "30\nMr Tan"
+
+    def __call__(self, prompt: str) -> tuple[str]:
+        if judge_parts.is_judging(prompt):
+            return (judge_parts.grade(prompt),)
+        cut = LEFT_OUT in prompt
+        if ASKS in prompt:
+            return (self.graded_sections if cut else self.graded,)
+        return (self.sections if cut else self.plain,)
+
+
+def _chain(replies: Replies, *, model: Any = Scripted, passages: int = 20, **fields: Any) -> Any:
+    documents = [Document(text, metadata={"n": number}) for number, text in enumerate(TEXTS[:passages])]
+    retriever = langchain_parts.ListRetriever(passages=documents)
+    llm = model(draft=replies, final=FINAL, usage=True)
+    return langchain_parts.a_chain(retriever=retriever, llm=llm, documents=[Document(LONG)], **fields)
+
+
+def _engine(replies: Replies, *, model: Any = ScriptedNodes, passages: int = 20, **fields: Any) -> Any:
+    nodes = [NodeWithScore(node=TextNode(text=text, id_=text), score=0.5) for text in TEXTS[:passages]]
+    llm = model(draft=replies, final=FINAL, usage=True)
+    return llamaindex_parts.an_engine(
+        retriever=llamaindex_parts.ListRetriever(nodes), llm=llm, documents=[Read(text=LONG)], **fields
+    )
+
+
+def _metadata(response: Any) -> dict[str, Any]:
+    return {"answer": str(response), **response.metadata}
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework: what makes a pipeline of it, and finds its model again."""
+
+    make: Callable[..., Any]
+    model: Callable[[Any], Any]
+    ask: Callable[[Any], dict[str, Any]]
+    prompt: Callable[[str], Any]
+    reporting: type[Any]
+
+
+FRAMEWORKS = {
+    "langchain": Framework(
+        _chain,
+        lambda chain: chain.llm,
+        lambda chain: chain.invoke(QUESTION),
+        lambda text: ChatPromptTemplate([("human", text + "{context} {input}")]),
+        Reports,
+    ),
+    "llamaindex": Framework(
+        _engine,
+        llamaindex_parts.model_of,
+        lambda engine: _metadata(engine.query(QUESTION)),
+        lambda text: PromptTemplate(text + "{context_str} {query_str}"),
+        Calls,
+    ),
+}
+both = pytest.mark.parametrize("framework", FRAMEWORKS.values(), ids=FRAMEWORKS)
+
+
+def _all(pipeline: Any, **options: Any) -> Evaluation:
+    done = evaluate(pipeline, ONE, **{"strategies": STRATEGIES, **options})
+    assert not done.failures, done.failures
+    return done
+
+
+def _routes(done: Evaluation) -> dict[str, Any]:
+    return {each.strategy: (each.route, each.answer) for each in done.results}
+
+
+def _kinds(calls: Any) -> list[str]:
+    """Name each call of a model by its prompt."""
+    found = []
+    for call in calls:
+        graded, cut = ASKS in call.prompt, LEFT_OUT in call.prompt
+        named = ("graded_" if graded and cut else "graded" if graded else "") + ("sections" if cut else "")
+        found.append(call.step if call.step == "long_context" else named or "rag")
+    return sorted(found)
+
+
+EVERY = ["graded", "graded_sections", "long_context", "rag", "sections"]
+CASES: dict[str, tuple[Replies, dict[str, tuple[str, str]], list[str]]] = {
+    "all go on": (
+        Replies(),
+        {
+            "rag": ("rag", "unanswerable"),
+            "self_route": ("long_context", FOUND),
+            "sections": ("long_context", FOUND),
+            "graded": ("long_context", FOUND),
+            "graded_sections": ("long_context", FOUND),
+        },
+        EVERY,
+    ),
+    "the sections answer": (
+        Replies(sections="Ms Ito", graded_sections="60\nMs Ito"),
+        {
+            "self_route": ("long_context", FOUND),
+            "sections": ("sections", "Ms Ito"),
+            "graded_sections": ("sections", "Ms Ito"),
+        },
+        EVERY,
+    ),
+    "a draft that is sure": (
+        Replies(plain="Ms Ito", graded="99 95\nMs Ito"),
+        dict.fromkeys(("rag", "self_route", "sections", "graded", "graded_sections"), ("rag", "Ms Ito")),
+        ["graded", "long_context", "rag"],
+    ),
+    "a draft that other bounds would doubt": (
+        Replies(plain="Ms Ito", graded="99 60\nMs Ito"),
+        {"graded": ("rag", "Ms Ito"), "graded_sections": ("rag", "Ms Ito")},
+        ["graded", "graded_sections", "long_context", "rag"],
+    ),
+    "a decline that ends there": (
+        Replies(graded="5 0\nunanswerable"),
+        {
+            "self_route": ("long_context", FOUND),
+            "graded": ("rag", "unanswerable"),
+            "graded_sections": ("rag", "unanswerable"),
+        },
+        EVERY,
+    ),
+    "a draft without numbers": (
+        Replies(plain="Ms Ito", graded="Ms Ito"),
+        {"graded": ("rag", "Ms Ito"), "graded_sections": ("rag", "Ms Ito")},
+        ["graded", "long_context", "rag"],
+    ),
+}
+
+
+@both
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_each_prompt_is_paid_once_and_each_strategy_takes_its_route(framework: Framework, case: Any) -> None:
+    replies, routes, paid = case
+    pipeline = framework.make(replies)
+    found = _routes(_all(pipeline))
+    assert {name: found[name] for name in routes} == routes
+    assert found["long_context"] == ("long_context", FOUND)
+    assert _kinds(framework.model(pipeline).calls) == paid
+
+
+@both
+def test_looks_hold_what_no_strategy_showed(framework: Framework) -> None:
+    done = _all(framework.make(Replies(graded="99 60\nMr Lin", graded_sections="70\nMs Okafor")), judge=True)
+    looks = {each.step: each for each in done.looks}
+    assert {step: (each.answer, each.declined, each.prospect, each.confidence) for step, each in looks.items()} == {
+        "rag": ("unanswerable", True, None, None),
+        "sections": ("unanswerable", True, None, None),
+        "graded": ("Mr Lin", False, 99, 60),
+        "graded_sections": ("Ms Okafor", False, None, 70),
+        "long_context": (FOUND, False, None, None),
+    }
+    assert {step: (each.judged, each.judged_by) for step, each in looks.items()} == {
+        "rag": (0.0, "rule"),
+        "sections": (0.0, "rule"),
+        "graded": (0.0, "model"),
+        "graded_sections": (1.0, "model"),
+        "long_context": (1.0, "model"),
+    }
+    assert looks["graded_sections"].score == 1.0
+    assert "Ms Okafor" not in {each.answer for each in done.results if each.strategy == "graded_sections"}
+
+
+@both
+def test_a_doubted_draft_is_read_to_its_end(framework: Framework) -> None:
+    done = _all(framework.make(Replies(graded="80 3\nMr Lin, who had come by train")), strategies=["graded"])
+    look, whole = done.looks
+    assert (look.step, look.answer, look.confidence) == ("graded", "Mr Lin, who had come by train", 3)
+    assert (look.output_tokens, whole.step) == (9, "long_context")
+
+
+LIVE: dict[str, dict[str, Any]] = {
+    "rag": {"max_documents": 0},
+    "self_route": {},
+    "sections": {"sections": 4_000},
+    "graded": {"answerability": "graded"},
+    "graded_sections": {"answerability": "graded", "sections": 4_000},
+    "long_context": {"start": "long_context"},
+}
+"""The options of a chain or an engine that follows a strategy."""
+BOUNDS: dict[str, dict[str, Any]] = {
+    "default bounds": {},
+    "no bounds": {"doubt_below": 0, "stop_below": 0},
+    "other bounds": {"doubt_below": 31, "stop_below": 20},
+    "bounds of their own": {"doubt_below": (25, 65), "stop_below": 4},
+    "the highest bounds": {"doubt_below": 90, "stop_below": 81},
+}
+
+
+@both
+@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_live_chain_ends_as_the_replay_of_its_looks(framework: Framework, case: Any, bounds: dict[str, Any]) -> None:
+    """Routing has one implementation: what a strategy shows and pays live is what is replayed, whatever the bounds."""
+    replies, *_ = case
+    asked = _all(framework.make(replies))
+    given = {name: _bounds_of(name, bounds) for name in LIVE}
+    below = bounds.get("doubt_below", 50)
+    replayed = {result.strategy: result for result in asked.results}
+    if bounds:
+        bound = {"doubt_below": below, "stop_below": bounds["stop_below"]}
+        replayed["graded"] = asked.replay(**bound, sections=False)[0]
+        replayed["graded_sections"] = asked.replay(**bound, sections=True)[0]
+    for name, options in LIVE.items():
+        live = framework.ask(framework.make(replies, **options, **given[name]))
+        found = replayed[name]
+        tokens = found.input_tokens + found.output_tokens
+        assert (found.route, found.answerable, tokens) == (
+            live["route"],
+            live["answerable"],
+            live["usage"]["total_tokens"],
+        ), name
+        if found.answerable:
+            assert found.answer == live["answer"], name
+
+
+def _bounds_of(strategy: str, bounds: dict[str, Any]) -> dict[str, Any]:
+    if "graded" not in strategy:
+        return {}
+    several = isinstance(bounds.get("doubt_below"), tuple) and strategy == "graded"
+    return {**bounds, "doubt_below": bounds["doubt_below"][0]} if several else bounds
+
+
+@both
+def test_nothing_retrieved_is_a_look_that_declined_and_cost_nothing(framework: Framework) -> None:
+    done = _all(framework.make(Replies(sections="Ms Ito"), passages=0))
+    looks = {each.step: (each.declined, each.input_tokens) for each in done.looks}
+    assert (looks["rag"], looks["graded"]) == ((True, 0), (True, 0))
+    assert {each.step: each.answer for each in done.looks}["sections"] == "Ms Ito", "sections are found by words alone"
+
+
+@both
+def test_where_sections_would_save_little_the_documents_follow_and_there_is_no_look(framework: Framework) -> None:
+    done = _all(framework.make(Replies(sections="asked", graded_sections="asked"), sections=40_000))
+    assert _routes(done)["sections"] == _routes(done)["graded_sections"] == ("long_context", FOUND)
+    assert {each.step for each in done.looks} == {"rag", "graded", "long_context"}
+
+
+@both
+def test_each_reading_of_sections_is_a_look(framework: Framework) -> None:
+    given = iter(["unanswerable", "Ms Ito"])
+    replies = Replies(plain="unanswerable")
+
+    def write(prompt: str) -> tuple[str]:
+        return (next(given),) if LEFT_OUT in prompt else replies(prompt)
+
+    pipeline = framework.make(write, sections=(1_000, 3_000))
+    done = _all(pipeline, strategies=["sections"])
+    (result,) = done.results
+    assert (result.route, result.answer) == ("sections", "Ms Ito")
+    assert [(look.step, look.rung, look.answer) for look in result.paid] == [
+        ("rag", 0, "unanswerable"),
+        ("sections", 0, "unanswerable"),
+        ("sections", 1, "Ms Ito"),
+    ]
+    assert [len(call.prompt.split()) for call in framework.model(pipeline).calls] == [
+        look.input_tokens for look in done.looks
+    ]
+    assert done.settings["sections"] == (1_000, 3_000)
+
+
+@both
+def test_a_second_run_pays_nothing_and_finds_the_same(framework: Framework, tmp_path: Path) -> None:
+    first = _all(framework.make(Replies()), folder=tmp_path)
+    again = framework.make(Replies(plain="asked", graded="asked", sections="asked", graded_sections="asked"))
+    second = _all(again, folder=tmp_path)
+    assert framework.model(again).calls == []
+    assert (first.results, first.looks) == (second.results, second.looks)
+    kept = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    assert [row["step"] for row in kept if "text" in row] == ["rag", "sections", "rag", "sections", "long_context"]
+    assert {tuple(row["question"]) for row in kept} == {("questions", "1")}
+
+
+OWN = {
+    "text": {},
+    "graded": {"answerability": "graded", "doubt_below": 10, "stop_below": 90},
+    "sections": {"sections": 1_000},
+    "sections only": {"sections": 1_000, "max_documents": 0},
+    "a policy": {"escalation": lambda _: False},
+    "documents first": {"start": "long_context"},
+}
+
+
+@both
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
+def test_plain_strategies_are_the_published_ones_whatever_the_pipeline_does(framework: Framework, own: Any) -> None:
+    routes = _routes(_all(framework.make(Replies(), **own), strategies=["rag", "self_route"]))
+    assert routes == {"rag": ("rag", "unanswerable"), "self_route": ("long_context", FOUND)}
+
+
+@both
+def test_bounds_and_sections_are_the_pipelines_own(framework: Framework) -> None:
+    own = {"answerability": "graded", "doubt_below": (30, 70), "stop_below": 90, "sections": 1_000}
+    pipeline = framework.make(Replies(graded="80 20\nMr Lin", graded_sections="69\nMr Tan"), **own)
+    done = _all(pipeline)
+    assert _routes(done)["graded_sections"] == ("long_context", FOUND), "69 is in doubt after sections"
+    cut = [call.prompt for call in framework.model(pipeline).calls if LEFT_OUT in call.prompt]
+    assert cut
+    assert all(600 < count_tokens(prompt) < 1_200 for prompt in cut)
+    assert done.settings["model"].endswith("scripted")
+    assert {name: done.settings[name] for name in ("doubt_below", "stop_below", "sections")} == {
+        "doubt_below": [30, 70],
+        "stop_below": 90,
+        "sections": 1_000,
+    }
+    sure = framework.make(Replies(graded="80 30\nMr Lin"), **own)
+    assert _routes(_all(sure))["graded_sections"] == ("rag", "Mr Lin"), "30 is not in doubt in a draft"
+
+
+@both
+def test_a_prompt_of_ones_own_has_to_ask_for_numbers(framework: Framework) -> None:
+    pipeline = framework.make(Replies(), rag_prompt=framework.prompt("Answer. "))
+    with pytest.raises(ConfigurationError, match="two numbers"):
+        _all(pipeline)
+    assert framework.model(pipeline).calls == []
+    assert _routes(_all(pipeline, strategies=["sections"]))["sections"] == ("long_context", FOUND)
+
+
+@both
+def test_the_numbers_that_a_prompt_of_ones_own_asks_for_are_passed_over_without_bounds(framework: Framework) -> None:
+    prompt = framework.prompt(f"{GRADED_ASKS} from 0 to 100. ")
+    pipeline = framework.make(Replies(), rag_prompt=prompt, answerability="graded")
+    routes = _routes(_all(pipeline))
+    assert (routes["rag"], routes["self_route"]) == (("rag", "Mr Lin"), ("rag", "Mr Lin"))
+    assert routes["graded"] == ("long_context", FOUND)
+
+
+@both
+def test_only_what_the_draft_reads_is_kept_as_its_passages(framework: Framework) -> None:
+    done = _all(framework.make(Replies(), draft_passages=2), strategies=["rag"])
+    assert [one.text for one in done.results[0].passages] == TEXTS[:2]
+
+
+def _report(**fields: Any) -> str:
+    return json.dumps({"answerable": True, **fields})
+
+
+def test_the_replies_of_an_earlier_attempt_are_in_no_look() -> None:
+    chain = _chain(Replies(), sections=(1_000, 3_000))
+    once = _all(chain, strategies=["sections"])
+    chain.llm.failures = {"long_context": [None, ConnectionError("the line went dead")]}
+    twice = _all(chain.with_retry(stop_after_attempt=2, wait_exponential_jitter=False), strategies=["sections"])
+    assert (twice.looks, twice.results) == (once.looks, once.results)
+
+
+@both
+def test_structured_reports_are_kept_with_and_without_numbers(framework: Framework, tmp_path: Path) -> None:
+    numbers = {"prospect": 80, "confidence": 20}
+    replies = [_report(answer="Mr Lin"), _report(answer="Mr Tan", **numbers)]
+
+    def pipeline(script: list[str]) -> Any:
+        left = iter(script)
+        fields = {"model": framework.reporting, "answerability": "structured"}
+        made = framework.make(lambda _: (next(left),), **fields)
+        framework.model(made).final = (_report(answer=FOUND),)
+        return made
+
+    first = pipeline(replies)
+    name = "structured"
+    done = _all(first, strategies=["rag", "graded"], folder=tmp_path, name=name)
+    assert _routes(done) == {"rag": ("rag", "Mr Lin"), "graded": ("long_context", FOUND)}
+    assert {each.step: (each.answer, each.confidence) for each in done.looks} == {
+        "rag": ("Mr Lin", None),
+        "graded": ("Mr Tan", 20),
+        "long_context": (FOUND, None),
+    }
+    assert _all(pipeline([]), strategies=["rag", "graded"], folder=tmp_path, name=name).results == done.results
+
+
+@both
+def test_structured_sections_report_their_confidence_alone(framework: Framework, tmp_path: Path) -> None:
+    script = [_report(answer="Mr Tan", prospect=80, confidence=20), _report(answer="Ms Ito", confidence=60)]
+
+    def look(replies: list[str]) -> Evaluation:
+        left = iter(replies)
+        pipeline = framework.make(lambda _: (next(left),), model=framework.reporting, answerability="structured")
+        return _all(pipeline, strategies=["graded_sections"], folder=tmp_path, name="structured")
+
+    done = look(script)
+    assert _routes(done) == {"graded_sections": ("sections", "Ms Ito")}
+    assert {each.step: (each.prospect, each.confidence) for each in done.looks} == {
+        "graded": (80, 20),
+        "graded_sections": (None, 60),
+        "long_context": (None, None),
+    }
+    assert look([]).looks == done.looks
+
+
+def test_both_frameworks_come_to_the_same() -> None:
+    given = [_all(framework.make(Replies())) for framework in FRAMEWORKS.values()]
+    chain, engine = (
+        [replace(each, input_tokens=0, output_tokens=0, cost=None, passages=()) for each in done.looks]
+        for done in given
+    )
+    assert chain == engine
+    assert [each.step for each in chain] == ["rag", "sections", "graded", "graded_sections", "long_context"]

@@ -1,0 +1,458 @@
+"""The tables of an evaluation, worked out by hand; the files that it is written to; and the pages made of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from choosing_parts import evaluated, made_up
+from look_parts import a_look, a_question
+from selfroute.command.terminal import open_console
+from selfroute.errors import InputError
+from selfroute.evaluation.grades import Agreement, load_grades
+from selfroute.evaluation.judging import JUDGE
+from selfroute.evaluation.looks import Failure, Look, Passage
+from selfroute.evaluation.pages.report import html
+from selfroute.evaluation.questions import Question
+from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.show import show_summary, show_tables
+from selfroute.evaluation.table import Cell, Table, as_text
+
+JUDGED = {"model": "openai:judge", "prompt": JUDGE, "calls": 3, "input_tokens": 12_345, "output_tokens": 99}
+STRATEGIES = ("rag", "self_route", "sections", "long_context")
+
+
+def look(name: str, step: Any, quality: float, **fields: Any) -> Look:
+    return a_look(step, f"{step} {name}", id=name, judged=quality, judged_by="model", score=0.25, **fields)
+
+
+# One is answered by the draft, one by sections, one by the document, and one has no answer and is declined for good.
+LOOKS = [
+    look("draft", "rag", 1.0, cost="0.001"),
+    look("draft", "long_context", 1.0, cost="0.01"),
+    look("sections", "rag", 0.0, declined=True, cost="0.001"),
+    look("sections", "sections", 1.0, input_tokens=39, cost="0.004"),
+    look("sections", "long_context", 0.5, cost="0.01"),
+    look("whole", "rag", 0.0, declined=True, cost="0.001"),
+    look("whole", "sections", 0.0, input_tokens=39, declined=True, cost="0.004"),
+    look("whole", "long_context", 1.0, cost="0.01", cut=True),
+    look("none", "rag", 1.0, declined=True, cost="0.001"),
+    look("none", "sections", 1.0, input_tokens=39, declined=True, cost="0.004"),
+    look("none", "long_context", 0.0, cost="0.01"),
+]
+QUESTIONS = [
+    a_question(name, answers=() if name == "none" else ("x",), kind=name)
+    for name in ("draft", "sections", "whole", "none")
+]
+
+
+def done(looks: Sequence[Look] = LOOKS, questions: Sequence[Question] = QUESTIONS, **fields: Any) -> Evaluation:
+    settings = {"strategies": list(STRATEGIES), "sections": 4_000, "judge": {**JUDGED, "cost": "0.0125"}}
+    return Evaluation(questions, looks, **{"settings": settings, **fields})
+
+
+def table(evaluation: Evaluation, name: str) -> Table:
+    return {each.name: each for each in evaluation.tables()}[name]
+
+
+def column(of: Table, name: str) -> list[Cell]:
+    return [row[of.columns.index(name)] for row in of.rows]
+
+
+def test_the_main_table_says_what_each_strategy_brings_and_takes() -> None:
+    main = table(done(), "main")
+    assert column(main, "") == ["RAG", "Self-Route", "Self-Route + sections", "long context"]
+    assert column(main, "quality") == ["50.0", "62.5", "75.0", "62.5"]
+    # of 404 tokens: 11 a draft, 40 sections, 101 a document
+    assert column(main, "tokens %") == ["10.9", "85.9", "90.6", "100.0"]
+    assert column(main, "$/1,000") == ["1.00", "8.50", "9.00", "10.00"]
+    assert column(main, "documents %") == ["0.0", "75.0", "50.0", "100.0"]
+    assert main.title == "Judged correctness, 4 questions"
+    own = table(done(), "main_own_metric")
+    assert (own.title, set(column(own, "quality"))) == ("F1, 4 questions", {"25.0"})
+
+
+def test_answers_and_abstentions_are_counted_in_four_cells() -> None:
+    cells = table(done(), "abstention")
+    assert cells.columns[1:] == ("right answer", "right abstention", "over-refusal", "unsupported")
+    assert {row[0]: row[1:] for row in cells.rows} == {
+        "RAG": (1, 1, 2, 0),
+        "Self-Route": (3, 0, 0, 1),
+        "Self-Route + sections": (3, 0, 0, 1),
+        "long context": (3, 0, 0, 1),
+    }
+
+
+def test_differences_are_paired_and_parts_are_those_that_there_are() -> None:
+    found = {row[:2]: row[2:] for row in table(done(), "differences").rows}
+    assert found["Self-Route + sections", "RAG"][0] == "+25.0"
+    assert found["Self-Route + sections", "RAG"][2:5] == (2, 1, 1)
+    assert found["RAG", "long context"][0] == "-12.5"
+    assert {row[-1] for row in table(done(), "differences").rows} == {"no difference shown"}
+    parts = table(done(), "parts")
+    assert [row[:3] for row in parts.rows] == [("kind", name, 1) for name in ("draft", "sections", "whole", "none")]
+
+
+def test_costs_are_those_of_the_steps_that_ran_and_unknown_where_one_is() -> None:
+    costs = table(done(), "costs")
+    assert column(costs, "input tokens") == [40, 340, 357, 400]
+    assert column(costs, "US dollars") == ["0.0040", "0.0340", "0.0360", "0.0400"]
+    unpriced = [replace(each, cost=None) if each.step == "sections" else each for each in LOOKS]
+    assert column(table(done(unpriced), "costs"), "US dollars") == ["0.0040", "0.0340", None, "0.0400"]
+
+
+def test_the_frontier_has_every_bound_and_says_where_nothing_cheaper_is_as_good() -> None:
+    rows = table(evaluated(made_up(100, 20)), "frontier").rows
+    assert len(rows) == 4 + 2 * 7 * 4
+    first, *others = [row[0] for row in rows if row[-1]]
+    assert (first, set(others)) == ("RAG", {"graded + sections"})
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "said"),
+    [
+        (
+            done(LOOKS[:-1]),
+            "1 of 4 questions are left out: not every strategy finished them, or the judge did not grade",
+        ),
+        (done([*LOOKS[:-1], replace(LOOKS[-1], judged=None, judged_by=None)]), "1 of 4 questions are left out"),
+        (done(), "On 1 questions the document did not fit the model's window"),
+        (done([replace(LOOKS[0], answer=" "), *LOOKS[1:]]), "Replies without text, as after a content filter"),
+        (done(stopped="the cap is reached"), "The run ended early: the cap is reached."),
+        (done(), "That took 3 calls with 12,345 input and 99 output tokens, for $0.0125."),
+        (done([replace(each, judged=None, judged_by=None) for each in LOOKS]), "The judge graded no answer"),
+        (done(settings={"strategies": ["rag"]}, looks=[a_look(id="draft")]), "Scores compare words (F1), not meaning."),
+        (done(questions=[replace(each, document=None) for each in QUESTIONS]), "do not say which document"),
+        (done(), "With fewer than 10 documents"),
+        (evaluated(made_up(9, 3), doubt_below=[30, 60], stop_below=5), "with a confidence below 30 is in doubt"),
+    ],
+    ids=[
+        "unfinished",
+        "ungraded",
+        "cut",
+        "empty",
+        "stopped",
+        "judge",
+        "no grade",
+        "words",
+        "documents",
+        "few",
+        "bounds",
+    ],
+)
+def test_what_limits_the_figures_is_said_below_them(evaluation: Evaluation, said: str) -> None:
+    assert any(said in note for note in table(evaluation, "main").notes)
+
+
+def test_failures_are_counted_and_a_sample_of_grades_is_shown() -> None:
+    failures = [Failure("minutes", str(number), "rag", "no reply (TimeoutError)") for number in range(3)]
+    assert table(done(failures=failures), "failures").rows == (("rag", "no reply (TimeoutError)", 3),)
+    many = evaluated(made_up(100, 20))
+    sample = table(many, "judged_sample")
+    assert (len(sample.rows), sample.columns[-1]) == (24, "grade")
+    assert sample == table(many, "judged_sample")
+    assert "judged_sample" not in {each.name for each in evaluated(made_up(9, 3), judged=False).tables()}
+
+
+# --- other people's grades -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "equal", "kappa"),
+    [
+        ([(1, 1), (0, 0), (1, 1), (0, 0)], 1, 1),
+        ([(1, 1), (1, 0), (0, 1), (0, 0)], 0.5, 0),
+        ([(1, 1), (1, 1)], 1, None),
+        ([(1, 0), (0, 1)], 0, -1),
+    ],
+)
+def test_kappa_is_cohens(pairs: list[tuple[float, float]], equal: float, kappa: float | None) -> None:
+    found = Agreement.of(pairs)
+    assert (found.equal, found.kappa) == (equal, kappa)
+
+
+def test_the_judge_is_compared_with_other_grades(tmp_path: Path) -> None:
+    path = tmp_path / "grades.jsonl"
+    path.write_text('{"id": "draft", "rag": 1, "long_context": 0.5}\n{"id": "whole", "rag": 0, "self_route": null}\n')
+    rows = table(done().with_grades(path), "judge_agreement").rows
+    assert rows[0][:3] == ("all", 3, pytest.approx(200 / 3))
+    assert [row[0] for row in rows] == ["all", "without those by rule", "RAG", "long context"]
+    path.write_text('{"id": "nobody", "rag": 1}\n')
+    assert table(done().with_grades(path), "judge_agreement").rows == (("all", 0),)
+    twice = [*QUESTIONS, replace(QUESTIONS[0], dataset="other")]
+    path.write_text('{"id": "draft", "rag": 1}\n')
+    with pytest.raises(InputError, match="the id 'draft' is in minutes, other: add the dataset"):
+        done(questions=twice).with_grades(path).tables()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"rag": 1}\n', "write the question's id"),
+        ('{"id": 1, "rag": 0.7}\n', "rag must be a grade, 1, 0.5 or 0; it is 0.7"),
+        ('{"id": 1, "rag": true}\n', "rag must be a grade"),
+        ('{"id": 1, "rag": 1}\n{"id": 1, "rag": 1}\n', "was graded before"),
+        ('{"id": 1, "rag": 1, "model": "a"}\n{"id": 1, "rag": 1, "model": "b"}\n', "model= in with_grades"),
+        ("", "holds no grade"),
+        ("[]", "not a JSON object"),
+    ],
+)
+def test_grades_that_cannot_be_meant_are_refused(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "grades.jsonl").write_text(content)
+    with pytest.raises(InputError, match=said):
+        load_grades(tmp_path / "grades.jsonl")
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "closing": "</script></style></title></textarea><img src=x onerror=alert(1)>",
+    "attribute": '" onmouseover="alert(1)" x=\'',
+    "comment": "<!-- --><![CDATA[ <svg/onload=alert(1)>",
+    "template": "{{ 7*7 }}{% for x in y %}{# #}",
+    "url": '<a href="javascript:alert(1)">javascript:alert(1)</a>',
+    "formula": '=HYPERLINK("http://example.com","here")',
+    "command": "@SUM(1+1)*cmd|' /C calc'!A0",
+    "late formula": " \t+1,2\r\n-3",
+    "null": "a\x00b\x1b[31mc\x85",
+    "surrogate": "a\ud800b",
+    "entity": "&lt;b&gt; &amp; &",
+}
+
+
+def full(text: str = "text") -> Evaluation:
+    """An evaluation with everything in it, the same text wherever text from outside may be."""
+    questions, looks = [], []
+    for number in range(6):
+        name = {"dataset": f"set {text}", "id": f"{number} {text}"}
+        questions.append(
+            Question(
+                name["dataset"], name["id"], f"What {text}?", (text, "b"), document=f"The whole document{'!' * number}"
+            )
+        )
+        passages = tuple(Passage(f"{text} {rank}", 1 / (rank + 1)) for rank in range(2))
+        judged = {"judged": number / 5, "judged_by": "model", "score": 1 - number / 5}
+        looks += [
+            a_look("rag", f"draft {text}", declined=bool(number % 2), passages=passages, **name, **judged),
+            a_look("graded", text, prospect=80, confidence=42, **name, **judged),
+            a_look("long_context", text, **name, **judged),
+        ]
+    settings = {
+        "strategies": ["rag", "self_route", "graded", "long_context"],
+        text: [1, text],
+        "judge": {**JUDGED, "cost": None},
+    }
+    failures = [Failure(f"set {text}", "failed", "rag", text)]
+    return Evaluation(questions, looks, failures, settings, text)
+
+
+@pytest.fixture(scope="module", params=HOSTILE.values(), ids=HOSTILE)
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Evaluation, Path]:
+    """An evaluation with a hostile text in it, and the folder that it was saved to."""
+    folder = tmp_path_factory.mktemp("saved") / "deep"
+    evaluation = full(request.param)
+    for _ in range(2):  # also over an earlier one
+        evaluation.save(folder)
+    return evaluation, folder
+
+
+def cells(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.reader(file):
+            yield from row
+
+
+def test_what_was_saved_is_read_back_with_ids_for_documents(saved: tuple[Evaluation, Path]) -> None:
+    evaluation, folder = saved
+    read = Evaluation.load(folder)
+    ids = [replace(each, document=each.document_id) for each in evaluation.questions]
+    assert read.looks == evaluation.looks
+    assert replace(read, excerpts=(), failures=list(read.failures), other_grades=()) == replace(
+        evaluation, questions=ids
+    )
+    assert read.tables() == evaluation.tables()
+    assert read.verdict() == evaluation.verdict()
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    tables = {f"tables/{each.name}.csv" for each in evaluation.tables()}
+    assert names == tables | {"results.json", "results.csv", "looks.csv", "report.html"}
+
+
+def test_no_cell_is_a_formula_and_no_file_has_the_text_of_a_document(saved: tuple[Evaluation, Path]) -> None:
+    _, folder = saved
+    for path in folder.rglob("*.csv"):
+        for cell in cells(path):
+            assert (
+                not cell.lstrip(" \n").startswith(tuple("=+@\t\r")) or cell.lstrip("+-").replace(".", "").isdigit()
+            ), cell
+            assert not set(cell) & {"\x00", "\x1b", "\x85"}
+    assert not [path for path in folder.rglob("*") if path.is_file() and b"The whole document" in path.read_bytes()]
+
+
+def test_results_json_has_each_passage_once_and_no_figure_that_json_lacks(tmp_path: Path) -> None:
+    passages = [Passage("twice", float("nan")), Passage("once", float("inf"))]
+    looks = [a_look(id=str(number), passages=passages[: 2 - number]) for number in range(2)]
+    questions = [a_question(str(number)) for number in range(2)]
+    settings = {"strategies": ["rag"], "path": tmp_path, "none": None, "yes": True}
+    Evaluation(questions, looks, settings=settings).save(tmp_path)
+    written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert written["passages"] == ["twice", "once"]
+    assert written["looks"][0]["passages"] == [{"text": 0, "score": None}, {"text": 1, "score": None}]
+    assert written["settings"] == {"strategies": ["rag"], "path": str(tmp_path), "none": None, "yes": True}
+
+
+def test_an_evaluation_of_nothing_is_written_and_a_frame_has_a_row_for_each_result(tmp_path: Path) -> None:
+    Evaluation([], []).save(tmp_path)
+    assert Evaluation.load(tmp_path).questions == []
+    pytest.importorskip("pandas")
+    frame = done().frame
+    assert len(frame) == len(done().results) == 16
+    assert list(frame[frame["strategy"] == "sections"]["route"]) == ["rag", "sections", "long_context", "long_context"]
+    assert len(frame.columns) < 20
+
+
+def test_what_was_asked_can_be_replayed_with_other_bounds() -> None:
+    rows = made_up(60, 12)
+    made = evaluated(rows, doubt_below=[50, 50], stop_below=20)
+    by = {name: [each for each in made.results if each.strategy == name] for name in made.strategies}
+    assert list(made.replay(50, 20, sections=True)) == by["graded_sections"]
+    assert list(made.replay([50], 20, sections=False)) == by["graded"]
+    assert sum(each.input_tokens for each in made.replay(0, 0)) < sum(each.input_tokens for each in made.replay(90, 0))
+    assert made.replay() == made.replay(60, 20, True)
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, with the text in each."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._open = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._open] = self.texts.get(self._open, "") + data
+
+    def shape(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The elements with the names of their attributes, without the marks: some texts have no sentences."""
+        return [(tag, tuple(attributes)) for tag, attributes in self.tags if tag != "mark"]
+
+
+def test_text_from_outside_adds_no_element_and_no_attribute_to_the_page(saved: tuple[Evaluation, Path]) -> None:
+    hostile, harmless = Page((saved[1] / "report.html").read_text("utf-8")), Page(html(full()))
+    assert hostile.shape() == harmless.shape()
+    assert [hostile.texts[name] for name in ("script", "style")] == [
+        harmless.texts[name] for name in ("script", "style")
+    ]
+    text = saved[0].stopped or ""
+    visible = "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+    visible = visible.replace("\ufffd", "?") if "\ud800" in text else visible
+    assert hostile.texts["h3"].startswith(f"What {visible}?".replace("\r", "\ufffd"))
+
+
+def test_the_report_begins_with_the_verdict_draws_in_its_own_colours_and_asks_nobody() -> None:
+    made = evaluated(made_up(200, 20))
+    text = html(made)
+    page = Page(text)
+    assert page.texts["h1"].strip() == made.verdict().sentence
+    policy = next(each["content"] or "" for _, each in page.tags if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert not [each for _, each in page.tags if {"src", "action", "style", "onclick"} & set(each)]
+    assert len([tag for tag, _ in page.tags if tag == "circle"]) == 4 + 2 * 7 * 4
+    for name in ("RAG", "Self-Route + sections", "graded + sections", "long context"):
+        assert name in page.texts["text"]
+    assert "You compare answers with reference answers." in html(done())
+
+
+# --- the terminal ----------------------------------------------------------------------------------------------------
+
+
+def shown(some: Sequence[Table], width: int) -> list[str]:
+    stream = StringIO()
+    console = open_console(stream)
+    console.width = width
+    show_tables(console, some)
+    return stream.getvalue().splitlines()
+
+
+def test_str_is_the_verdict_and_the_main_table() -> None:
+    text = str(evaluated(made_up(200, 20)))
+    assert text.startswith(
+        "Take graded Self-Route with sections: 100.0 for 20 % of the tokens, better than RAG alone by"
+    )
+    assert "Judged correctness, 200 questions" in text
+    assert "Tokens, cost and time" not in text
+
+
+@pytest.mark.parametrize("width", [80, 110])
+def test_the_main_table_fits_a_terminal(width: int) -> None:
+    lines = shown([replace(table(evaluated(made_up(200, 20)), "main"), notes=())], width)
+    assert max(map(len, map(str.rstrip, lines))) <= width
+    assert len([line for line in lines if line.strip()]) == 2 + 6
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [(None, "-"), (float("nan"), "-"), (1234.5, "1,234.50"), (1234567, "1,234,567"), (True, "yes"), ("1234", "1234")],
+)
+def test_a_cell_is_shown_as_people_read_it(cell: Cell, text: str) -> None:
+    assert as_text(cell) == text
+
+
+COLUMNS = ("", "Avg", "narrativeqa", "qasper", "multifieldqa_en", "hotpotqa", "2wikimqa", "musique", "qmsum", "En.QA")
+FIGURES = st.one_of(st.none(), st.integers(0, 10**6), st.floats(-1e4, 1e4).map(lambda figure: round(figure, 2)))
+
+
+@given(
+    heads=st.lists(st.sampled_from(COLUMNS[1:]), min_size=1, max_size=12),
+    rows=st.lists(st.lists(FIGURES, min_size=12, max_size=12), min_size=1, max_size=12),
+    width=st.integers(40, 120),
+)
+def test_every_figure_of_any_table_is_shown_whole(heads: list[str], rows: list[list[Cell]], width: int) -> None:
+    cut = tuple((f"row-{index}", *row[: len(heads)]) for index, row in enumerate(rows))
+    lines = shown([Table("t", "title", ("", *heads), cut)], width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    words = [
+        word for word in " ".join(lines).split() if not word.startswith("row-") and word not in (*COLUMNS, "title")
+    ]
+    assert sorted(words) == sorted(as_text(cell) for row in cut for cell in row[1:])
+
+
+def test_the_parts_of_a_table_keep_what_names_the_rows() -> None:
+    rows = tuple((pair, name, *[1234567] * 12) for pair in ("one", "two") for name in ("this", "that", "other") * 3)
+    wide = Table("t", "title", ("pair", "name", *[f"column-{index}" for index in range(12)]), rows)
+    heads = [line.split() for line in shown([wide], 60) if "pair" in line]
+    assert len(heads) > 1
+    assert all(head[:2] == ["pair", "name"] for head in heads)
+    assert [each for head in heads for each in head[2:]] == list(wide.columns[2:])
+
+
+def test_no_control_character_reaches_the_terminal() -> None:
+    odd = Table("t", "\x1b[2J[red]title", ("\x07a", "b"), (("\x1b]0;x\x07", "[bold]b"),), ("\x9b31mnote",))
+    text = "\n".join(shown([odd], 80))
+    assert not set(text) & set("\x1b\x07\x9b")
+    assert "[red]title" in text
+    assert "[bold]b" in text
+    stream = StringIO()
+    show_summary(open_console(stream), ["[red]One\x1b[2J.", "Two."])
+    assert stream.getvalue() == "[red]One[2J.\nTwo.\n\n"

@@ -1,0 +1,145 @@
+"""One verdict, with one certainty; and strategies that are equally good are seldom told apart by a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from choosing_parts import evaluated, made_up, without
+from lanes import examples
+from selfroute.evaluation.choosing import Evidence, GradedLook, Row
+from selfroute.evaluation.replay import Rule
+from selfroute.evaluation.results import Evaluation
+from selfroute.evaluation.statistics import Units, interval_of
+from selfroute.evaluation.verdict import verdict_of
+
+WORLDS = {
+    "sections settle what the draft does not": (
+        made_up(200, 20),
+        "graded_sections",
+        "better",
+        {"answerability": "graded", "doubt_below": 50, "stop_below": 20, "sections": 4_000},
+    ),
+    "declines can be answered": (
+        made_up(200, 20, incomplete=0, graded=False),
+        "self_route",
+        "better",
+        {},
+    ),
+    "the long context invents": (
+        made_up(200, 20, unanswerable=0.4, missed=0.02, incomplete=0, invents=0.9, graded=False),
+        "rag",
+        "better",
+        {"max_documents": 0},
+    ),
+    "nothing is left to gain": (
+        made_up(200, 20, missed=0.0, incomplete=0, graded=False),
+        "rag",
+        "no difference shown",
+        {"max_documents": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_verdict_says_what_to_take_and_how_sure_that_is(world: str) -> None:
+    rows, strategy, certainty, options = WORLDS[world]
+    graded = any("graded" in row.looks for row in rows)
+    ran = ["rag", "self_route", *(["sections", "graded", "graded_sections"] if graded else []), "long_context"]
+    found = evaluated(rows, strategies=ran).verdict()
+    assert (found.strategy, found.certainty, found.options) == (strategy, certainty, options)
+    assert found.lines[0] == found.sentence
+    assert ("better" in found.sentence) is (certainty == "better")
+    assert found.sentence.count(".") == found.sentence.rstrip(".").count(".") + 1
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (
+            evaluated(made_up(49, 20)),
+            "49 questions on 20 documents are too few; ask at least 50 questions on at least 10",
+        ),
+        (evaluated(made_up(200, 9)), "200 questions on 9 documents are too few"),
+        (evaluated(made_up(60, 20), strategies=["rag", "self_route"]), "the long context was not among the strategies"),
+        (evaluated(made_up(60, 20), language_model=False), "the built-in reader is not a language model"),
+        (evaluated([without(row, "long_context") for row in made_up(60, 20)]), "no question was finished by every"),
+        (Evaluation([], [], settings={"strategies": ["rag", "long_context"]}), "no question was finished"),
+    ],
+    ids=["questions", "documents", "strategies", "reader", "unfinished", "nothing"],
+)
+def test_where_it_cannot_be_told_that_is_said_and_nothing_else(done: Evaluation, said: str) -> None:
+    found = done.verdict()
+    assert found.sentence.startswith(f"Cannot tell which strategy is best: {said}")
+    assert (found.certainty, found.strategy, found.options, len(found.lines)) == ("cannot tell", None, None, 1)
+
+
+def equal_strategies(documents: int, rng: np.random.Generator, *, skewed: bool) -> list[Row]:
+    """Questions on which RAG and the long context are equal over all documents, though each favours one of them."""
+    rows = []
+    for document in range(documents):
+        favour = rng.exponential(0.3) - 0.3 if skewed else rng.normal(0, 0.4)
+        for _ in range(5 + rng.poisson(5)):
+            one, other = (rng.random(2) < np.clip([0.5 + favour / 2, 0.5 - favour / 2], 0, 1)) * 1.0
+            looks = {"rag": [GradedLook(one, 10)], "long_context": [GradedLook(other, 100)]}
+            rows.append(Row(f"d{document}", looks, True))  # type: ignore[arg-type]
+    return rows
+
+
+@pytest.mark.parametrize("runs", [25, pytest.param(400, marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("skewed", [True, False], ids=["skewed", "even"])
+@pytest.mark.parametrize("documents", [10, 12, 20, 40])
+def test_equal_strategies_are_seldom_called_better(documents: int, skewed: bool, runs: int) -> None:
+    """Each run calls one of the two better with a probability of 5 %; a bootstrap of few documents is not exact."""
+    rng, rules = np.random.default_rng(documents), {"rag": Rule("rag"), "long_context": Rule("long_context")}
+    questions = [equal_strategies(documents, rng, skewed=skewed) for _ in range(runs)]
+    found = [verdict_of(Evidence(each), rules, 4_000) for each in questions]  # type: ignore[arg-type]
+    spare = 0 if runs > 25 else 2  # a few runs are no more than a sample
+    assert sum(each.certainty == "better" for each in found) <= 0.08 * runs + spare
+
+
+# --- intervals -----------------------------------------------------------------------------------------------------
+
+VALUES = st.lists(st.sampled_from((0.0, 0.2, 0.5, 0.8, 1.0)), min_size=2, max_size=40)
+
+
+@examples(30)
+@given(VALUES)
+def test_an_interval_holds_the_mean_keeps_within_the_values_and_is_the_same_again(values: list[float]) -> None:
+    units = Units([str(number) for number in range(len(values))])
+    found = units.interval(values)
+    if len(set(values)) == 1:
+        assert found is None
+    else:
+        assert found
+        mean = sum(values) / len(values)
+        assert min(values) - 1e-9 <= found[0] <= mean + 1e-9
+        assert mean - 1e-9 <= found[1] <= max(values) + 1e-9
+    assert units.interval(values) == found
+
+
+def test_an_interval_is_that_of_theory_where_there_is_one() -> None:
+    low, high = Units([str(n) for n in range(400)]).interval([float(n % 2) for n in range(400)]) or (0, 0)
+    assert low == pytest.approx(0.5 - 1.96 * 0.5 / 20, abs=0.005)
+    assert high == pytest.approx(0.5 + 1.96 * 0.5 / 20, abs=0.005)
+    error = Units([str(n) for n in range(400)]).standard_error([float(n % 2) for n in range(400)])
+    assert error == pytest.approx(0.5 / 20, rel=0.01)
+
+
+def test_questions_on_one_document_tell_less_than_questions_on_many() -> None:
+    values = [float(n // 10 % 2) for n in range(400)]  # ten alike on each of forty documents
+    low, high = Units([str(n) for n in range(400)]).interval(values) or (0, 0)
+    wide_low, wide_high = Units([str(n // 10) for n in range(400)]).interval(values) or (0, 0)
+    assert wide_high - wide_low == pytest.approx((high - low) * np.sqrt(10), rel=0.1)
+
+
+def test_of_few_documents_the_questions_are_resampled_and_one_value_has_no_interval() -> None:
+    values = [float(n % 2) for n in range(40)]
+    for documents in (1, 9):
+        assert Units([str(n % documents) for n in range(40)]).interval(values) == Units(
+            [str(n) for n in range(40)]
+        ).interval(values)
+    assert Units(["a"]).interval([0.5]) is None
+    assert interval_of([]) is None

@@ -1,0 +1,27 @@
+"""Small questions and looks, for the tests of `selfroute.evaluation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from selfroute.evaluation.looks import Look, Step
+from selfroute.evaluation.questions import Question
+
+
+def a_question(id: str = "1", dataset: str = "minutes", **fields: Any) -> Question:  # noqa: A002
+    """A question on a document of its own."""
+    given = {"answers": (f"answer {id}",), "document": f"The document of {dataset} {id}.", **fields}
+    return Question(dataset, id, f"What is {id}?", **given)
+
+
+def a_look(step: Step = "rag", answer: str = "answer 1", **fields: Any) -> Look:
+    """A look at the first question, an answer unless its fields say that it declines."""
+    usual: dict[str, Any] = {
+        "dataset": "minutes",
+        "id": "1",
+        "declined": False,
+        "input_tokens": 100 if step == "long_context" else 10,
+        "output_tokens": 1,
+        "score": 1.0,
+    }
+    return Look(step=step, answer=answer, **{**usual, **fields})
