@@ -16,8 +16,7 @@ WHOLE := --hypothesis-profile matrix
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
 	browser/% command/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
-	$(addprefix evaluation/test_,data.py hub.py indexed.py judged_report.py lanes.py metrics.py null.py recommended.py report.py \
-	retrieval.py sampling.py tables.py view.py) policies/test_stored_calibration.py \
+	$(addprefix evaluation/test_,choosing.py metrics.py results.py verdict.py view.py) paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
 OLDEST_TESTS := $(filter-out $(NOT_OLDEST),$(wildcard tests/*/test_*.py))
 export HF_HUB_OFFLINE ?= 1
@@ -34,7 +33,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
+.PHONY: help demo paper test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +74,9 @@ lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+paper: $(VENV)/.test ## Run the study of the papers on the shipped documents, without a key
+	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree
 
 bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
 	$(BIN)/python benchmarks/overhead_langchain.py

@@ -21,7 +21,7 @@ evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
   shift
   while [ "$1" != -- ]; do data+=("$work/questions/$1.jsonl"); shift; done
   shift
-  "$bin/selfroute" evaluate "${data[@]}" --retriever all-MiniLM-L6-v2 --out "$work/$name" "$@" \
+  "$bin/python" -m benchmarks.paper "${data[@]}" --out "$work/$name" "$@" \
     > "$work/$name.txt" || status=$?
   cp "$work/$name.txt" "$results/$name.txt"
   echo "$name: exit code $status, tables in $results/$name.txt"
@@ -32,7 +32,6 @@ evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
 evaluate extractive quality qmsum squad2_article natural_question hotpotqa_pool passkey -- --k 1,5,20
 evaluate extractive-retrievers squad2_article hotpotqa_pool qmsum -- --retriever all-MiniLM-L6-v2,bm25,window,tree \
   --limit 20
-evaluate extractive-document-order hotpotqa_pool qmsum -- --order document
 
 # Replies that real models gave to another retriever's passages and to whole filings: real routing and cost.
 port=${PORT:-8377}

@@ -12,8 +12,8 @@ question that the document does not answer scores 0, its decline 1.
 Quality is from 0 to 100, with a 95 % interval over documents; `token_share` is the share of the long context's tokens;
 dollars are per question, at today's prices, null where there is no price. A token is four characters of text: of the
 documents, the passages and the reply; the prompts' own words, the same for all strategies, are left out. Where no
-passages are recorded, a draft reads 3,000 tokens. `calibrated` is cross-validated by document. The recommendation is
-one of the strategies of the table; without --json it is also given in words, where other bounds may be better.
+passages are recorded, a draft reads 3,000 tokens. `calibrated` is cross-validated by document, within the tokens of
+Self-Route, and `calibrated_for_quality` within those of the long context.
 
 Each question is led through the real chain by every rule of the tables, with the recorded replies as its models; where
 it takes other steps than the tables count, the script stops. Where no reply over sections was recorded, the chain is
@@ -44,22 +44,26 @@ import replayed_sections
 from replayed_chain import SECTION_TOKENS, Recording, ask, options_of, with_numbers
 from replayed_sections import Asked
 from selfroute.answerability import declines
-from selfroute.evaluation.calibrating.calibrate import rule_of
-from selfroute.evaluation.calibrating.choosing import cross_validated
-from selfroute.evaluation.calibrating.evidence import Evidence
-from selfroute.evaluation.calibrating.figures import figures_of
-from selfroute.evaluation.calibrating.recommendation import NAMES, Name, Recommendation, recommend
-from selfroute.evaluation.calibrating.rows import GRADED, Look, Row, Rule
-from selfroute.evaluation.calibrating.wording import code_of, words_of
+from selfroute.evaluation.choosing import (
+    Evidence,
+    Figures,
+    GradedLook,
+    Options,
+    Row,
+    choose_options,
+    counts_of,
+    cross_validated,
+)
+from selfroute.evaluation.looks import Step
 from selfroute.evaluation.metrics import f1
-from selfroute.policies.calibration import Figures
+from selfroute.evaluation.replay import GRADED, Rule
+from selfroute.evaluation.verdict import Verdict, verdict_of
 from selfroute.usage.counts import StepUsage
 from selfroute.usage.prices import PricedModel, cost_of
 
 Json = dict[str, Any]
 TOKENS_OF_PASSAGES = 3_000  # five of 600, as the filings' questions were asked
 ANY = "*"
-STRATEGIES: tuple[Name, ...] = tuple(name for name in NAMES if name != "calibrated_for_quality")
 PROVIDERS = ("openai", "anthropic", "google", "mistral", "deepseek", "cohere")
 
 
@@ -97,12 +101,12 @@ class Recorded:
 
     def asked(self, rows: list[Row]) -> list[Asked]:
         """Return the questions of these rows, as they are led through sections; none if no such reply was recorded."""
-        if not any(row.graded_sections for row in rows) or not all(row.graded for row in rows):
+        if not any("graded_sections" in row.looks for row in rows) or not all("graded" in row.looks for row in rows):
             return []
         found = []
+        steps: dict[str, Step] = {"rag": "graded", "sections": "graded_sections", "long_context": "long_context"}
         for key, row in zip(self.keys(), rows, strict=True):
-            looks = {"rag": row.graded, "sections": row.graded_sections, "long_context": row.long_context}
-            known = {step: look for step, look in looks.items() if look}
+            known = {name: row.looks[step][0] for name, step in steps.items() if step in row.looks}
             characters = self._sections.get(key, {}).get("prompt_characters")
             found.append(Asked(key, self.recording(key, "graded_sections"), known, characters))
         return found
@@ -124,16 +128,17 @@ class Recorded:
         grades = self.grades.get(key, {})
         passages = self._passages.get(key)
         read = sum(map(len, passages["passages"])) / 4 if passages else min(TOKENS_OF_PASSAGES, whole)
-        return Row(
-            document=question["document"],
-            rag=self._reply(key, replies["rag"], grades.get("rag"), tokens=read),
-            long_context=self._reply(key, replies["long_context"], grades.get("long_context"), tokens=whole),
-            graded=self._look("graded", key, self._graded.get(key), tokens=read),
-            graded_sections=self._look("sections", key, self._sections.get(key), tokens=min(SECTION_TOKENS, whole)),
-            answerable=question["answerable"],
-        )
+        sections = self._look("sections", key, self._sections.get(key), tokens=min(SECTION_TOKENS, whole))
+        looks: dict[Step, GradedLook | None] = {
+            "rag": self._reply(key, replies["rag"], grades.get("rag"), tokens=read),
+            "graded": self._look("graded", key, self._graded.get(key), tokens=read),
+            "graded_sections": sections,
+            "long_context": self._reply(key, replies["long_context"], grades.get("long_context"), tokens=whole),
+        }
+        known = {step: (look,) for step, look in looks.items() if look}
+        return Row(question["document"], known, question["answerable"])
 
-    def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> Look | None:
+    def _look(self, step: str, key: str, found: Json | None, *, tokens: float) -> GradedLook | None:
         if found is None:
             return None
         grade = found.get("grade", self.grades.get(key, {}).get(step))
@@ -143,7 +148,7 @@ class Recorded:
         look = self._reply(key, found["reply"], grade, tokens=tokens)
         return replace(look, prospect=found.get("prospect"), confidence=found.get("confidence"))
 
-    def _reply(self, key: str, text: str, grade: float | None, *, tokens: float) -> Look:
+    def _reply(self, key: str, text: str, grade: float | None, *, tokens: float) -> GradedLook:
         question, declined = self.questions[key], bool(declines(text))
         if grade is not None:
             quality = grade
@@ -152,7 +157,7 @@ class Recorded:
         else:
             quality = float(declined)
         counts = StepUsage(round(tokens), round(len(text) / 4))
-        return Look(float(quality), tokens, declined, dollars=dollars_of(self._model, counts))
+        return GradedLook(float(quality), tokens, declined, dollars=dollars_of(self._model, counts))
 
     def _text(self, document: str) -> str:
         if document not in self._texts:
@@ -181,26 +186,35 @@ def follow(recorded: Recorded, rows: list[Row], rules: Iterable[Rule]) -> None:
         SystemExit: The chain takes other steps than the rule says, and not since a document is short.
     """
     for rule in rules:
-        options = options_of(rule.strategy, doubt_below=rule.doubt_below, stop_below=rule.stop_below)
+        below = rule.doubt_below[0] if len(rule.doubt_below) == 1 else rule.doubt_below
+        options = options_of(rule.strategy, doubt_below=below, stop_below=rule.stop_below)
         for key, row in zip(recorded.keys(), rows, strict=True):
-            outcome = rule.follow(row)
-            counted = tuple(_step_of(look, row) for look in (*outcome.before, outcome.shown))
+            counted = tuple(_step_of(look, row) for look in rule.follow(row.looks) or ())
             found = ask(recorded.recording(key, rule.strategy), options)
             if (found.ran, found.shown) != (counted, counted[-1]) and not found.skips(counted):
                 steps = f"{found.ran} and shows {found.shown}, but {counted} was counted"
                 sys.exit(f"{key}, {rule}: the chain takes {steps}")
 
 
-def _step_of(look: Look, row: Row) -> str:
-    return "long_context" if look is row.long_context else "sections" if look is row.graded_sections else "rag"
+def _step_of(look: GradedLook, row: Row) -> str:
+    step = next(step for step, looks in row.looks.items() if looks[0] is look)
+    return {"graded": "rag", "graded_sections": "sections"}.get(step, step)
 
 
-def rules_of(found: Recommendation, rows: list[Row]) -> list[Rule]:
-    """Return the rules of the tables: the plain ones, and those that any fold chose."""
+def choose(rows: list[Row]) -> tuple[Evidence, dict[str, Options], Verdict]:
+    """Return the questions, the options that are chosen by them, and the verdict on the plain strategies."""
     evidence = Evidence(rows)
-    chosen = [rule for share in (None, 1.0) for rule in cross_validated(evidence, token_share=share)[1]]
-    calibrated = [rule_of(each) for each in found.calibrations.values()]
-    return list(dict.fromkeys([*evidence.plain, *calibrated, *chosen]))
+    budgets = {"calibrated": None, "calibrated_for_quality": 1.0}
+    chosen = {name: choose_options(rows, sections=SECTION_TOKENS, token_share=share) for name, share in budgets.items()}
+    rules = {strategy: Rule.default(strategy) for strategy in evidence.strategies}
+    return evidence, chosen, verdict_of(evidence, rules, SECTION_TOKENS)
+
+
+def rules_of(evidence: Evidence, chosen: Mapping[str, Options]) -> list[Rule]:
+    """Return the rules of the tables: the plain ones, and those that any fold chose."""
+    folds = [rule for share in (None, 1.0) for rule in cross_validated(evidence, token_share=share)[1]]
+    plain = [Rule.default(strategy) for strategy in evidence.strategies]
+    return list(dict.fromkeys([*plain, *(options.rule for options in chosen.values()), *folds]))
 
 
 def models_of(folder: Path) -> list[str]:
@@ -223,10 +237,9 @@ def provider_of(model: str, known: dict[str, str | None] = {}) -> str | None:  #
     return known[model]
 
 
-def figures(found: Recommendation) -> Json:
-    """Return the figures of each strategy, and the name of the recommended one."""
-    table: Json = {name: shown(found.figures[name]) for name in STRATEGIES if name in found.figures}
-    return {**table, "recommended": found.strategy}
+def figures(chosen: Mapping[str, Options], verdict: Verdict) -> dict[str, Figures]:
+    """Return the figures of each strategy; those of the calibrated ones are cross-validated by document."""
+    return {**verdict.figures, **{name: options.figures for name, options in chosen.items()}}
 
 
 def shown(found: Figures) -> Json:
@@ -241,29 +254,27 @@ def shown(found: Figures) -> Json:
     }
 
 
-def bounds_table(rows: list[Row]) -> Mapping[str, Figures]:
+def bounds_table(evidence: Evidence) -> Mapping[str, Figures]:
     """Return the figures of other bounds."""
-    evidence = Evidence(rows)
     if "graded" not in evidence.strategies:
         return {}
-    rules = {"graded, no doubt": Rule("graded", 0, 20), "graded, doubt below 70": Rule("graded", 70, 20)}
-    return {name: figures_of(evidence, evidence.trial(rule)) for name, rule in rules.items()}
+    rules = {"graded, no doubt": Rule("graded", (0,), 20), "graded, doubt below 70": Rule("graded", (70,), 20)}
+    return {name: evidence.figures(evidence.trial(rule)) for name, rule in rules.items()}
 
 
 def report(folder: Path, model: str, rows: list[Row]) -> None:
-    """Print the table of one model, and the recommendation in words."""
-    recorded, found = Recorded(folder, model), recommend(rows, sections=SECTION_TOKENS)
-    follow(recorded, rows, rules_of(found, rows))
-    print(f"\n{folder.name}, {model}: {found.counts}.\n")
+    """Print the table of one model, and the verdict."""
+    recorded, (evidence, chosen, verdict) = Recorded(folder, model), choose(rows)
+    follow(recorded, rows, rules_of(evidence, chosen))
+    print(f"\n{folder.name}, {model}: {counts_of(evidence)}.\n")
     print(f"{'':24}{'quality':>8}{'95 % interval':>16}{'tokens':>8}{'dollars':>11}")
-    table = {name: found.figures[name] for name in NAMES if name in found.figures} | dict(bounds_table(rows))
-    for name, each in table.items():
+    for name, each in {**figures(chosen, verdict), **bounds_table(evidence)}.items():
         row = shown(each)
         interval = f"{row['low']:.1f} to {row['high']:.1f}"
         dollars = "" if row["dollars"] is None else f"{row['dollars']:.6f}"
         print(f"{name:24}{row['quality']:8.1f}{interval:>16}{100 * row['token_share']:7.1f}%{dollars:>11}")
-    print("\n" + words_of(found) + "\n\n    " + code_of(found.rule, found.sections).replace("\n", "\n    "))
-    for note in found.calibrations["calibrated"].notes:
+    print(f"\n{verdict}\nCalibrated: {json.dumps(chosen['calibrated'])}")
+    for note in chosen["calibrated"].notes:
         print(f"Calibrated: {note}")
     if asked := recorded.asked(rows):
         print("\n" + "\n".join(replayed_sections.table(replayed_sections.figures_of(asked))))
@@ -285,9 +296,10 @@ def main() -> int:
         for model in models_of(folder):
             rows = rows_of(folder, model) if not options.model or model in options.model else []
             if rows and options.json:
-                recorded, found = Recorded(folder, model), recommend(rows, among=STRATEGIES, sections=SECTION_TOKENS)
-                follow(recorded, rows, rules_of(found, rows))
-                result[str(folder)][model] = figures(found)
+                recorded, (evidence, chosen, verdict) = Recorded(folder, model), choose(rows)
+                follow(recorded, rows, rules_of(evidence, chosen))
+                named = {name: shown(each) for name, each in figures(chosen, verdict).items()}
+                result[str(folder)][model] = {**named, "recommended": verdict.strategy}
                 if asked := recorded.asked(rows):
                     result[str(folder)][model]["replayed_sections"] = replayed_sections.figures_of(asked)
             elif rows:

@@ -17,7 +17,7 @@ from replayed_chain import SECTION_TOKENS, Recording, Replay, ask, options_of
 from selfroute import prompts
 
 if TYPE_CHECKING:
-    from selfroute.evaluation.calibrating.rows import Look
+    from selfroute.evaluation.choosing import GradedLook
 
 Json = dict[str, Any]
 Span = tuple[int, int]
@@ -46,7 +46,7 @@ class Asked:
 
     key: str
     recording: Recording
-    looks: Mapping[str, Look]
+    looks: Mapping[str, GradedLook]
     prompt_characters: int | None = None
 
     @cached_property

@@ -25,11 +25,11 @@ from statistics import mean
 from typing import Any
 
 from measuring import at_least, at_most, target_table
+from paper.found import Retriever
+from paper.retrieval import load_retriever
 from selfroute.command.texts import Text, split
 from selfroute.documents.index import KEPT
 from selfroute.documents.sections import ranked
-from selfroute.evaluation.asking.found import Retriever
-from selfroute.evaluation.asking.retrieval import load_retriever
 from selfroute.usage.tokens import count_tokens
 from shared_questions import lines_of
 

@@ -1,0 +1,230 @@
+"""Loads the paper's data sets, from the Hub or a folder, as questions with their own metric and prompt."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from selfroute.demo import corpus
+from selfroute.error_text import first_line
+from selfroute.errors import ConfigurationError, InputError
+from selfroute.evaluation.questions import LETTERS, Question, load_questions, option_and_letter
+from selfroute.kept import rows
+
+from .hub import download
+from .passkey import LARGER, SPECIAL_TOKEN, larger, special_token
+
+Benchmark = Literal["LongBench", "InfiniteBench"]
+
+DEMO = corpus.NAME
+
+_REPOSITORIES: Mapping[Benchmark, str] = {
+    "LongBench": "THUDM/LongBench",
+    "InfiniteBench": "xinrongzhang2022/InfiniteBench",
+}
+_ARCHIVE = "data.zip"  # holds all files of LongBench
+_VARIANTS: Mapping[str, Callable[[Question], Question]] = {SPECIAL_TOKEN: special_token, LARGER: larger}
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A data set of the paper.
+
+    Attributes:
+        name: Its name here.
+        label: Its name in the paper's tables.
+        benchmark: The benchmark that it is a part of.
+        file: Its file in the benchmark.
+        size: How many questions it has (Table 6).
+        metric: The name of its metric: a key of `metrics.METRICS`.
+        prompt: The name of its prompt: a key of `prompts.PROMPTS`.
+    """
+
+    name: str
+    label: str
+    benchmark: Benchmark
+    file: str
+    size: int
+    metric: str
+    prompt: str
+
+
+DATASETS: Mapping[str, Dataset] = {
+    dataset.name: dataset
+    for dataset in (
+        Dataset("narrativeqa", "Narr", "LongBench", "narrativeqa.jsonl", 200, "f1", "narrativeqa"),
+        Dataset("qasper", "Qasp", "LongBench", "qasper.jsonl", 200, "f1", "qasper"),
+        Dataset("multifieldqa", "Mult", "LongBench", "multifieldqa_en.jsonl", 150, "f1", "multifieldqa"),
+        Dataset("hotpotqa", "Hotp", "LongBench", "hotpotqa.jsonl", 200, "f1", "hotpotqa"),
+        Dataset("2wikimultihopqa", "2Wiki", "LongBench", "2wikimqa.jsonl", 200, "f1", "2wikimultihopqa"),
+        Dataset("musique", "Musi", "LongBench", "musique.jsonl", 200, "f1", "musique"),
+        Dataset("qmsum", "Sum", "LongBench", "qmsum.jsonl", 200, "rouge_l", "qmsum"),
+        Dataset("en.qa", "En.QA", "InfiniteBench", "longbook_qa_eng.jsonl", 351, "en_qa_f1", "en.qa"),
+        Dataset("en.mc", "En.MC", "InfiniteBench", "longbook_choice_eng.jsonl", 229, "choice", "en.mc"),
+        Dataset("passkey", "PassKey", "InfiniteBench", "passkey.jsonl", 590, "passkey", "passkey"),
+        Dataset(SPECIAL_TOKEN, "PassKey-1", "InfiniteBench", "passkey.jsonl", 590, "passkey", "passkey"),
+        Dataset(LARGER, "PassKey-2", "InfiniteBench", "passkey.jsonl", 590, "first_or_second", "passkey"),
+    )
+}
+"""By name: the nine of Table 1 in its order, then PassKey and its two variants (Table 3)."""
+
+
+def resolve(argument: str, folder: Path | None = None) -> list[Question]:
+    """Load questions by name: a data set of the paper, `demo`, or the path of a JSONL file.
+
+    Args:
+        argument: The name or the path.
+        folder: As in `load`.
+
+    Raises:
+        ConfigurationError: There is no data set and no file of that name, or the data set cannot be downloaded.
+        InputError: A file is not as it should be.
+    """
+    if argument == DEMO:
+        return _demo()
+    if argument in DATASETS:
+        return load(argument, folder=folder)
+    if Path(argument).is_file():
+        return load_questions(argument)
+    msg = f"{argument!r} is neither a data set nor a file; name a JSONL file or one of {DEMO}, {', '.join(DATASETS)}"
+    raise ConfigurationError(msg)
+
+
+def load(name: str, *, folder: Path | None = None) -> list[Question]:
+    """Load a data set of the paper.
+
+    InfiniteBench's files have some 300 MB, so they are read line by line, and a book that several questions share is
+    held once. A warning says if a file has fewer or more questions than the paper's.
+
+    Args:
+        name: A key of `DATASETS`.
+        folder: A folder with the benchmark's .jsonl files or LongBench's data.zip, in it or in its folder `data`; by
+            default they are downloaded from the Hub, once.
+
+    Raises:
+        ConfigurationError: There is no such data set, the folder does not hold it, or it cannot be downloaded.
+        InputError: A file is not as it should be.
+    """
+    if name not in DATASETS:
+        msg = f"there is no data set {name!r}; the names are {', '.join(DATASETS)}"
+        raise ConfigurationError(msg)
+    dataset = DATASETS[name]
+    with _opened(dataset, folder) as (lines, file):
+        questions = list(_questions(dataset, rows(lines, file)))
+    if len(questions) != dataset.size:
+        msg = f"{file} is not all of {name}: it has {len(questions)} questions where the paper's has {dataset.size}"
+        warnings.warn(msg, stacklevel=2)
+    return questions
+
+
+def _questions(dataset: Dataset, records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Question]:
+    """Make questions from a benchmark's records; a text that several share is held once."""
+    vary = _VARIANTS.get(dataset.name)
+    texts: dict[str, str] = {}
+    ids: set[str] = set()
+    for where, record in records:
+        try:
+            question = _question(record, dataset)
+            question = vary(question) if vary else question
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"it has no {error}" if isinstance(error, KeyError) else error
+            msg = f"{where} is not a record of {dataset.benchmark}'s {dataset.file}: {why}"
+            raise InputError(msg) from error
+        name = question.id if question.id not in ids else f"{question.id} ({where.rpartition(':')[2]})"
+        document = question.document or ""
+        ids.add(name)
+        yield replace(question, id=name, document=texts.setdefault(document, document))
+
+
+def _question(record: Mapping[str, Any], dataset: Dataset) -> Question:
+    of_longbench = dataset.benchmark == "LongBench"
+    answers = record["answers" if of_longbench else "answer"]
+    answers = (answers,) if isinstance(answers, str) else tuple(answers)
+    choices = tuple(record["options"]) if dataset.metric == "choice" else ()
+    texts = (record["input"], record["context"], *answers, *choices)
+    if not answers or not all(isinstance(text, str) for text in texts):
+        msg = "its input, context and answers must be texts"
+        raise TypeError(msg)
+    if choices and answers[1:] not in {
+        (letter,) for letter in LETTERS
+    }:  # InfiniteBench's program takes such a pair as it is
+        answers = option_and_letter(answers, choices)
+    return Question(
+        dataset=dataset.name,
+        id=str(record["_id" if of_longbench else "id"]),
+        question=record["input"],
+        answers=answers,
+        metric=dataset.metric,
+        choices=choices,
+        document=record["context"],
+    )
+
+
+@contextmanager
+def _opened(dataset: Dataset, folder: Path | None) -> Iterator[tuple[Iterable[bytes], str]]:
+    """Open a data set's file: yield its lines, and its name for error messages."""
+    path = _downloaded(dataset) if folder is None else _found(dataset, folder)
+    if path.suffix != ".zip":
+        with path.open("rb") as lines:
+            yield lines, str(path)
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = next((name for name in archive.namelist() if name.rpartition("/")[2] == dataset.file), None)
+            if member is None:
+                msg = f"{path} holds no {dataset.file}; is it {_url(dataset)}?"
+                raise InputError(msg)
+            with archive.open(member) as lines:
+                yield lines, f"{path}/{member}"
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        msg = f"{path} is a broken archive ({error}); download it again from {_url(dataset)}"
+        raise InputError(msg) from error
+
+
+def _found(dataset: Dataset, folder: Path) -> Path:
+    names = [dataset.file] if dataset.benchmark == "InfiniteBench" else [dataset.file, _ARCHIVE]
+    paths = [place / name for place in (folder, folder / "data") for name in names]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        msg = f"{folder} holds no {' or '.join(names)} for {dataset.name}; put {_url(dataset)} there"
+        raise ConfigurationError(msg)
+    return path
+
+
+def _downloaded(dataset: Dataset) -> Path:
+    repository, file = _REPOSITORIES[dataset.benchmark], _hub_file(dataset)
+    try:
+        return download(repository, file)
+    except ImportError as error:
+        msg = "data sets from the Hub need huggingface_hub: pip install 'selfroute[evaluate]', or name a --data-folder"
+        raise ConfigurationError(msg) from error
+    except OSError as error:
+        msg = (
+            f"{file} of {repository}, which {dataset.name} is read from, could not be downloaded from the Hub "
+            f"({first_line(error).rstrip('.')}); put {_url(dataset)} into a folder and name it with --data-folder"
+        )
+        raise ConfigurationError(msg) from error
+
+
+def _hub_file(dataset: Dataset) -> str:
+    return _ARCHIVE if dataset.benchmark == "LongBench" else dataset.file
+
+
+def _url(dataset: Dataset) -> str:
+    """Return the address where a person can download the file."""
+    return f"https://huggingface.co/datasets/{_REPOSITORIES[dataset.benchmark]}/resolve/main/{_hub_file(dataset)}"
+
+
+def _demo() -> list[Question]:
+    """Load the questions that come with the package; "unanswerable" is right where the text does not say."""
+    documents = corpus.load_documents()
+    return [
+        Question(DEMO, question.id, question.question, question.answers, document=documents[question.document])
+        for question in corpus.load_questions()
+    ]

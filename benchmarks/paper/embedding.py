@@ -1,0 +1,90 @@
+"""Embeddings of a provider, which are paid for once and count towards the cap like a model's replies."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfroute.error_text import one_line
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.replies import Replies, Reply
+from selfroute.usage.counts import StepUsage
+from selfroute.usage.prices import PricedModel, cost_of
+from selfroute.usage.tokens import count_tokens
+
+_BATCH = 64
+_Floats = NDArray[np.float32]
+
+
+class ProviderEncoder:
+    """Embeds texts with a class of LangChain that `provider:name` stands for, such as openai:text-embedding-3-small.
+
+    The methods are those of sentence-transformers that a dense retriever calls.
+    """
+
+    def __init__(self, name: str, replies: Replies) -> None:
+        """Make the embeddings.
+
+        Args:
+            name: `provider:name`.
+            replies: Keeps the vectors, and counts what they cost.
+
+        Raises:
+            ConfigurationError: They cannot be made, or there is a cap on the cost and no price is known.
+        """
+        from langchain.embeddings import init_embeddings  # noqa: PLC0415 - heavy
+
+        self._name, self._replies, self._model = name, replies, PricedModel.parse("--retriever", name)
+        try:
+            # Chunks are short enough, and counting their tokens OpenAI's way would download a vocabulary.
+            options: dict[str, Any] = {"check_embedding_ctx_length": False} if self._model.provider == "openai" else {}
+            self._embeddings: Any = init_embeddings(name, **options)
+        except ImportError as error:
+            msg = f"{name} needs a package that is not installed: {one_line(error)}"
+            raise ConfigurationError(msg) from error
+        except Exception as error:  # each provider's class has its own errors
+            msg = f"the embeddings {name} cannot be made: {one_line(error)}"
+            raise ConfigurationError(msg) from error
+        replies.check(lambda _: cost_of(self._model, StepUsage(1, 0)))
+
+    def encode_query(self, text: str, **_: Any) -> _Floats:
+        """Return the vector of a question, of length 1."""
+        found: _Floats = self._vectors([text], lambda: [self._embeddings.embed_query(text)], kind="question")[0]
+        return found
+
+    def encode_document(self, texts: Sequence[str], **_: Any) -> _Floats:
+        """Return the vectors of passages, each of length 1."""
+        batches = [list(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
+        found = [
+            self._vectors(batch, lambda batch=batch: self._embeddings.embed_documents(batch), kind="passages")
+            for batch in batches
+        ]
+        return np.concatenate(found)
+
+    def _vectors(self, texts: list[str], embed: Any, *, kind: str) -> _Floats:
+        tokens = sum(map(count_tokens, texts))
+        counts = StepUsage(tokens, 0, estimated=True)
+        cost = cost_of(self._model, counts)
+
+        def ask() -> Reply:
+            vectors = np.asarray(embed(), dtype=np.float32)
+            return Reply(
+                f"{len(texts)} {b64encode(vectors.tobytes()).decode()}",
+                tokens,
+                0,
+                estimated=True,
+                model=self._model.name,
+                provider=self._model.provider,
+                cost=cost.as_text(),
+            )
+
+        identity = {"embeddings": self._name, "kind": kind, "texts": texts}
+        reply = self._replies.get(identity, ask, step="embed", price=lambda _: cost)
+        rows, _, data = reply.text.partition(" ")
+        vectors = np.frombuffer(b64decode(data), dtype=np.float32).reshape(int(rows), -1)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

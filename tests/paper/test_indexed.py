@@ -1,0 +1,186 @@
+"""Retrievers of the paper's sequel, and embeddings of a provider: what they find, ask for, keep and cost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from embedding_server import EmbeddingServer, vector_of
+from loopback import LoopbackServer, Request
+from paper import __main__ as study
+from paper.chunks import chunks
+from paper.indexed import RaptorRetriever, TreeRetriever, WindowRetriever
+from paper.retrieval import first_sentences, load_retriever
+from selfroute.demo.corpus import load_documents
+from selfroute.errors import ConfigurationError
+from selfroute.evaluation.replies import CostCapError, Replies
+
+pytestmark = pytest.mark.usefixtures("one_certificate", "frozen")
+SMALL = "openai:text-embedding-3-small"
+QUESTION = "Who chaired the meeting in April?"
+
+
+class Words:
+    """Texts are near that share words."""
+
+    def encode_query(self, text: str, **_: Any) -> Any:
+        return self.encode_document([text])[0]
+
+    def encode_document(self, texts: list[str], **_: Any) -> Any:
+        vectors = np.array([vector_of(text) for text in texts], dtype=np.float32)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        yield server
+
+
+def parts(number: int) -> list[str]:
+    return [f"Part {each}. The gull {each} sat on pier {each * 7}. Nobody saw it leave." for each in range(number)]
+
+
+def test_a_window_is_a_sentence_with_three_on_either_side() -> None:
+    text = [" ".join(f"Gull number {each} sat on the rail." for each in range(30))]
+    best, *_ = WindowRetriever(Words(), Words()).search(text, "number 12", k=2, document_id="a")
+    assert best.index == 12
+    assert [each.strip() for each in best.text.split(".")][:-1] == [
+        f"Gull number {each} sat on the rail" for each in range(9, 16)
+    ]
+
+
+def test_a_tree_is_built_of_summaries_and_leads_to_chunks() -> None:
+    asked: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        asked.append(prompt)
+        return " ".join(word for word in prompt.split() if word.isdigit())
+
+    retriever, texts = TreeRetriever(Words(), Words(), summarize), parts(25)
+    found = retriever.search(texts, "gull 17 pier 119", k=3, document_id="a")
+    assert [each.text for each in found] == [texts[each.index] for each in found]
+    assert len(found) == 3
+    assert len(asked) == 3  # ten chunks each
+    assert all(text in "".join(asked) for text in texts)
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    retriever.search(texts, "another question", k=2, document_id="a")
+    assert len(asked) == 3
+
+
+def test_summaries_are_asked_of_the_model_once_and_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    rows = [{"question": "Where did gull 3 sit?", "answers": ["pier 21"], "document": long_document()}]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def answer(request: Request) -> str:
+        return "A summary of gulls." if "SUMMARY" in request.prompt else "pier 21"
+
+    with LoopbackServer(answer) as server:
+        command = ["q.jsonl", "--model", "openai:gpt-4o-mini", "--base-url", server.openai_url]
+        command += ["--priced-as", "openai:gpt-4o-mini", "--retriever", "tree", "--concurrency", "1"]
+        assert study.main(command) == 0
+        asked = len(server.book)
+        kept = [json.loads(line) for line in Path("paper/looks.jsonl").read_text().splitlines()]
+        steps = [row["step"] for row in kept if "text" in row]
+        assert steps.count("index") == 3
+        assert study.main(command) == 0
+        assert len(server.book) == asked
+        assert study.main([*command, "--out", "capped", "--max-cost", "0.0001"]) == 1
+
+
+def long_document() -> str:
+    """A text of some twenty chunks."""
+    return "\n\n".join(
+        " ".join([f"Gull {each} sat on pier {each * 7}.", "It said nothing."] * 60) for each in range(14)
+    )
+
+
+def test_embeddings_of_a_provider_are_paid_for_once(provider: EmbeddingServer, tmp_path: Path) -> None:
+    texts = parts(100)
+    with Replies(tmp_path) as replies:
+        first = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
+        spent = replies.spent
+    assert first[0].index == 17
+    assert [len(each) for each in provider.asked] == [1, 64, 36]
+    assert 0 < spent < Decimal("0.001")
+    with Replies(tmp_path) as replies:
+        again = load_retriever(SMALL, replies=replies).search(texts, "gull 17 pier 119", k=2, document_id="a")
+        assert (again, replies.spent, len(provider.asked)) == (first, spent, 3)
+    with Replies(tmp_path, max_cost=spent) as replies, pytest.raises(CostCapError):
+        load_retriever(SMALL, replies=replies).search(texts, "another question", k=2, document_id="a")
+
+
+def test_a_window_compares_by_the_embeddings_that_are_named(provider: EmbeddingServer) -> None:
+    found = load_retriever("window", embeddings=SMALL).search(parts(5), "gull 3", k=1, document_id="a")
+    assert "gull 3" in found[0].text
+    assert provider.asked
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("window", {"embeddings": "bm25"}, "--embeddings takes a name of embeddings, not bm25"),
+        ("tree", {"embeddings": "raptor"}, "--embeddings takes a name of embeddings, not raptor"),
+        ("nobody:model", {}, "the embeddings nobody:model cannot be made"),
+        ("cohere:embed", {}, "needs a package that is not installed"),
+    ],
+)
+def test_what_cannot_be_loaded_says_what_to_do(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load_retriever(name, **options)
+
+
+def test_a_cap_needs_a_price_of_the_embeddings(provider: EmbeddingServer) -> None:
+    with pytest.raises(ConfigurationError, match="no price is known"):
+        load_retriever("openai:house-embeddings", replies=Replies(max_cost=Decimal(1)))
+    assert provider.asked == []
+
+
+def test_raptor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paper.indexed.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match="llama-index-packs-raptor"):
+        RaptorRetriever(Words(), Words(), first_sentences)
+
+
+def test_first_sentences_stand_for_a_summary() -> None:
+    for text in load_documents().values():
+        found = first_sentences("\n".join(chunks(text)[:10]))
+        assert 0 < len(found) < len(text) / 3
+
+
+def test_retrievers_stand_side_by_side(
+    provider: EmbeddingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"question": f"Where did gull {each} sit?", "answers": [f"pier {each * 7}"], "document": long_document()}
+        | {"kind": "local", "source": "log"}
+        for each in range(3)
+    ]
+    Path("q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def answer(request: Request) -> str:
+        gull = request.prompt.rpartition("did gull ")[2].partition(" ")[0]
+        return f"pier {int(gull) * 7}" if f"Gull {gull} sat on pier" in request.prompt else "unanswerable"
+
+    with LoopbackServer(answer) as server:
+        command = ["q.jsonl", "--model", "openai:gpt-4o-mini", "--base-url", server.openai_url]
+        assert study.main([*command, "--retriever", "bm25,window", "--embeddings", SMALL, "--k", "1"]) == 0
+    assert provider.asked
+    printed = capsys.readouterr().out.partition("By the sequel's metrics")[2]
+    assert re.findall(r"^(RAG|long context) +(\S+) +1 +3 ", printed, re.MULTILINE) == [
+        ("RAG", "bm25"),
+        ("RAG", "window"),
+    ]
