@@ -19,7 +19,7 @@ def letter_in(reply: str) -> str:
         reply: The model's reply to the prompt of Table 8: JSON, perhaps with other text around it.
 
     Returns:
-        A to E; `"answerable"` if the model answered after all; `"?"` if there is no reason in it.
+        A to E; `"answerable"` if the model did answer; `"?"` if there is no reason in it.
     """
     report = json_in(reply)
     if not isinstance(report, dict):

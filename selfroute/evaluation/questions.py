@@ -31,7 +31,7 @@ class Question:
         choices: The options of a multiple-choice question, in order (A, B, ...).
         document: The document's text; None if the pipeline that is evaluated has its own documents.
         kind: What it needs, such as "steps", for a table; None if it is not said.
-        source: What its document is, such as "minutes", likewise.
+        source: What its document is, such as "minutes"; None if it is not said.
     """
 
     dataset: str
