@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.questions import Question
-from selfroute.prompts import NUMBERS
 
 _DECLINE_START = "If the question cannot be answered"
 _DECLINE = f'{_DECLINE_START} based on the information in the article, write "{{refusal}}".'
@@ -222,23 +221,6 @@ def with_based_only_on(template: str) -> str:
         msg = f"the template must say {_DECLINE_START!r} for the sentence on the provided passage to stand before it"
         raise ConfigurationError(msg)
     return f"{before}{_BASED_ONLY_ON} {found}{after}"
-
-
-def with_numbers(template: str) -> str:
-    """Have the reply begin with the two numbers of graded answerability; the paper has no such prompt.
-
-    Args:
-        template: One of `PROMPTS`. The instruction follows its last sentence on declining.
-
-    Raises:
-        ConfigurationError: It has no such sentence.
-    """
-    before, found, after = template.rpartition(_DECLINE)
-    if not found:
-        msg = f"the template must say {_DECLINE!r} for the numbers to be asked for after it"
-        raise ConfigurationError(msg)
-    asking, _, _ = after.rpartition("\n")
-    return f"{before}{found} {NUMBERS}{asking}\nAnswer:"  # a cue for a letter would leave no room for numbers
 
 
 def prompt_of(question: Question) -> str:
