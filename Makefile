@@ -76,7 +76,7 @@ lint: $(VENV)/.lint ## Check style, types and who imports whom
 	$(BIN)/lint-imports
 
 paper: $(VENV)/.test ## Run the study of the papers on the shipped documents, without a key
-	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree
+	$(BIN)/python -m benchmarks.paper demo --k 5,1 --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor
 
 bench: $(VENV)/.test ## Measure the overhead over the frameworks, the stores and of imports, and prompt caches
 	$(BIN)/python benchmarks/overhead_langchain.py

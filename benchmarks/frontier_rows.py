@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from selfroute.answerability import Verdict
-from selfroute.calls.drivers import advance
 from selfroute.calls.settings import DOUBT_BELOW, STOP_BELOW
-from selfroute.effects import Answer, Decide, Decided, Generate, ReadDocuments, Reply, Route
-from selfroute.flow import self_route
+from selfroute.effects import Route
+from selfroute.evaluation.replay import Signal, climb, signal_of
 
 Json = dict[str, Any]
 
@@ -54,11 +52,13 @@ FEW = [
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the model said from one context."""
+    """What the model said from one context, and how long that is."""
 
     characters: int
     grade: float
-    verdict: Verdict
+    declined: bool
+    prospect: int | None
+    confidence: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,50 +70,43 @@ class Outcome:
     read: bool
 
 
-def look_at(row: Json, strategy: Strategy, step: str, rung: int = 0) -> Look | None:
-    """Return the reply of a step, judged by the bounds of a strategy; None if it was not recorded.
+def look_at(row: Json, strategy: Strategy, at: int) -> Look | None:
+    """Return the reply of a step; None if it was not recorded.
 
     In one store the plain draft was not asked for; there the graded one is taken without its numbers.
     """
-    graded = bool(strategy.doubt_below) and step != "long_context"
+    step = strategy.ladder[at]
     found, characters = row["long_context"], row["document_characters"]
     if step == "rag":
-        found, characters = row["graded"] if graded else row.get("rag", row["graded"]), row["draft_characters"]
+        draft = "graded" if strategy.doubt_below or "rag" not in row else "rag"
+        found, characters = row[draft], row["draft_characters"]
     elif step == "sections":
-        found = row.get(strategy.sections[rung], {})
+        found = row.get(strategy.sections[at - 1], {})
         characters = found.get("characters")
     elif strategy.max_documents is not None and row.get("documents_behind", 1) > strategy.max_documents:
         return None
     if not found:
         return None
-    bound = strategy.doubt_below[rung + (step == "sections")] if graded else 0
-    return Look(characters, found["grade"], judged(found, doubt_below=bound, stop_below=STOP_BELOW if graded else 0))
-
-
-def judged(found: Json, *, doubt_below: int, stop_below: int) -> Verdict:
-    """Return the verdict on a reply; what says no number is taken as sure."""
-    if found.get("declined"):
-        hopeless = found.get("prospect", 100) < stop_below
-        return Verdict(True, "sentinel", ruling={"go": False} if hopeless else None)
-    return Verdict(False, "doubt" if found.get("confidence", 100) < doubt_below else "answered")
+    declined = found.get("declined", False)
+    return Look(characters, found["grade"], declined, found.get("prospect"), found.get("confidence"))
 
 
 def replay(row: Json, strategy: Strategy) -> Outcome | None:
     """Lead a question through the flow; None if it asks for a reply that was not recorded."""
-    flow = self_route("", strategy.ladder, passages=(look_at(row, strategy, "rag"),))
-    characters, read = 0, False
-    result: Any = None
-    while not isinstance(effect := advance(flow.send, result), Answer):
-        if isinstance(effect, ReadDocuments):
-            result = (look_at(row, strategy, effect.step, effect.rung),)
-        elif isinstance(effect, Decide):
-            result = Decided(effect.route, effect.decision)
-        elif isinstance(effect, Generate):
-            look = effect.context[0]
-            if look is None:
-                return None
-            if not effect.resumed:
-                characters += look.characters
-                read = read or effect.step == "long_context"
-            result = Reply("an answer", Verdict(False, "answered") if effect.resumed else look.verdict)
-    return Outcome(effect.context[0].grade, characters, read)
+    looks = [look_at(row, strategy, at) for at in range(len(strategy.ladder))]
+    asked = climb(strategy.ladder, tuple(signal(look, strategy, at) for at, look in enumerate(looks)))
+    paid = [looks[at] for at in asked or ()]
+    found = [look for look in paid if look is not None]
+    if len(found) < len(paid) or not found:
+        return None
+    read = any(strategy.ladder[at] == "long_context" for at in asked or ())
+    return Outcome(found[-1].grade, sum(look.characters for look in found), read)
+
+
+def signal(look: Look | None, strategy: Strategy, at: int) -> Signal:
+    """Return what a reply says of itself; one that was not recorded is led on, so that it is missed."""
+    if look is None:
+        return "declined"
+    if not strategy.doubt_below or strategy.ladder[at] == "long_context":
+        return signal_of(look)
+    return signal_of(look, strategy.doubt_below[at], STOP_BELOW)

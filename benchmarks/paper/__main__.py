@@ -22,9 +22,10 @@ from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation.replies import Replies
 from selfroute.evaluation.show import show_tables
 
-from .datasets import DEMO, resolve
+from .datasets import DATASETS, DEMO, resolve
 from .retrieval import first_sentences, load_retriever
-from .study import PaperPipelines, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of, tables
+from .study import PaperPipelines, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of
+from .tables import tables
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
             ask_closed_book(study, asker)
         if options.explain_declines:
             ask_reasons(study, asker)
-        show_tables(out, tables(study))
+        show_tables(out, tables(study, [name for name in options.data if name in DATASETS]))
         err.print(replies.summary)
     return 1 if study.stopped or study.failures else 0
 

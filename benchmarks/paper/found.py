@@ -5,9 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-Order = Literal["score", "document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +38,6 @@ class Retriever(ABC):
         Returns:
             The passages, best first; of two with the same score, the earlier one first.
         """
-
-
-def ordered(found: Sequence[Found], order: Order) -> list[Found]:
-    """Put passages in the order in which the model reads them.
-
-    Args:
-        found: The passages, best first.
-        order: `"score"` for best first (Li et al., 2024), `"document"` for the document's order (Yu et al., 2024).
-    """
-    return sorted(found, key=lambda chunk: chunk.index) if order == "document" else list(found)
 
 
 def mark_of(found: Found) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,12 @@ from pydantic import Field
 from typing_extensions import override
 
 from selfroute.documents.sizes import Recent
-from selfroute.errors import ConfigurationError
 
 from .found import Found, Retriever
 
 _WINDOW = 8_000  # tokens of text that a summary may be made of
 _SUMMARY = 500
 _DOCUMENTS, _VECTORS = 32, 20_000  # that stay in memory
-_RAPTOR = "pip install umap-learn scikit-learn && pip install --no-deps llama-index-packs-raptor==0.4.2"
 
 Summarize = Callable[[str], str]
 """Asks a model to summarize, by the prompt that LlamaIndex made."""
@@ -177,32 +174,3 @@ class TreeRetriever(_Summarized):
             vector = self._embedding.get_text_embedding(item.node.get_content(metadata_mode=MetadataMode.EMBED))
             item.score = float(np.dot(bundle.embedding or self._embedding.get_query_embedding(question), vector))
         return sorted(found, key=lambda item: -(item.score or 0.0))
-
-
-class RaptorRetriever(_Summarized):
-    """Finds chunks and summaries of clusters of chunks, all in one layer: llama-index-packs-raptor."""
-
-    def __init__(self, questions: Any, passages: Any, summarize: Summarize) -> None:
-        """Take what embeds questions, what embeds passages, and what summarizes.
-
-        Raises:
-            ConfigurationError: The pack is not installed.
-        """
-        if not (find_spec("umap") and find_spec("llama_index.packs") and find_spec("llama_index.packs.raptor")):
-            msg = f"the retriever raptor needs LlamaIndex's pack, whose requirements are older than it: {_RAPTOR}"
-            raise ConfigurationError(msg)
-        super().__init__(questions, passages, summarize)
-
-    @override
-    def _index(self, chunks: Sequence[str]) -> Any:
-        from llama_index.packs import raptor  # type: ignore[import-not-found]  # noqa: PLC0415
-
-        return raptor.RaptorRetriever(
-            self._nodes(chunks), llm=self._summarizer, embed_model=self._embedding, transformations=[]
-        )
-
-    @override
-    def _search(self, index: Any, question: str, k: int) -> list[NodeWithScore]:
-        index.similarity_top_k = k
-        found: list[NodeWithScore] = index.retrieve(question)
-        return found

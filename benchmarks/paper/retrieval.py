@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import threading
 from abc import abstractmethod
@@ -21,7 +20,6 @@ from selfroute.demo.weights import weights
 from selfroute.documents.sizes import Recent
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.replies import Replies
-from selfroute.private import make_folder, open_file
 
 from .found import Found, Retriever
 from .hub import is_online
@@ -68,9 +66,8 @@ class _Dense(_Scored):
     A model sees no more of a chunk than it takes: Contriever and Dragon 512 word pieces, all-MiniLM-L6-v2 256.
     """
 
-    def __init__(self, name: str, *, questions: Any, passages: Any, folder: Path | None) -> None:
+    def __init__(self, questions: Any, passages: Any) -> None:
         super().__init__()
-        self._name, self._folder = name, folder
         self._of_questions, self._of_passages = questions, passages
         self._questions: Recent[_Floats] = Recent(_QUESTIONS)
 
@@ -80,7 +77,7 @@ class _Dense(_Scored):
         if vector is None or vectors is None:
             with self._lock:
                 vector = self._question(question)
-                vectors = self._document(chunks, document, width=vector.size)
+                vectors = self._document(chunks, document)
         scores: _Floats = vectors @ vector
         return scores
 
@@ -91,21 +88,11 @@ class _Dense(_Scored):
             self._questions.put(question, vector)
         return vector
 
-    def _document(self, chunks: Sequence[str], document: str, *, width: int) -> _Floats:
+    def _document(self, chunks: Sequence[str], document: str) -> _Floats:
         vectors: _Floats | None = self._documents.get(document)
         if vectors is None:
-            vectors = self._kept(chunks, document, width=width)
-            self._documents.put(document, vectors)
-        return vectors
-
-    def _kept(self, chunks: Sequence[str], document: str, *, width: int) -> _Floats:
-        """Read the vectors of a document; if there are none, make and write them."""
-        path = self._folder and self._folder / f"{_file_name(self._name)}-{document}.npy"
-        vectors = _read(path, shape=(len(chunks), width)) if path else None
-        if vectors is None:
             vectors = _embed(self._of_passages.encode_document, list(chunks))
-            if path:
-                _write(path, vectors)
+            self._documents.put(document, vectors)
         return vectors
 
 
@@ -127,7 +114,6 @@ class _BM25(_Scored):
 def load_retriever(
     name: str,
     *,
-    folder: Path | None = None,
     embeddings: str = _MINILM[0],
     replies: Replies | None = None,
     summarize: Callable[[str], str] | None = None,
@@ -139,7 +125,6 @@ def load_retriever(
             `raptor` (Li et al., 2025, section 3.2); embeddings of a provider as `provider:name`, such as
             openai:text-embedding-3-small; or anything that sentence-transformers loads: a name on the Hugging Face Hub
             or a folder with weights.
-        folder: A folder to keep the vectors of documents in; None for memory only.
         embeddings: What `window`, `tree` and `raptor` compare by: any other name but bm25.
         replies: Keeps the vectors of a provider, and counts what they cost.
         summarize: Answers the prompts by which `tree` and `raptor` have texts summarized.
@@ -152,50 +137,20 @@ def load_retriever(
         _need("bm25s", name)
         return _BM25()
     if name not in INDEXED:
-        questions, passages = _encoders(name, folder=folder, replies=replies)
-        return _Dense(name, questions=questions, passages=passages, folder=folder)
-    from . import indexed  # noqa: PLC0415 - with LlamaIndex
+        return _Dense(*_encoders(name, replies=replies))
+    from . import indexed, raptor  # noqa: PLC0415 - with LlamaIndex
 
     if embeddings in (*INDEXED, "bm25"):
         msg = f"the retriever {name} compares vectors: --embeddings takes a name of embeddings, not {embeddings}"
         raise ConfigurationError(msg)
-    encoders = _encoders(embeddings, folder=None, replies=replies)
+    encoders = _encoders(embeddings, replies=replies)
     if name == "window":
         return indexed.WindowRetriever(*encoders)
-    made = indexed.TreeRetriever if name == "tree" else indexed.RaptorRetriever
+    made = indexed.TreeRetriever if name == "tree" else raptor.RaptorRetriever
     if summarize is None:
         msg = f"the retriever {name} needs a model that summarizes"
         raise ConfigurationError(msg)
     return made(*encoders, summarize)
-
-
-def downloads(name: str, *, embeddings: str = _MINILM[0]) -> list[str]:
-    """Return the models that a retriever downloads, since they are not on this machine; nothing is asked for that.
-
-    Args:
-        name: As in `load_retriever`.
-        embeddings: As there.
-
-    Raises:
-        ConfigurationError: There is no such retriever.
-    """
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - heavy
-    from huggingface_hub.errors import HFValidationError  # noqa: PLC0415
-
-    _check_name(name)
-    used = embeddings if name in INDEXED else name
-    if used == "bm25" or is_of_provider(used) or Path(used).exists():
-        return []
-    if used in _MINILM:
-        with weights(None) as path:
-            wanted: Sequence[str] = () if Path(path).exists() else (path,)
-    else:
-        wanted = _DRAGON if used == "dragon" else (_CONTRIEVER if used == "contriever" else used,)
-    try:
-        return [path for path in wanted if not try_to_load_from_cache(path, "config.json")]
-    except HFValidationError as error:
-        msg = f"there is no retriever {used!r}: {WITHOUT_DOWNLOAD}"
-        raise ConfigurationError(msg) from error
 
 
 def first_sentences(prompt: str) -> str:
@@ -215,7 +170,7 @@ def is_of_provider(name: str) -> bool:
     return bool(_PROVIDER.match(name)) and not Path(name).exists()
 
 
-def _encoders(name: str, *, folder: Path | None, replies: Replies | None) -> tuple[Any, Any]:
+def _encoders(name: str, *, replies: Replies | None) -> tuple[Any, Any]:
     """Return what embeds questions and what embeds passages."""
     if is_of_provider(name):
         from .embedding import ProviderEncoder  # noqa: PLC0415 - with LangChain
@@ -223,12 +178,6 @@ def _encoders(name: str, *, folder: Path | None, replies: Replies | None) -> tup
         encoder = ProviderEncoder(name, replies or Replies())
         return encoder, encoder
     _need("sentence_transformers", name)
-    if folder:
-        try:
-            make_folder(folder)
-        except OSError as error:
-            msg = f"vectors cannot be kept in {folder}: {error.strerror}"
-            raise ConfigurationError(msg) from error
     if name == "dragon":
         questions, passages = (_load(path, first_token=True) for path in _DRAGON)
         return questions, passages
@@ -277,26 +226,3 @@ def _tokens(texts: list[str]) -> list[list[str]]:
 
     tokens: list[list[str]] = bm25s.tokenize(texts, return_ids=False, show_progress=False)
     return tokens
-
-
-def _file_name(retriever: str) -> str:
-    """Return a retriever's name in file names; a folder of weights goes by its whole path."""
-    name = str(Path(retriever).resolve()) if Path(retriever).is_dir() else retriever
-    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', name)[-40:]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _read(path: Path, *, shape: tuple[int, int]) -> _Floats | None:
-    """Read vectors; None if the file is missing or broken."""
-    try:
-        vectors = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return vectors if vectors.shape == shape and vectors.dtype == np.float32 else None
-
-
-def _write(path: Path, vectors: _Floats) -> None:
-    """Write vectors so that nobody ever reads half of them."""
-    temporary = path.with_suffix(f".{os.getpid()}")
-    with open_file(temporary, "wb") as file:
-        np.save(file, vectors)
-    temporary.replace(path)

@@ -1,4 +1,4 @@
-"""Ask the papers' questions as the papers do, on looks, and tabulate what comes of it.
+"""Ask the papers' questions as the papers do, on looks.
 
 Each question is asked about its own document (Li et al., 2024, section 3.2): chunks of 300 words, the k nearest as
 passages with their numbers in front, the prompt of its data set (Table 9). A document that is longer than the model's
@@ -7,10 +7,9 @@ window is shortened by the chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from statistics import fmean
 from typing import Any
 
 from langchain_core.documents import Document
@@ -20,12 +19,11 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_selfroute import SelfRouteChain
 from selfroute.answerability.gate import declines
 from selfroute.evaluation import looking, runs
-from selfroute.evaluation.looks import TITLES, Failure, Key, Look, Result, Strategy, by_question
-from selfroute.evaluation.metrics import exact_loose, set_f1
+from selfroute.evaluation.looks import Failure, Key, Look, Result, Strategy, by_question
+from selfroute.evaluation.metrics import exact_loose
 from selfroute.evaluation.questions import Question, choice_lines
 from selfroute.evaluation.replay import Rule
 from selfroute.evaluation.replies import Asker, Replies
-from selfroute.evaluation.table import Cell, Table
 from selfroute.evaluation.with_langchain import ChainPipeline, asker_with
 from selfroute.usage.prices import PricedModel
 
@@ -61,7 +59,7 @@ class Study:
         results: The results of each strategy, by variant; those of the long context are in each.
         failures: The steps that could not be finished.
         stopped: Why it ended early; None if it did not.
-        closed_book: The score of each question without any text; empty if that was not asked.
+        closed_book: Whether each question is answered correctly without any text; empty if that was not asked.
         based_only_on: The score of each question with "based only on the passage"; empty if that was not asked.
         reasons: The letter of the reason why each declined draft was not enough; empty if that was not asked.
     """
@@ -70,7 +68,7 @@ class Study:
     results: dict[Variant, list[Result]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     stopped: str | None = None
-    closed_book: dict[Key, float] = field(default_factory=dict)
+    closed_book: dict[Key, bool] = field(default_factory=dict)
     based_only_on: dict[Key, float] = field(default_factory=dict)
     reasons: dict[Key, str] = field(default_factory=dict)
 
@@ -180,7 +178,20 @@ def ask_closed_book(study: Study, asker: Asker) -> None:
         asked = "\n".join(filter(None, (question.question, choice_lines(question.choices))))
         reply, _ = asker.ask(CLOSED_BOOK.format(input=asked, refusal="unanswerable"), "closed_book")
         declined = bool(declines(reply.text))
-        study.closed_book[question.key] = runs.score_of(question, reply.text, declined=declined)
+        said = "" if declined else reply.text
+        score = runs.score_of(question, reply.text, declined=declined)
+        study.closed_book[question.key] = is_correct(question, said, score)
+
+
+def is_correct(question: Question, said: str, score: float) -> bool:
+    """Return whether an answer is correct, as the sequel counts.
+
+    Args:
+        question: The question.
+        said: The answer; empty for a decline, which is not knowledge even if the text has no answer.
+        score: Its score by the question's own metric, which decides for a choice.
+    """
+    return score == 1 if question.choices else bool(exact_loose(said, question.answers))
 
 
 def ask_reasons(study: Study, asker: Asker) -> None:
@@ -192,92 +203,6 @@ def ask_reasons(study: Study, asker: Asker) -> None:
             context = "\n\n".join(passage.text for passage in result.passages)
             reply, _ = asker.ask(REASONS.format(context=context, input=question.question), "reason")
             study.reasons[result.key] = letter_in(reply.text)
-
-
-def tables(study: Study) -> list[Table]:
-    """Return the tables of a study: Table 1 for each variant, retrievers, closed book, Table 4, and the reasons."""
-    made = [main_table(study), retrievers_table(study)]
-    if study.closed_book:
-        made.append(_two(study, "closed_book", "Without the questions that are answered from memory (Table 5)"))
-    if study.based_only_on:
-        made.append(_only_on(study))
-    if study.reasons:
-        letters = sorted(study.reasons.values())
-        rows = tuple((letter, letters.count(letter)) for letter in dict.fromkeys(letters))
-        made.append(Table("reasons", "Why the passages were not enough (Figure 4)", ("", "questions"), rows))
-    return made
-
-
-def main_table(study: Study) -> Table:
-    """Return Table 1: scores, the share that the first step answered, and tokens, on average and by data set."""
-    datasets = list(dict.fromkeys(question.dataset for question in study.questions))
-    rows: list[tuple[Cell, ...]] = []
-    for variant, results in study.results.items():
-        name: tuple[Cell, Cell] = (variant.retriever, variant.k)
-        for strategy in STRATEGIES:
-            scores = {one.key: 100 * one.score for one in results if one.strategy == strategy}
-            rows.append((TITLES[strategy], *name, *_by_dataset(scores, datasets)))
-        routed = [one for one in results if one.strategy == "self_route"]
-        whole = {one.key: max(one.input_tokens, 1) for one in results if one.strategy == "long_context"}
-        answered = {one.key: 100.0 * (one.route == "rag") for one in routed}
-        shares = {one.key: 100 * one.input_tokens / whole[one.key] for one in routed if one.key in whole}
-        rows.append(("answerable %", *name, *_by_dataset(answered, datasets)))
-        rows.append(("token %", *name, *_by_dataset(shares, datasets)))
-    columns = ("", "retriever", "k", "Avg", *datasets)
-    return Table("main", f"Table 1, {len(study.questions):,} questions", columns, tuple(rows), tuple(_notes(study)))
-
-
-def retrievers_table(study: Study) -> Table:
-    """Return what the sequel compares: loose exact match and F1 over sets of words, of RAG and the long context."""
-    questions = {question.key: question for question in study.questions}
-    rows: list[tuple[Cell, ...]] = []
-    for number, (variant, results) in enumerate(study.results.items()):
-        for strategy in ("rag", "long_context") if number == 0 else ("rag",):
-            of = [result for result in results if result.strategy == strategy]
-            scored = [(questions[result.key], result.answer if result.answerable else "") for result in of]
-            exact = [100 * exact_loose(answer, question.answers) for question, answer in scored]
-            f1 = [100 * set_f1(answer, question.answers) for question, answer in scored]
-            name = variant.retriever if strategy == "rag" else ""
-            rows.append((TITLES[strategy], name, variant.k if name else "", len(of), _mean(exact), _mean(f1)))
-    columns = ("", "retriever", "k", "questions", "exact", "F1")
-    return Table("retrievers", "By the sequel's metrics", columns, tuple(rows))
-
-
-def _two(study: Study, name: str, title: str) -> Table:
-    results = next(iter(study.results.values()), [])
-    kept = {key for key, score in study.closed_book.items() if score < 0.5}
-    rows: list[tuple[Cell, ...]] = [("questions", len(study.questions), len(kept))]
-    for strategy in STRATEGIES:
-        scores = {result.key: 100 * result.score for result in results if result.strategy == strategy}
-        rows.append((TITLES[strategy], _mean(scores.values()), _mean(scores[key] for key in scores if key in kept)))
-    return Table(name, title, ("", "all", "not from memory"), tuple(rows))
-
-
-def _only_on(study: Study) -> Table:
-    results = next(iter(study.results.values()), [])
-    plain = {result.key: 100 * result.score for result in results if result.strategy == "long_context"}
-    rows = (("long context", _mean(plain.values()), _mean(100 * score for score in study.based_only_on.values())),)
-    return Table("based_only_on", "With “based only on the provided passage” (Table 4)", ("", "plain", "with"), rows)
-
-
-def _by_dataset(values: Mapping[Key, float], datasets: Sequence[str]) -> Iterator[float | None]:
-    """Yield the average over data sets of their means, and each mean."""
-    means = [_mean(value for (dataset, _), value in values.items() if dataset == name) for name in datasets]
-    yield _mean(mean for mean in means if mean is not None)
-    yield from means
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    some = list(values)
-    return fmean(some) if some else None
-
-
-def _notes(study: Study) -> Iterator[str]:
-    yield "Scores are times 100, by the data sets' own metrics; Avg is the average over the data sets."
-    if study.failures:
-        yield f"Steps that failed, which are not scored: {len(study.failures):,}."
-    if study.stopped:
-        yield f"The run ended early: {study.stopped}."
 
 
 def asker_of(llm: Runnable[Any, Any], replies: Replies, *, priced_as: str | None = None) -> Asker:

@@ -20,8 +20,9 @@ from selfroute.flow import self_route
 
 GRADED: tuple[Strategy, ...] = ("graded", "graded_sections")
 WITH_SECTIONS: tuple[Strategy, ...] = ("sections", "graded_sections")
-_Signal = Literal["answered", "doubt", "declined", "hopeless"] | None
-_VERDICTS: Mapping[_Signal, Verdict] = {
+Signal = Literal["answered", "doubt", "declined", "hopeless"]
+"""What a reply says of itself; a hopeless one declines, and says that the whole text would not help."""
+_VERDICTS: Mapping[Signal, Verdict] = {
     "answered": Verdict(declined=False, signal="answered"),
     "doubt": Verdict(declined=False, signal="doubt"),
     "declined": Verdict(declined=True, signal="sentinel"),
@@ -99,20 +100,30 @@ class Rule:
         steps = self.steps(max(1, len(sections)))
         found = [_look_at(looks, step, steps[:at].count(step)) for at, step in enumerate(steps)]
         signals = tuple(self._signal(look, at) for at, look in enumerate(found))
-        asked = _climb(tuple(ROUTES[step] for step in steps), signals)
+        asked = climb(tuple(ROUTES[step] for step in steps), signals)
         if asked is None:
             return None
         return tuple(look for at in asked if (look := found[at]) is not None)
 
-    def _signal(self, look: Judged | None, at: int) -> _Signal:
+    def _signal(self, look: Judged | None, at: int) -> Signal | None:
         if look is None:
             return None
-        numbers = self.strategy in GRADED
-        if look.declined:
-            hopeless = numbers and at == 0 and look.prospect is not None and look.prospect < self.stop_below
-            return "hopeless" if hopeless else "declined"
-        below = self.doubt_below[: at + 1][-1]
-        return "doubt" if numbers and look.confidence is not None and look.confidence < below else "answered"
+        if self.strategy not in GRADED:
+            return signal_of(look)
+        return signal_of(look, self.doubt_below[: at + 1][-1], self.stop_below if at == 0 else 0)
+
+
+def signal_of(look: Judged, doubt_below: int = 0, stop_below: int = 0) -> Signal:
+    """Return what a look says of itself.
+
+    Args:
+        look: The look.
+        doubt_below: An answer with a lower confidence is in doubt; one that does not say is taken as sure.
+        stop_below: A decline with a lower prospect is hopeless.
+    """
+    if look.declined:
+        return "hopeless" if look.prospect is not None and look.prospect < stop_below else "declined"
+    return "doubt" if look.confidence is not None and look.confidence < doubt_below else "answered"
 
 
 def _look_at(looks: Mapping[Step, Sequence[AnyLook]], step: Step, rung: int) -> AnyLook | None:
@@ -120,12 +131,12 @@ def _look_at(looks: Mapping[Step, Sequence[AnyLook]], step: Step, rung: int) -> 
 
 
 @cache
-def _climb(ladder: tuple[Route, ...], signals: tuple[_Signal, ...]) -> tuple[int, ...] | None:
-    """Return which steps the flow asks; None if it needs a look that there is not.
+def climb(ladder: tuple[Route, ...], signals: tuple[Signal | None, ...]) -> tuple[int, ...] | None:
+    """Return which steps the flow asks, by their places; the last one is shown. None if one of them has no reply.
 
     Args:
         ladder: The steps.
-        signals: What the reply of each says; None where there is no reply.
+        signals: What the reply of each says; None where there is nothing to read.
     """
     flow = self_route("", ladder, passages=(0,))
     asked: list[int] = []
@@ -138,9 +149,10 @@ def _climb(ladder: tuple[Route, ...], signals: tuple[_Signal, ...]) -> tuple[int
             result = Decided(effect.route, effect.decision)
         elif isinstance(effect, Generate):
             at = effect.context[0]
-            if signals[at] is None:
+            signal = signals[at]
+            if signal is None:
                 return None
             if not effect.resumed:
                 asked.append(at)
-            result = Reply("an answer", _VERDICTS["answered" if effect.resumed else signals[at]])
+            result = Reply("an answer", _VERDICTS["answered" if effect.resumed else signal])
     return tuple(asked) if effect.context else None

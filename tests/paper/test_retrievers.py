@@ -1,4 +1,4 @@
-"""Chunks, documents cut to the window, and retrievers: real weights, and tiny ones next to transformers itself."""
+"""Chunks and retrievers: real weights, and tiny ones next to transformers itself."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from paper import retrieval
-from paper.chunks import chunks, cut_in_the_middle
-from paper.found import Found, Retriever, mark_of, ordered
+from paper.chunks import chunks
+from paper.found import Found, Retriever, mark_of
 from paper.retrieval import load_retriever
 from selfroute.errors import ConfigurationError
-from selfroute.usage import count_tokens
 
 CHUNKS = (
     "The harbour was dredged in spring, and ferries call there again.",
@@ -36,7 +35,6 @@ CHUNKS = (
 )
 QUESTION = "What did the astronomer discover?"
 DRAGON = ("facebook/dragon-plus-query-encoder", "facebook/dragon-plus-context-encoder")
-COUNTERS = (count_tokens, len, lambda text: len(text.split()), lambda text: len(text.encode("utf-8", "replace")))
 
 texts = st.text(st.sampled_from("abc,. \n\t\u00a0漢かé"), max_size=300)
 sentences = st.lists(st.sampled_from(("red", "green", "comet", "harbour", "bread", "the")), max_size=6).map(" ".join)
@@ -74,27 +72,6 @@ def test_text_without_spaces_has_chunks_too() -> None:
 def test_a_chunk_without_words_is_refused(words: int) -> None:
     with pytest.raises(ConfigurationError, match="at least one word"):
         chunks("text", words)
-
-
-@given(texts, st.integers(0, 400), st.sampled_from(COUNTERS))
-def test_a_text_that_is_too_long_keeps_its_beginning_and_its_end(
-    text: str, most: int, count: Callable[[str], int]
-) -> None:
-    kept, cut = cut_in_the_middle(text, most, count=count)
-    assert count(kept) <= most
-    assert cut == (count(text) > most)
-    if cut:
-        half = len(kept) // 2
-        assert kept == text[:half] + text[len(text) - half :]
-    else:
-        assert kept == text
-    assert cut_in_the_middle(kept, most, count=count) == (kept, False)
-
-
-@given(st.integers(0, 20_000), st.integers(0, 20_000))
-def test_a_text_that_is_cut_keeps_nearly_as_much_as_it_may(length: int, most: int) -> None:
-    kept, _ = cut_in_the_middle("x" * length, most, count=len)
-    assert len(kept) >= 0.998 * min(length, most) - 3
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +128,7 @@ def _vectors(hub: Path, name: str, texts: list[str], *, first_token: bool) -> An
 
 
 def _scores(found: list[Found]) -> list[float]:
-    return [chunk.score for chunk in ordered(found, "document")]
+    return [chunk.score for chunk in sorted(found, key=lambda chunk: chunk.index)]
 
 
 def test_minilm_finds_what_answers_and_scores_it_by_the_cosine(minilm: Retriever) -> None:
@@ -208,44 +185,6 @@ def _check_best(retriever: Retriever, chunks: list[str], question: str, k: int) 
     return found
 
 
-def test_vectors_on_disk_are_read_by_the_next_run(tiny: str, tmp_path: Path) -> None:
-    folder = tmp_path / "not" / "there"
-    first = load_retriever(tiny, folder=folder).search(CHUNKS, QUESTION, k=4, document_id="town")
-    (path,) = folder.iterdir()
-    np.save(path, -np.load(path))
-    second = load_retriever(tiny, folder=folder).search(CHUNKS, QUESTION, k=4, document_id="town")
-    assert _scores(second) == [-score for score in _scores(first)]
-
-
-@pytest.mark.parametrize("content", [b"", b"no array", None, np.zeros((3, 32), np.float32), np.zeros((4, 32))])
-def test_a_broken_file_of_vectors_is_made_anew(tiny: str, tmp_path: Path, content: Any) -> None:
-    folder = tmp_path / "vectors"
-    first = load_retriever(tiny, folder=folder).search(CHUNKS, QUESTION, k=4, document_id="town")
-    (path,) = folder.iterdir()
-    whole = path.read_bytes()
-    if isinstance(content, np.ndarray):
-        np.save(path, content)
-    else:
-        path.write_bytes(whole[:-1] if content is None else content)
-    assert load_retriever(tiny, folder=folder).search(CHUNKS, QUESTION, k=4, document_id="town") == first
-    assert [file.read_bytes() for file in folder.iterdir()] == [whole]
-
-
-@pytest.mark.usefixtures("offline")
-def test_vectors_of_another_cut_another_document_or_another_model_are_others(tiny: str, tmp_path: Path) -> None:
-    for name, size, document in [
-        (tiny, 9, "a"),
-        (tiny, 8, "a"),
-        (tiny, 9, "b"),
-        ("contriever", 9, "a"),
-        (tiny, 9, "a"),
-    ]:
-        load_retriever(name, folder=tmp_path / "vectors").search(
-            chunks(" ".join(CHUNKS), size), QUESTION, k=1, document_id=document
-        )
-    assert len(list((tmp_path / "vectors").iterdir())) == 4
-
-
 def test_many_threads_get_what_one_gets_and_embed_it_once(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [(f"{QUESTION} {number % 4}", k) for number in range(16) for k in (1, 4)]
     alone = load_retriever(tiny)
@@ -293,18 +232,6 @@ def test_a_package_that_is_not_installed_is_named(name: str, package: str, monke
     monkeypatch.setattr(retrieval, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=rf"{package}.*pip install 'selfroute\[evaluate\]'"):
         load_retriever(name)
-
-
-def test_a_folder_that_cannot_be_used_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match=r"vectors cannot be kept in .*file"):
-        load_retriever("contriever", folder=tmp_path / "file")
-
-
-def test_passages_come_by_score_or_as_they_stand_in_the_document() -> None:
-    found = [Found(7, "b", 0.9), Found(2, "a", 0.5)]
-    assert ordered(found, "score") == found
-    assert ordered(found, "document") == found[::-1]
 
 
 def test_a_passage_begins_with_the_number_of_its_chunk() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from look_parts import a_question
 from paper import __main__ as command
 from paper.found import Found, Retriever
 from paper.prompts import PROMPTS, prompt_of
-from paper.study import PaperPipelines, Variant, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of, tables
+from paper.study import PaperPipelines, Variant, ask, ask_based_only_on, ask_closed_book, ask_reasons, asker_of
+from paper.tables import first_word, tables
 from selfroute.evaluation.replies import Replies
 
 WORDS = " ".join(f"word{number}" for number in range(900))
@@ -49,13 +51,15 @@ def test_table_1_and_the_ablation_of_k_are_by_replay(model: langchain_parts.Scri
     assert not study.failures
     assert list(study.results) == [Variant("first", 1), Variant("first", 2), Variant("again", 1)]
     assert len(model.calls) == 3 * 2 + 3, "each document is read once, and the same passages are asked about once"
-    main, sequel = tables(study)
-    rows = {row[:3]: row[3:] for row in main.rows}
+    made = {table.name: table for table in tables(study)}
+    rows = {row[:3]: row[3:] for row in made["main"].rows}
     assert rows["RAG", "first", 1] == (25, 50, 0)
     assert rows["Self-Route", "first", 2] == rows["long context", "again", 1] == (100, 100, 100)
     assert rows["answerable %", "first", 1] == (25, 50, 0)
     assert 50 < rows["token %", "first", 1][0] < 150
-    assert [row[4:] for row in sequel.rows if row[1] == "first"] == [(pytest.approx(100 / 3),) * 2] * 2
+    assert [row[:2] for row in made["k"].rows] == [(1, 25), (2, 25)]
+    assert made["retrievers"].rows[0] == ("first", "chunks", 1, 3, pytest.approx(100 / 3), 0, 0, pytest.approx(100 / 3))
+    assert [row[0] for row in made["retrievers"].rows] == ["first", "first", "again"]
 
 
 def test_prompts_are_the_papers_with_numbered_chunks_of_300_words_or_the_whole_document(
@@ -84,11 +88,62 @@ def test_the_other_experiments_ask_once_for_each_question(model: langchain_parts
         ask_reasons(study, asker_of(model, replies))
     assert len(model.calls) - before == 3 + 3 + 2
     made = {table.name: table for table in tables(study)}
-    assert made["closed_book"].rows[:2] == (("questions", 3, 2), ("RAG", pytest.approx(100 / 3), 50))
-    assert made["based_only_on"].rows == (("long context", 100, 100),)
-    assert made["reasons"].rows == (("D", 2),)
+    assert made["closed_book"].rows[:3] == (("questions", 3, 2), ("long context", 100, 100), ("RAG", 25, 50))
+    assert [row[2:] for row in made["filtered"].rows] == [(2, 1, 50, None, "open"), (1, 1, 100, None, "open")]
+    assert [row[1:] for row in made["based_only_on"].rows] == [(100, 100, None, None)] * 2
+    assert made["reasons"].rows == (("D implicit", 2),)
     with_sentence = [call.prompt for call in model.calls if "Answer based only on the provided passage." in call.prompt]
     assert len(with_sentence) == 3
+
+
+def test_rag_and_the_long_context_are_compared_question_by_question(model: langchain_parts.ScriptedModel) -> None:
+    asked = [replace(QUESTIONS[0], kind="fact"), replace(QUESTIONS[1], question="Who is b?"), QUESTIONS[2]]
+    with Replies() as replies:
+        made = {
+            table.name: table for table in tables(ask(asked, PaperPipelines(model, replies), {"first": First()}, [1]))
+        }
+    assert made["wins"].rows == (
+        ("narrativeqa", 2, 2, 1, 1, 0, 1, 0),
+        ("qasper", 1, 1, 0, 1, 0, 1, 0),
+        ("Overall", 3, 3, 1, 2, 0, 2, 0),
+    )
+    assert [row[:3] for row in made["kinds"].rows] == [
+        ("first word", "what", 2),
+        ("first word", "who", 1),
+        ("kind", "fact", 1),
+    ]
+    assert made["differences"].rows == ((-100, 2, pytest.approx(200 / 3), 50), (0, 1, pytest.approx(100 / 3), 100))
+    assert made["agreement"].rows[0][1:] == (pytest.approx(100 / 3), 63)
+
+
+def test_the_papers_figures_stand_beside_their_own_data_sets_only(model: langchain_parts.ScriptedModel) -> None:
+    with Replies() as replies:
+        pipelines = PaperPipelines(model, replies)
+        study = ask(QUESTIONS, pipelines, {"bm25": First()}, [1, 5])
+        ask_based_only_on(study, pipelines)
+    mine = {table.name: table for table in tables(study)}
+    theirs = {table.name: table for table in tables(study, ["narrativeqa", "qasper"])}
+    assert "paper" not in mine
+    assert ("GPT-4O", "Self-Route", pytest.approx((31.36 + 47.99) / 2), 31.36, 47.99) in theirs["paper"].rows
+    assert "2 of 200 of narrativeqa, 1 of 200 of qasper" in theirs["paper"].notes[-1]
+    assert [len(of["k"].columns) for of in (mine, theirs)] == [5, 9]
+    assert theirs["k"].rows[1][-4:] == (37.92, 43.33, 17.02, 38.63)
+    assert theirs["based_only_on"].rows[0][-2:] == (36.35, 32.76)
+    assert theirs["retrievers"].rows[0][5] == 20.4
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("What is it?", "what"),
+        ("Whose is it?", "who"),
+        ("In which year?", "other"),
+        ("“How long?”", "how"),
+        ("", "other"),
+    ],
+)
+def test_questions_are_of_a_type_by_their_first_word(question: str, word: str) -> None:
+    assert first_word(question) == word
 
 
 @pytest.mark.parametrize(
@@ -120,6 +175,6 @@ def test_the_command_prints_the_tables_without_a_key(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert command.main(["demo", "--limit", "3", "--k", "2", "--retriever", "bm25"]) == 0
-    assert "Table 1, 3 questions" in capsys.readouterr().out
+    assert "of 3 questions (Table 1)" in capsys.readouterr().out
     assert command.main(["nowhere"]) == 2
     assert "'nowhere' is neither a data set nor a file" in capsys.readouterr().err

@@ -1,0 +1,166 @@
+"""RAPTOR (Sarthi et al., 2024): a tree of summaries over clusters of chunks, searched in one layer.
+
+Chunks are clustered by their vectors, each cluster is summarized, and the summaries are clustered again, until they are
+too few. Clusters are soft: UMAP reduces the vectors, once for all of them and once within each cluster of those, the
+Bayesian information criterion chooses how many Gaussians a mixture has, and a text belongs to each one that has more
+than a tenth of its probability. A question is compared with all chunks and summaries alike, the "collapsed tree".
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from selfroute.documents.sizes import Recent
+from selfroute.errors import ConfigurationError
+from selfroute.usage.tokens import count_tokens
+
+from .found import Found, Retriever
+
+# The numbers of the authors' program.
+_DIMENSIONS = 10
+_NEIGHBOURS_WITHIN = 10
+_MOST_CLUSTERS = 50
+_BELONGS = 0.1
+_MOST_TOKENS = 3_500  # of a cluster, which is split if it has more
+_LAYERS = 5
+_SEED = 224
+_DOCUMENTS = 32  # that stay in memory
+_PROMPT = "Write a summary of the following, including as many key details as possible:\n\n{context}"
+
+_Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    text: str
+    vector: _Floats
+
+
+class RaptorRetriever(Retriever):
+    """Finds chunks and summaries of clusters of chunks, whichever are nearest to the question."""
+
+    def __init__(self, questions: Any, passages: Any, summarize: Callable[[str], str]) -> None:
+        """Take what embeds questions, what embeds passages, and what answers a prompt for a summary.
+
+        Raises:
+            ConfigurationError: umap-learn or scikit-learn is not installed.
+        """
+        if not (find_spec("umap") and find_spec("sklearn")):
+            msg = "the retriever raptor needs umap-learn and scikit-learn: pip install umap-learn scikit-learn"
+            raise ConfigurationError(msg)
+        self._questions, self._passages, self._summarize = questions, passages, summarize
+        self._trees: Recent[list[_Node]] = Recent(_DOCUMENTS)
+        self._lock = threading.Lock()
+
+    @override
+    def search(self, chunks: Sequence[str], question: str, *, k: int, document_id: str) -> list[Found]:
+        if not chunks:
+            return []
+        with self._lock:  # an index is built by one at a time, so that nothing is paid twice
+            nodes = self._trees.get(document_id) or self._tree(chunks)
+            self._trees.put(document_id, nodes)
+            vector = _embed(self._questions.encode_query, question)
+        scores = np.stack([node.vector for node in nodes]) @ vector
+        best = np.argsort(-scores, kind="stable")[:k]
+        return [Found(int(place), nodes[place].text, float(scores[place])) for place in best]
+
+    def _tree(self, chunks: Sequence[str]) -> list[_Node]:
+        """Return all nodes: the chunks in their order, then the summaries, layer by layer."""
+        layer = self._nodes(list(chunks))
+        nodes = list(layer)
+        for _ in range(_LAYERS):
+            if len(layer) <= _DIMENSIONS + 1:
+                break
+            clusters = list(_clusters(layer))
+            if len(clusters) >= len(layer):  # summaries of single texts would go on without an end
+                break
+            texts = ("\n\n".join(node.text for node in cluster) for cluster in clusters)
+            layer = self._nodes([self._summarize(_PROMPT.format(context=text)) for text in texts])
+            nodes += layer
+        return nodes
+
+    def _nodes(self, texts: list[str]) -> list[_Node]:
+        vectors = _embed(self._passages.encode_document, texts)
+        return [_Node(text, vector) for text, vector in zip(texts, vectors, strict=True)]
+
+
+def _embed(encode: Callable[..., Any], texts: str | list[str]) -> _Floats:
+    return np.asarray(encode(texts, normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
+
+
+def _clusters(nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
+    """Yield clusters of nodes; one whose texts are too long for a summary is clustered again."""
+    vectors = np.stack([node.vector for node in nodes])
+    for members in soft_clusters(vectors):
+        cluster = [nodes[place] for place in members]
+        is_too_long = sum(count_tokens(node.text) for node in cluster) > _MOST_TOKENS
+        if is_too_long and 1 < len(cluster) < len(nodes):
+            yield from _clusters(cluster)
+        else:
+            yield cluster
+
+
+def soft_clusters(vectors: _Floats) -> list[list[int]]:
+    """Cluster vectors, first all of them and then within each cluster; one may be in several.
+
+    Args:
+        vectors: The vectors, of shape (texts, dimensions).
+
+    Returns:
+        The places of each cluster's vectors. Each vector is in one at least.
+    """
+    if len(vectors) <= _DIMENSIONS + 1:
+        return [list(range(len(vectors)))]
+    found: dict[tuple[int, ...], None] = {}  # each once: neighbouring clusters may hold the same parts
+    for members in _mixture(vectors, neighbours=int((len(vectors) - 1) ** 0.5)):
+        within = vectors[members]
+        parts = _mixture(within, neighbours=_NEIGHBOURS_WITHIN) if len(members) > _DIMENSIONS + 1 else None
+        for part in parts or [list(range(len(members)))]:
+            found[tuple(members[place] for place in part)] = None
+    return [list(members) for members in found]
+
+
+def _mixture(vectors: _Floats, *, neighbours: int) -> list[list[int]]:
+    """Reduce vectors, fit mixtures of Gaussians, and return the members of each of the best one's."""
+    count = len(vectors)
+    with warnings.catch_warnings():
+        # UMAP misses TensorFlow, which nothing here needs; graphs fall apart, and mixtures stop early.
+        warnings.simplefilter("ignore")
+        from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
+        from umap import UMAP  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        reducer = UMAP(
+            n_neighbors=max(2, min(neighbours, count - 1)),
+            n_components=min(_DIMENSIONS, count - 2),
+            metric="cosine",
+            init="spectral" if count > 2 * _DIMENSIONS else "random",  # so few have too few dimensions for a spectrum
+            random_state=_SEED,
+            n_jobs=1,
+        )
+        reduced = np.asarray(reducer.fit_transform(vectors), dtype=np.float64)
+        mixtures = [
+            GaussianMixture(n_components=number, random_state=_SEED).fit(reduced)
+            for number in range(1, min(_MOST_CLUSTERS, count))
+        ]
+    best = min(mixtures, key=lambda mixture: float(mixture.bic(reduced)))
+    return members_of(best.predict_proba(reduced))
+
+
+def members_of(shares: NDArray[np.float64]) -> list[list[int]]:
+    """Return the texts that belong to each Gaussian; a text is in its likeliest at least.
+
+    Args:
+        shares: How likely each text is of each Gaussian, of shape (texts, Gaussians).
+    """
+    belongs = shares > _BELONGS
+    belongs[np.arange(len(shares)), shares.argmax(axis=1)] = True
+    return [found for column in belongs.T if (found := [int(place) for place in np.flatnonzero(column)])]

@@ -1,0 +1,109 @@
+"""RAPTOR: soft clusters, summaries of them, and the collapsed tree, with real vectors and a rule that summarizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paper import raptor
+from paper.chunks import chunks
+from paper.found import Found
+from paper.retrieval import first_sentences, load_retriever
+from selfroute.demo.corpus import load_documents
+from selfroute.errors import ConfigurationError
+
+QUESTION = "What did the council decide about the harbour?"
+
+
+@pytest.fixture(scope="module")
+def every() -> list[str]:
+    """All chunks of the shipped documents, of sixty words each."""
+    return [chunk for text in load_documents().values() for chunk in chunks(text, 60)]
+
+
+@pytest.fixture(scope="module")
+def texts(every: list[str]) -> list[str]:
+    """Forty of them."""
+    return every[:40]
+
+
+class Book:
+    """Summarizes by a rule, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, prompt: str) -> str:
+        self.asked.append(prompt)
+        return first_sentences(prompt) or prompt[-200:]
+
+
+def search(texts: Sequence[str], book: Book, question: str = QUESTION, k: int = 1_000) -> list[Found]:
+    return load_retriever("raptor", summarize=book).search(texts, question, k=k, document_id="a")
+
+
+@pytest.mark.matrix
+def test_chunks_and_summaries_of_clusters_are_searched_in_one_layer(texts: list[str]) -> None:
+    book = Book()
+    found = search(texts, book)
+    by_place = {each.index: each.text for each in found}
+    assert [by_place[place] for place in range(len(texts))] == texts
+    assert len(found) == len(texts) + len(book.asked)
+    assert len(book.asked) >= 2
+    assert all(any(text in prompt for prompt in book.asked) for text in texts), "each chunk is in a cluster"
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    summary = by_place[len(texts)]
+    assert search(texts, Book(), summary, k=1)[0].index >= len(texts), "the nearest to a summary is a summary"
+
+
+@pytest.mark.matrix
+def test_the_tree_is_the_same_each_time_and_is_built_once(texts: list[str]) -> None:
+    first, second = Book(), Book()
+    retriever = load_retriever("raptor", summarize=first)
+    found = retriever.search(texts, QUESTION, k=9, document_id="a")
+    count = len(first.asked)
+    retriever.search(texts, "Another question", k=9, document_id="a")
+    assert len(first.asked) == count
+    assert search(texts, second, k=9) == found
+    assert second.asked == first.asked
+
+
+@pytest.mark.matrix
+def test_clusters_are_soft() -> None:
+    rng = np.random.default_rng(1)
+    centres = np.eye(3, 8, dtype=np.float32)
+    apart = np.concatenate([centre + 0.05 * rng.normal(size=(30, 8)) for centre in centres]).astype(np.float32)
+    clusters = raptor.soft_clusters(apart)
+    assert set().union(*clusters) == set(range(90))
+    assert all(len({place // 30 for place in cluster}) == 1 for cluster in clusters), "what is far apart is apart"
+    assert len(clusters) >= 3
+    members = np.array([[0.97, 0.03], [0.6, 0.4], [0.89, 0.11], [0.05, 0.95]])
+    assert raptor.members_of(members) == [[0, 1, 2], [1, 2, 3]]
+    many = np.full((1, 12), 1 / 12)
+    assert raptor.members_of(many)[0] == [0], "one that belongs to none above all is in the likeliest"
+
+
+@pytest.mark.matrix
+def test_a_cluster_that_is_too_long_for_a_summary_is_split(every: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, split = Book(), Book()
+    search(every, whole)
+    monkeypatch.setattr(raptor, "_MOST_TOKENS", 600)
+    search(every, split)
+    assert len(split.asked) > len(whole.asked)
+
+
+@pytest.mark.parametrize("count", [0, 1, 11])
+def test_a_short_document_has_no_summaries(count: int, texts: list[str]) -> None:
+    book = Book()
+    assert len(search(texts[:count], book)) == count
+    assert not book.asked
+
+
+def test_what_it_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paper.raptor.find_spec", lambda _: None)
+    encoder: Any = None
+    with pytest.raises(ConfigurationError, match="pip install umap-learn scikit-learn"):
+        raptor.RaptorRetriever(encoder, encoder, first_sentences)
