@@ -3,7 +3,7 @@
 #
 #   benchmarks/evaluate_shared.sh SHARED [WORK]
 #
-# SHARED holds the documents and the recordings, which are not part of this project. WORK keeps questions, vectors and
+# SHARED holds the documents and the recordings, which are not part of this project. WORK keeps questions and
 # replies, so that a second run is fast and an interrupted one can go on. The tables go to benchmarks/results. Nothing
 # leaves the machine, and no key is needed.
 set -euo pipefail
@@ -30,7 +30,7 @@ evaluate() { # NAME DATA... -- OPTIONS...: run, and keep the tables
 # The extractive reader is not a language model: this shows retrieval, routing, metrics and tables at work on real
 # documents, but not how well a model would answer.
 evaluate extractive quality qmsum squad2_article natural_question hotpotqa_pool passkey -- --k 1,5,20
-evaluate extractive-retrievers squad2_article hotpotqa_pool qmsum -- --retriever all-MiniLM-L6-v2,bm25,window,tree \
+evaluate extractive-retrievers squad2_article hotpotqa_pool qmsum -- --retriever all-MiniLM-L6-v2,bm25,window,tree,raptor \
   --limit 20
 
 # Replies that real models gave to another retriever's passages and to whole filings: real routing and cost.
@@ -43,8 +43,6 @@ for _ in $(seq 100); do grep -q replaying "$work/server.txt" && break; sleep 0.1
 for pair in claude-3-5-haiku-20241022=anthropic:claude-3-5-haiku-20241022 gpt-4o-mini=openai:gpt-4o-mini \
   llama-3.1-8b=groq:llama-3.1-8b-instant; do
   model=${pair%%=*}
-  mkdir -p "$work/vectors" "$work/recorded-$model"
-  ln -sfn "$work/vectors" "$work/recorded-$model/vectors"
   evaluate "recorded-$model" filings -- --model "openai:$model" --base-url "http://127.0.0.1:$port/v1" \
     --priced-as "${pair#*=}"
 done
