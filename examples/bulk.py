@@ -187,7 +187,7 @@ def main() -> None:
         parser.error(one_line(error))
     embeddings, ledger = Pooled(load_embeddings()), SelfRouteLedger()
     is_recorded = options.questions is None and llm is None
-    answering = RecordedModel() if is_recorded else llm or ExtractiveReader(embeddings=embeddings)
+    answering = RecordedModel() if is_recorded else llm or ExtractiveReader()
     priced_as = PRICED_AS if is_recorded else None
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), answering, k=5, priced_as=priced_as)
     config = RunnableConfig(max_concurrency=options.at_once, callbacks=[ledger])

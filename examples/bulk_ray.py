@@ -263,7 +263,7 @@ def make_chain(model: str | None) -> SelfRouteChain:
     documents = [Document(text, metadata={"source": name}) for name, text in load_documents().items()]
     splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=200, add_start_index=True)
     store = Chroma.from_documents(splitter.split_documents(documents), embeddings)
-    return SelfRouteChain.from_vectorstore(store, llm or ExtractiveReader(embeddings=embeddings))
+    return SelfRouteChain.from_vectorstore(store, llm or ExtractiveReader())
 
 
 def load(place: str) -> Callable[[], SelfRouteChain]:

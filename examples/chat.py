@@ -109,7 +109,7 @@ def main() -> None:
     if llm:
         chat(make_chain(store, llm, rewrite=rewriting(llm)))
     else:
-        chat(make_chain(store, ExtractiveReader(embeddings=embeddings), rewrite=RunnableLambda(joined)))
+        chat(make_chain(store, ExtractiveReader(), rewrite=RunnableLambda(joined)))
 
 
 if __name__ == "__main__":

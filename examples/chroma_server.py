@@ -108,7 +108,7 @@ def main() -> None:
             texts = {path.name: path.read_text("utf-8") for path in options.files} or load_documents()
             print(f"{index(client, texts, embeddings=embeddings)} passages of {len(texts)} documents are indexed")
         else:
-            llm = llm or with_llamaindex.ExtractiveReader(embed_model=embeddings)
+            llm = llm or with_llamaindex.ExtractiveReader()
             ask(open_engine(client, llm, embeddings=embeddings), options.question)
     except NotFoundError:
         sys.exit("nothing is indexed yet; run: python examples/chroma_server.py index")

@@ -98,7 +98,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     embeddings = load_embeddings()
-    reader = llm or ExtractiveReader(embeddings=embeddings)
+    reader = llm or ExtractiveReader()
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), reader, citations=True)
     uvicorn.run(make_app(chain), port=options.port, timeout_graceful_shutdown=5)
 

@@ -81,7 +81,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - each provider's client has its own errors
         parser.error(f"--model {options.model}: {one_line(error)}")
     embeddings = load_embeddings()
-    store, llm = make_store(embeddings), llm or ExtractiveReader(embeddings=embeddings)
+    store, llm = make_store(embeddings), llm or ExtractiveReader()
 
     print(QUESTION)
     chain = one_chain_for_all(store, llm)

@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     questions = [question for some in loaded for question in corpus.spread(some, options.limit)]
     answering = models.load_models(options.model, base_url=options.base_url)
     is_reader = answering is None
-    answering = answering or models.Models.extractive(models.load_embeddings())
+    answering = answering or models.Models.extractive()
     ks = [int(number) for number in options.k.split(",")]
     folder = None if is_reader else options.out  # the reader costs nothing
     with Replies(folder, max_cost=options.max_cost) as replies:

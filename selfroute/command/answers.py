@@ -43,7 +43,7 @@ def show_reader(console: Console, models: Models | None) -> None:
     else:
         console.print(
             Styled("Answers come from the extractive reader, which is not a language model: ", style="yellow")
-            + Styled("it returns the sentence nearest to the question, or declines if no sentence is near. ")
+            + Styled("it returns the sentence that shares most words with the question, or declines. ")
             + Styled("Use a real model with --model, for example --model openai:gpt-4o-mini.")
         )
     console.print()

@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from rich.console import Console
 
 from selfroute.calls.checks import check_question
@@ -26,10 +25,13 @@ from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
 from selfroute.command.totals import show_ledger
-from selfroute.demo.weights import DEFAULT_EMBEDDINGS
+from selfroute.demo.with_langchain import load_embeddings
 from selfroute.errors import ConfigurationError
 from selfroute.private import make_folder
 from selfroute.prompts import CHECK_QUESTION
+
+if TYPE_CHECKING:
+    from selfroute.command.vectors import VectorLibrary
 
 
 def ask(options: Ask) -> None:
@@ -79,11 +81,9 @@ def open_files(options: Asking, *, questions: Sequence[str] = ()) -> tuple[Sessi
     check_questions(questions)
     sources = Sources(files=options.files, everything=options.everything)
     texts = sources.read()
-    named = load_models(options)
+    answering = load_models(options) or models.Models.extractive()
     out, err = open_console(sys.stdout), open_console(sys.stderr)
-    embeddings = load_embeddings(options.embeddings, err)
-    library = open_library(texts, sources, name=options.embeddings, embeddings=embeddings, store=options.store)
-    answering = named or models.Models.extractive(embeddings)
+    library = open_library(texts, sources, embeddings=options.embeddings, store=options.store)
     answers.show_reader(err if options.as_json else out, answering)
     return open_session(library, answering, options, chain_options), library, answering
 
@@ -107,10 +107,13 @@ def load_models(options: Answering) -> models.Models | None:
     return models.load_models(options.model, long_context_model=options.long_context_model, base_url=options.base_url)
 
 
-def load_embeddings(name: str | None, progress: Console) -> Embeddings:
-    """Load the embedding model of this name; all-MiniLM-L6-v2 for None."""
+def load_vectors(texts: Sequence[Text], name: str, *, folder: Path | None, progress: Console) -> VectorLibrary:
+    """Load an embedding model, and open the index of texts in a folder; None for memory."""
+    from selfroute.command.vectors import VectorLibrary  # noqa: PLC0415 - Chroma
+
     with stage(progress, "Loading the embedding model"):
-        return models.load_embeddings(name)
+        embeddings = load_embeddings(name)
+    return VectorLibrary(texts, embeddings=embeddings, embeddings_name=name, folder=folder)
 
 
 def open_session(
@@ -121,12 +124,19 @@ def open_session(
     return Session(library, answering, k=options.k, **more)
 
 
-def open_library(
-    texts: Sequence[Text], sources: Sources, *, name: str | None, embeddings: Embeddings, store: Path | None
-) -> Library:
-    """Open the index of the user's files in a folder, by default in the cache folder, and index what is not there."""
-    folder, progress = store or _default_store(), open_console(sys.stderr)
-    library = Library(texts, embeddings=embeddings, embeddings_name=name or DEFAULT_EMBEDDINGS, folder=folder)
+def open_library(texts: Sequence[Text], sources: Sources, *, embeddings: str | None, store: Path | None) -> Library:
+    """Open the user's files: to search them by words or, with the name of embeddings, by vectors.
+
+    Vectors are kept in a folder, by default in the cache folder; what is not there is indexed.
+    """
+    progress = open_console(sys.stderr)
+    if embeddings is None:
+        sources.check_characters(sum(len(text.text) for text in texts))
+        if store is not None:
+            progress.print("Without --embeddings files are searched by words, which keeps nothing in --store")
+        return Library(texts)
+    folder = store or _default_store()
+    library = load_vectors(texts, embeddings, folder=folder, progress=progress)
     missing = library.missing()
     sources.check_characters(library.characters_of(missing))
     if missing:
@@ -136,7 +146,7 @@ def open_library(
     return library
 
 
-def index(library: Library, missing: Sequence[Document], *, progress: Console, where: str = "") -> None:
+def index(library: VectorLibrary, missing: Sequence[Document], *, progress: Console, where: str = "") -> None:
     """Index passages of a library that it does not hold yet, and show the progress and where it is kept."""
     files = files_of(len({passage.metadata["source"] for passage in missing}))
     title = f"Indexing {files} with {library.characters_of(missing):,} characters{where}"

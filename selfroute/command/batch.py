@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from selfroute.command import answers
-from selfroute.command.asking import check_questions, load_embeddings, open_library, print_json
+from selfroute.command.asking import check_questions, open_library, print_json
 from selfroute.command.batch_clients import Book, models_from
 from selfroute.command.batch_files import RequestFiles
 from selfroute.command.batch_job import Item, Job, Setup, read_questions
@@ -114,8 +114,7 @@ def _replay(job: Job, items: Sequence[Item], *, title: str) -> Iterator[tuple[It
     sources = Sources(files=files, everything=True)
     texts, models = sources.read(), models_from(book, setup.model, setup.long_context_model)
     store = Path(setup.store) if setup.store else None
-    embeddings = load_embeddings(setup.embeddings, err)
-    library = open_library(texts, sources, name=setup.embeddings, embeddings=embeddings, store=store)
+    library = open_library(texts, sources, embeddings=setup.embeddings, store=store)
     options: dict[str, Any] = {
         "answerability": "graded" if setup.graded else "text",
         "sections": tuple(setup.sections) if isinstance(setup.sections, Sequence) else setup.sections,

@@ -5,20 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from rich.console import Console
+
 from selfroute.command import demo_answers, demo_screen, models
 from selfroute.command.answers import show_reader
-from selfroute.command.asking import index, load_models, open_session, print_json
+from selfroute.command.asking import index, load_models, load_vectors, open_session, print_json
 from selfroute.command.demo_answers import Compared, DemoAnswer
 from selfroute.command.library import Library
 from selfroute.command.options import Demo
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text
+from selfroute.command.vectors import VectorLibrary
 from selfroute.demo import corpus, recorded
+from selfroute.demo.vectors import ShippedVectors
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 
@@ -41,19 +44,13 @@ def demo(options: Demo) -> None:
     out, err = open_console(sys.stdout), open_console(sys.stderr)
     progress = out if out.is_terminal and not options.as_json else err
     seconds: dict[str, float] = {}
-    with ThreadPoolExecutor(1) as background:  # the model takes seconds to load, and the opening as long to read
-        loading = background.submit(models.load_embeddings, options.embeddings)
-        if options.as_json:
-            show_reader(err, answering)
-        else:
-            demo_screen.show_opening(out, options, texts=texts, questions=len(questions), models=answering)
-        with _timed(seconds, "embedding model"), stage(progress, "Loading the embedding model"):
-            embeddings = loading.result()
+    if options.as_json:
+        show_reader(err, answering)
+    else:
+        demo_screen.show_opening(out, options, texts=texts, questions=len(questions), models=answering)
     with _timed(seconds, "index"):
-        name = options.embeddings or DEFAULT_EMBEDDINGS
-        library = Library(texts, embeddings=embeddings, embeddings_name=name)
-        index(library, library.missing(), progress=progress)
-    answering = answering or models.Models.extractive(embeddings)
+        library = _open_library(texts, options, progress=progress)
+    answering = answering or models.Models.extractive()
     if not options.as_json:
         demo_screen.show_header(out)
     session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
@@ -75,8 +72,18 @@ def demo(options: Demo) -> None:
         demo_screen.show_totals(out, totals, session.ledger, models=answering, seconds=seconds)
 
 
+def _open_library(texts: Sequence[Text], options: Demo, *, progress: Console) -> VectorLibrary:
+    """Index the texts in memory: by the vectors that come with the package, or by a model that the options name."""
+    if options.embeddings:
+        library = load_vectors(texts, options.embeddings, folder=None, progress=progress)
+    else:
+        library = VectorLibrary(texts, embeddings=ShippedVectors(), embeddings_name=DEFAULT_EMBEDDINGS)
+    index(library, library.missing(), progress=progress)
+    return library
+
+
 def _choose_models(options: Demo) -> models.Models | None:
-    """Return the model or the recording; None for the extractive reader, which needs the embeddings."""
+    """Return the model or the recording; None for the extractive reader."""
     named = load_models(options)
     if options.reader and named:
         msg = "--reader and --model exclude each other: one of them answers"

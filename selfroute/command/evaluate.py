@@ -27,7 +27,7 @@ from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
 from selfroute.command.texts import Text, split
 from selfroute.demo import corpus, recorded
-from selfroute.demo.weights import DEFAULT_EMBEDDINGS
+from selfroute.demo.vectors import ShippedVectors
 from selfroute.demo.with_langchain import RecordedModel
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import looking, runs
@@ -65,7 +65,7 @@ def evaluate(options: Evaluate) -> bool:
     if is_recorded and options.dry_run:
         err.print("The recorded replies cost nothing.")
         return True
-    answering = models.Models.recorded() if is_recorded else _answering(options, err)
+    answering = models.Models.recorded() if is_recorded else _answering(options)
     judge = None if is_recorded else _judge(options, answering)
     cap = None if options.max_cost is None else Decimal(str(options.max_cost))
     steps = looking.steps_of(strategies)
@@ -76,9 +76,7 @@ def evaluate(options: Evaluate) -> bool:
         return True
     with Replies(options.out, max_cost=cap) as replies:
         looking.check(_bare_pipeline(answering, options, replies), steps)
-        pipeline_of = (
-            _recorded(replies, err) if is_recorded else _pipelines(questions, answering, options, replies, err)
-        )
+        pipeline_of = _recorded(replies) if is_recorded else _pipelines(questions, answering, options, replies, err)
         first = pipeline_of(questions[0])
         asked = first.judge() if is_recorded else judge(replies, first) if judge else None
         found = _ask(pipeline_of, questions, steps, judge=asked, options=options, answering=answering, err=err)
@@ -144,14 +142,13 @@ def _questions(name: Path, options: Evaluate) -> list[Question]:
     return questions
 
 
-def _answering(options: Evaluate, progress: Console) -> Models:
+def _answering(options: Evaluate) -> Models:
     """Make the models that answer, with the temperature that the options say."""
     answering = models.load_models(
         options.model, long_context_model=options.long_context_model, base_url=options.base_url
     )
     if answering is None:
-        with stage(progress, "Loading the extractive reader"):
-            return Models.extractive(models.load_embeddings(options.embeddings))
+        return Models.extractive()
     if options.temperature is None:
         return answering
     chosen = (answering.llm, answering.long_context_llm)
@@ -224,11 +221,12 @@ def _pipelines(
     """Return what makes the pipeline of a question: that of `selfroute ask` over its document."""
     # Each has a folder of its own, since a newer text of one source takes the place of the older one.
     texts = {one.document_id: Text(f"{one.document_id}/document", one.document or "") for one in questions}
-    embeddings = asking.load_embeddings(options.embeddings, err)
-    name = options.embeddings or DEFAULT_EMBEDDINGS
-    library = Library([*texts.values()], embeddings=embeddings, embeddings_name=name, folder=options.out / "index")
-    if missing := library.missing():
-        asking.index(library, missing, progress=err, where=f", kept in {options.out / 'index'}")
+    library = Library([*texts.values()])
+    if options.embeddings:
+        folder = options.out / "index"
+        library = asking.load_vectors([*texts.values()], options.embeddings, folder=folder, progress=err)
+        if missing := library.missing():
+            asking.index(library, missing, progress=err, where=f", kept in {folder}")
 
     @cache
     def pipeline_of(document: str) -> ChainPipeline:
@@ -257,13 +255,10 @@ def _check_recorded(options: Evaluate, strategies: Sequence[Strategy]) -> None:
         raise ConfigurationError(msg)
 
 
-def _recorded(replies: Replies, err: Console) -> PipelineOf:
+def _recorded(replies: Replies) -> PipelineOf:
     """Return the pipeline of the demo's recording."""
-    with stage(err, "Loading the embedding model"):
-        embeddings = models.load_embeddings()
-    with stage(err, "Indexing the passages"):
-        passages = [one for name, text in corpus.load_documents().items() for one in split(Text(name, text))]
-        store = InMemoryVectorStore.from_documents(passages, embeddings)
+    passages = [one for name, text in corpus.load_documents().items() for one in split(Text(name, text))]
+    store = InMemoryVectorStore.from_documents(passages, ShippedVectors())
     chain = SelfRouteChain.from_vectorstore(store, RecordedModel(), k=recorded.K, priced_as=recorded.PRICED_AS)
     pipeline = ChainPipeline(chain, replies)
     return lambda _: pipeline
@@ -279,7 +274,7 @@ def _settings(options: Evaluate, answering: Models, strategies: Sequence[Strateg
         "base_url": address or None,
         "temperature": options.temperature,
         "k": options.k,
-        "embeddings": options.embeddings or DEFAULT_EMBEDDINGS,
+        "embeddings": options.embeddings,
         "limit": options.limit,
     }
 

@@ -1,109 +1,85 @@
-"""Texts and the index of their passages, in an embedded Chroma."""
+"""The user's texts, and what finds passages of them by their words."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from collections.abc import Sequence
+from functools import cached_property
 
-import chromadb
-from chromadb.api import ClientAPI
-from chromadb.config import Settings
-from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+from typing_extensions import override
 
-from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, Text, split
-from selfroute.errors import ConfigurationError
-from selfroute.private import make_folder, umask
+from langchain_selfroute import StoredDocuments
+from selfroute.command.texts import Text, split
+from selfroute.documents.index import Index
+from selfroute.documents.sections import best_by_words
 
-_BATCH = 64
-_PAGE = 5000
+
+class _NoVectors(Embeddings):
+    """Vectors of no dimension: the store is read, and never searched."""
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[] for _ in texts]
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return []
 
 
 class Library:
-    """Texts and the index of their passages.
-
-    An index in a folder keeps every text that was ever asked about; a library sees only its own texts.
+    """Texts, and a search over their passages by BM25, which needs neither an embedding model nor an index on disk.
 
     Attributes:
         texts: The texts by source.
-        store: The index.
-        own: The filter of the store for the passages of these texts.
+        passages: Their passages by id.
     """
 
-    def __init__(
-        self, texts: Sequence[Text], *, embeddings: Embeddings, embeddings_name: str, folder: Path | None = None
-    ) -> None:
-        """Open the index.
+    def __init__(self, texts: Sequence[Text]) -> None:
+        """Split texts into passages.
 
         Args:
             texts: The texts, each source once.
-            embeddings: Embed passages and questions.
-            embeddings_name: The name of the embeddings; another name is another index.
-            folder: The folder to keep the index in; None for memory.
-
-        Raises:
-            ConfigurationError: The folder cannot be used.
         """
         self.texts = {text.source: text for text in texts}
-        self.own = {"text_key": {"$in": [text.key for text in texts]}}
-        self._passages = {str(passage.id): passage for text in texts for passage in split(text)}
-        with umask():  # in a folder that others may look into, Chroma's files are private
-            client, name = _open(embeddings_name, folder)
-            cosine: Any = {"hnsw": {"space": "cosine"}}
-            self.store = Chroma(name, embeddings, client=client, collection_configuration=cosine)
+        self.passages = {str(passage.id): passage for text in texts for passage in split(text)}
+
+    @property
+    def documents(self) -> StoredDocuments:
+        """The whole texts, as a chain takes its `documents`."""
+        return self._documents
 
     def only(self, text: Text) -> Library:
-        """Return the same index, of which only one text is seen."""
-        alone = copy(self)
-        alone.texts, alone.own = {text.source: text}, {"text_key": {"$in": [text.key]}}
-        return alone
+        """Return the same of one text alone."""
+        return Library([text])
 
-    def missing(self) -> list[Document]:
-        """Return the passages that the index does not hold yet."""
-        known: set[str] = set()
-        for page in _pages(list(self._passages), _PAGE):
-            known.update(self.store.get(list(page), include=[])["ids"])
-        return [passage for name, passage in self._passages.items() if name not in known]
-
-    def characters_of(self, passages: Sequence[Document]) -> int:
-        """Return how long the texts are, together, that passages belong to."""
-        return sum(len(self.texts[source].text) for source in {passage.metadata["source"] for passage in passages})
-
-    def index(self, passages: Sequence[Document], *, on_progress: Callable[[int], object]) -> None:
-        """Add passages, and delete those of earlier versions of the same sources.
+    def retriever(self, count: int) -> Runnable[str, list[Document]]:
+        """Return what finds passages.
 
         Args:
-            passages: The passages that `missing` returned.
-            on_progress: Called with the number of passages that have just been added.
+            count: How many are found. Those that hold no word of the question come last, in the order of the texts.
         """
-        for page in _pages(passages, _BATCH):
-            with umask():
-                self.store.add_documents(list(page))
-            on_progress(len(page))
-        for source in {passage.metadata["source"] for passage in passages}:
-            current = self.texts[source].key
-            self.store.delete(where={"$and": [{"source": source}, {"text_key": {"$ne": current}}]})
 
+        def find(question: str) -> list[Document]:
+            passages = list(self.passages.values())
+            best = best_by_words(question, self._indexes)[:count]
+            rest = (number for number in range(len(passages)) if number not in set(best))
+            return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
 
-def _open(embeddings: str, folder: Path | None) -> tuple[ClientAPI, str]:
-    """Open Chroma; return it with the name of the collection."""
-    settings = Settings(anonymized_telemetry=False)
-    if folder is None:
-        return chromadb.EphemeralClient(settings), f"selfroute-{uuid4().hex}"
-    made_with = f"LangChain {embeddings} {CHUNK_SIZE} {CHUNK_OVERLAP} {SEPARATORS} titled"
-    try:
-        make_folder(folder)
-        client = chromadb.PersistentClient(folder.resolve(), settings)
-    except Exception as error:
-        msg = f"--store {folder}: the index cannot be kept there ({error})"
-        raise ConfigurationError(msg) from error
-    return client, f"selfroute-{hashlib.sha256(made_with.encode()).hexdigest()[:16]}"
+        return RunnableLambda(find)
 
+    def by_ids(self, names: Sequence[str]) -> list[Document]:
+        """Return the passages with these ids, in their order."""
+        return [self.passages[name] for name in names]
 
-def _pages(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+    @cached_property
+    def _documents(self) -> StoredDocuments:
+        store = InMemoryVectorStore(_NoVectors())
+        store.add_documents(list(self.passages.values()))
+        return StoredDocuments(store, filter={})
+
+    @cached_property
+    def _indexes(self) -> list[Index]:
+        return [Index(passage.page_content) for passage in self.passages.values()]

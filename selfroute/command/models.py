@@ -7,18 +7,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from langchain.chat_models import init_chat_model
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from selfroute.demo import recorded
 from selfroute.demo.recorded import Recording
-from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel, load_embeddings
+from selfroute.demo.with_langchain import ExtractiveReader, RecordedModel
 from selfroute.error_text import KEY_VARIABLE, first_line, without_secrets
 from selfroute.errors import ConfigurationError, SelfRouteError
-
-__all__ = ["MissingPackageError", "Models", "load_embeddings", "load_model", "load_models"]
 
 _PACKAGE = re.compile(r"pip install (?:-U )?[`'\"]?([\w-]+)")
 _AT_ONCE = 4
@@ -54,10 +50,9 @@ class Models:
         return _AT_ONCE if self.is_language_model else 1
 
     @classmethod
-    def extractive(cls, embeddings: Embeddings) -> Models:
+    def extractive(cls) -> Models:
         """Return the extractive reader, which answers if the user names no model."""
-        reader = ExtractiveReader(embeddings=embeddings)
-        return cls(reader, None, "the extractive reader", is_language_model=False, has_list_price=False)
+        return cls(ExtractiveReader(), None, "the extractive reader", is_language_model=False, has_list_price=False)
 
     @classmethod
     def recorded(cls) -> Models:
@@ -110,6 +105,8 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
         fields["stream_usage"] = True  # off by default with another server
         if base_url and not os.environ.get("OPENAI_API_KEY"):
             fields["api_key"] = "none"
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - half of what a command takes that needs none
+
     try:
         made: BaseChatModel = init_chat_model(model, model_provider=provider, **fields, **more)
     except ImportError as error:

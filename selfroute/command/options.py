@@ -46,7 +46,8 @@ Everything = Annotated[
     bool, typer.Option("--all", help="Read and index however many files there are, without a question")
 ]
 Store = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="The folder for the index [default: in your cache folder]")
+    Path | None,
+    typer.Option(metavar="DIR", help="With --embeddings: the index's folder [default: in the cache folder]"),
 ]
 Model = Annotated[str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")]
 LongContextModel = Annotated[
@@ -64,7 +65,10 @@ PricedAs = Annotated[
 K = Annotated[int, typer.Option("--k", min=1, help="How many passages the draft reads")]
 EmbeddingModel = Annotated[
     str | None,
-    typer.Option(metavar="NAME_OR_PATH", help="A sentence-transformers model [default: all-MiniLM-L6-v2]"),
+    typer.Option(
+        metavar="NAME_OR_PATH",
+        help="Search by vectors of a sentence-transformers model, such as all-MiniLM-L6-v2 [default: by words]",
+    ),
 ]
 Graded = Annotated[
     bool,
@@ -95,7 +99,9 @@ Start = Annotated[
 ]
 Reader = Annotated[
     bool,
-    typer.Option("--reader", help="Answer with the sentence nearest to the question, without a language model"),
+    typer.Option(
+        "--reader", help="Answer with the sentence that shares most words with the question, without a language model"
+    ),
 ]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")]

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from langchain_selfroute import SelfRouteChain, SelfRouteLedger, StoredDocuments
+from langchain_selfroute import SelfRouteChain, SelfRouteLedger
 from selfroute.calls.settings import reach_of
 from selfroute.command.citing import FileCitation, FileRead, files_read, in_files
 from selfroute.command.library import Library
@@ -86,9 +86,7 @@ class Session:
         """
         self.ledger = SelfRouteLedger()
         self._texts, self._k, self._llm = library.texts, k, models.llm
-        documents = StoredDocuments(library.store, filter=library.own)
-        reach = reach_of(k, None, sections=options.get("sections"))
-        found: Runnable[str, Any] = library.store.as_retriever(search_kwargs=documents.search_kwargs(reach))
+        found: Runnable[str, Any] = library.retriever(reach_of(k, None, sections=options.get("sections")))
         if retrieved is not None:
             found = _same_again(library, found, retrieved)
 
@@ -97,7 +95,7 @@ class Session:
                 retriever=retriever,
                 llm=models.llm,
                 long_context_llm=models.long_context_llm,
-                documents=documents,
+                documents=library.documents,
                 draft_passages=k,
                 **{"citations": True, **options},
             )
@@ -162,8 +160,7 @@ def _same_again(library: Library, retriever: Runnable[str, Any], retrieved: list
     def find(question: str) -> list[Document]:
         if not retrieved:
             retrieved.extend(str(passage.id) for passage in retriever.invoke(question))
-        found = {passage.id: passage for passage in library.store.get_by_ids(retrieved)}
-        return [found[name] for name in retrieved]
+        return library.by_ids(retrieved)
 
     return RunnableLambda(find)
 

@@ -1,17 +1,15 @@
-"""Finds the sentence of a text that is nearest to a question, by embeddings; no framework, no language model."""
+"""Finds the sentence of a text that shares most with a question, by words; no framework, no model."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Lock
 
-import numpy as np
-from numpy.typing import NDArray
-
-Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+from selfroute.documents.index import stems_of
+from selfroute.documents.sections import telling_stems
 
 _QUESTION = re.compile(r"^(?:Question|Query):", re.MULTILINE)
 _BLOCKS = re.compile(r"\n\s*\n|\n(?=[-|>#]|\d+\. )")  # paragraphs, and the lines of lists and tables
@@ -21,10 +19,10 @@ _SHORTEST = 3  # words
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The sentence nearest to a question, and the cosine of the angle between the two."""
+    """The sentence that shares most with a question, and how much: from 0 to 1, where rare words count for more."""
 
     text: str
-    cosine: float
+    share: float
 
 
 def take_apart(prompt: str, *, refusal: str) -> tuple[str, str, str]:
@@ -55,46 +53,15 @@ def split_sentences(text: str) -> Iterator[str]:
             yield from (sentence for sentence in sentences if len(sentence.split()) >= _SHORTEST)
 
 
-class SentencePicker:
-    """Picks the sentence that is nearest to a question, by the cosine of their embeddings.
-
-    Embeddings are cached, so that a document that is read for many questions is embedded once.
-    """
-
-    def __init__(self, embed: Embed, *, cache_size: int = 50_000) -> None:
-        """Make a picker.
-
-        Args:
-            embed: Turns texts into vectors, all of one length.
-            cache_size: How many sentences to cache (1.5 kB each with 384 dimensions).
-        """
-        self._embed = embed
-        self._cache_size = cache_size
-        self._cache: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
-        self._lock = Lock()
-
-    def pick(self, question: str, text: str) -> Pick | None:
-        """Return the sentence of a text that is nearest to a question; None if the text has no sentence."""
-        sentences = list(dict.fromkeys(split_sentences(text)))
-        if not sentences or not question.strip():
-            return None
-        with self._lock:  # one thread embeds a text, and the others find it in the cache
-            vectors = self._vectors([question, *sentences])
-        cosines = vectors[1:] @ vectors[0]
-        best = int(np.argmax(cosines))
-        return Pick(sentences[best], float(cosines[best]))
-
-    def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text."""
-        # By length: batches of texts that are about equally long take less time.
-        missing = sorted((text for text in dict.fromkeys(texts) if text not in self._cache), key=len)
-        if missing:
-            made = np.asarray(self._embed(missing), dtype=np.float32)
-            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
-            self._cache.update(zip(missing, made, strict=True))
-        for text in texts:
-            self._cache.move_to_end(text)
-        rows = np.stack([self._cache[text] for text in texts])
-        while len(self._cache) > self._cache_size:
-            self._cache.popitem(last=False)
-        return rows
+def pick(question: str, text: str) -> Pick | None:
+    """Return the sentence of a text that shares most with a question; None if the text has no sentence."""
+    sentences = list(dict.fromkeys(split_sentences(text)))
+    if not sentences or not question.strip():
+        return None
+    asked = telling_stems(question)
+    shared = [asked.intersection(stems_of(sentence)) for sentence in sentences]
+    counts = Counter(stem for stems in shared for stem in stems)
+    worth = {stem: math.log(1 + (len(sentences) - counts[stem] + 0.5) / (counts[stem] + 0.5)) for stem in asked}
+    scores = [sum(map(worth.__getitem__, sorted(stems))) for stems in shared]
+    best = max(range(len(sentences)), key=scores.__getitem__)
+    return Pick(sentences[best], scores[best] / (sum(worth.values()) or 1.0))

@@ -13,11 +13,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import Field
 from typing_extensions import override
 
 from selfroute.demo import recorded
-from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, StandInReply
+from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
 from selfroute.demo.weights import weights
 
 
@@ -81,32 +81,20 @@ class _StandIn(BaseChatModel):
 
 
 class ExtractiveReader(_StandIn):
-    r"""The extractive reader as a chat model. It is not a language model: see `selfroute.demo.reader.Reader`.
+    r"""The extractive reader as a chat model. It is not a language model: see `selfroute.demo.reader.reply`.
 
     Example:
-        >>> from langchain_core.embeddings import DeterministicFakeEmbedding
-        >>> reader = ExtractiveReader(embeddings=DeterministicFakeEmbedding(size=8), threshold=-1)
-        >>> reader.invoke("The pier was closed in May.\n\nQuestion: When was it closed?\nAnswer:").text
+        >>> reader = ExtractiveReader()
+        >>> reader.invoke("The pier was closed in May.\n\nQuestion: When was the pier closed?\nAnswer:").text
         'The pier was closed in May.'
 
     Attributes:
-        embeddings: Embeds the sentences and the question.
-        threshold: The cosine below which the reader declines.
+        threshold: The share of the question's words below which the reader declines.
         refusal: What it writes to decline.
     """
 
-    embeddings: Embeddings
     threshold: float = THRESHOLD
     refusal: str = REFUSAL
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-    _reader: Reader = PrivateAttr()
-
-    @override
-    def model_post_init(self, context: Any, /) -> None:
-        """Set up the cache of sentence embeddings."""
-        super().model_post_init(context)
-        self._reader = Reader(self.embeddings.embed_documents)
 
     @property
     @override
@@ -120,7 +108,7 @@ class ExtractiveReader(_StandIn):
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return self._reader.reply(prompt, threshold=self.threshold, refusal=self.refusal)
+        return reply(prompt, threshold=self.threshold, refusal=self.refusal)
 
 
 class RecordedModel(_StandIn):

@@ -8,11 +8,11 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 from typing_extensions import override
 
 from selfroute.demo import recorded
-from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, Reader, StandInReply
+from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
 from selfroute.demo.weights import weights
 
 _BATCH = 64
@@ -62,31 +62,20 @@ class _StandIn(CustomLLM):
 
 
 class ExtractiveReader(_StandIn):
-    r"""The extractive reader as a completion model. It is not a language model: see `selfroute.demo.reader.Reader`.
+    r"""The extractive reader as a completion model. It is not a language model: see `selfroute.demo.reader.reply`.
 
     Example:
-        >>> from llama_index.core import MockEmbedding
-        >>> reader = ExtractiveReader(embed_model=MockEmbedding(embed_dim=8), threshold=-1)
-        >>> reader.complete("The pier was closed in May.\n\nQuestion: When was it closed?\nAnswer:").text
+        >>> reader = ExtractiveReader()
+        >>> reader.complete("The pier was closed in May.\n\nQuestion: When was the pier closed?\nAnswer:").text
         'The pier was closed in May.'
 
     Attributes:
-        embed_model: Embeds the sentences and the question.
-        threshold: The cosine below which the reader declines.
+        threshold: The share of the question's words below which the reader declines.
         refusal: What it writes to decline.
     """
 
-    embed_model: BaseEmbedding
     threshold: float = THRESHOLD
     refusal: str = REFUSAL
-
-    _reader: Reader = PrivateAttr()
-
-    @override
-    def model_post_init(self, context: Any, /) -> None:
-        """Set up the cache of sentence embeddings."""
-        super().model_post_init(context)
-        self._reader = Reader(self.embed_model.get_text_embedding_batch)
 
     @property
     @override
@@ -96,7 +85,7 @@ class ExtractiveReader(_StandIn):
 
     @override
     def _reply(self, prompt: str) -> StandInReply:
-        return self._reader.reply(prompt, threshold=self.threshold, refusal=self.refusal)
+        return reply(prompt, threshold=self.threshold, refusal=self.refusal)
 
 
 class RecordedModel(_StandIn):

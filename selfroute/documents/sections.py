@@ -138,6 +138,17 @@ def ranked(
     return Ranking(texts, passages=found, sections=[sections[number] for number in best_first], documents=documents)
 
 
+def best_by_words(question: str, indexes: Sequence[Index]) -> list[int]:
+    """Return the numbers of the texts that hold words of a question, best first: each counts as its best section.
+
+    Args:
+        question: The question.
+        indexes: An index of each text.
+    """
+    of_section = [number for number, index in enumerate(indexes) for _ in index.sections]
+    return list(dict.fromkeys(of_section[section] for section in _by_words(question, indexes)))
+
+
 def _found(passage: str, texts: Sequence[str], origins: Sequence[int]) -> Run | None:
     """Return where a passage stands: in one of the documents that it may be from, else in any."""
     for numbers in (origins, range(len(texts))):
@@ -156,7 +167,7 @@ def _by_words(question: str, indexes: Sequence[Index]) -> list[int]:
     lengths = [size for index in indexes for size in index.section_sizes]
     average = sum(lengths) / max(len(lengths), 1) or 1
     scores: dict[int, float] = defaultdict(float)
-    holders = _holders(set(stems_of(question)), indexes)
+    holders = _holders(telling_stems(question), indexes)
     for stem in sorted(_rarest(holders)):
         holding = _holding(stem, holders[stem])
         rarity = math.log(1 + (len(lengths) - len(holding) + 0.5) / (len(holding) + 0.5))
@@ -171,9 +182,14 @@ def _stop_words() -> frozenset[str]:
     return frozenset(stems_of(_STOP_WORDS))
 
 
-def _holders(asked: set[str], indexes: Sequence[Index]) -> dict[str, list[_Holder]]:
-    """Return the documents that hold each stem of a question, of those that any holds and that are no stop words."""
-    wanted = asked - _stop_words() or asked
+def telling_stems(text: str) -> set[str]:
+    """Return the stems of a text's words without those of English stop words; all if there are no others."""
+    stems = set(stems_of(text))
+    return stems - _stop_words() or stems
+
+
+def _holders(wanted: set[str], indexes: Sequence[Index]) -> dict[str, list[_Holder]]:
+    """Return the documents that hold each stem of a question, of those that any holds."""
     holders: dict[str, list[_Holder]] = defaultdict(list)
     for holder in zip(accumulate((len(index.sections) for index in indexes), initial=0), indexes, strict=False):
         for stem in holder[1].shared(wanted):

@@ -10,7 +10,7 @@ import pytest
 from command_parts import FERRY, LangChainWords, Result, Run, Words
 from loopback import LoopbackServer
 from selfroute import cli
-from selfroute.command import models
+from selfroute.command import asking
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def words() -> Words:
 @pytest.fixture
 def run(words: Words, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """The command in a folder of its own, which holds `ferry.md`, and a cache folder of its own."""
-    monkeypatch.setattr(models, "load_embeddings", lambda _name=None: LangChainWords(words))
+    monkeypatch.setattr(asking, "load_embeddings", lambda _name=None: LangChainWords(words))
     monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):

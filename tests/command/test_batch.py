@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from command_parts import QUESTION, LangChainWords, Run
 from loopback import GEMINI_SERVER_ERROR, GEMINI_TOO_LONG, SERVER_ERROR, TOO_LONG_TYPED, LoopbackServer, Reply, Request
-from selfroute.command import models
+from selfroute.command import asking
 from selfroute.command.batch_files import FORMATS, RequestFiles
 from selfroute.command.batch_files import Request as BatchRequest
 from selfroute.command.batch_results import read_results
@@ -462,11 +462,12 @@ class OtherWords(LangChainWords):
 def test_drafts_are_judged_with_the_passages_that_they_were_asked_with(
     run: Run, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drafts = OPENAI.process(server, begin(run, OPENAI, *SECTIONS))
-    monkeypatch.setattr(models, "load_embeddings", lambda _name: OtherWords())
+    vectors = ("--embeddings", "any")
+    drafts = OPENAI.process(server, begin(run, OPENAI, *SECTIONS, *vectors))
+    monkeypatch.setattr(asking, "load_embeddings", lambda _name: OtherWords())
     assert import_(run, drafts)["changed"] == 0
     assert [row["answer"] for row in finish(run, server)] == ["At seven in the morning.", "Orla Finn."]
-    begin(run, OPENAI, "--job", "other")
+    begin(run, OPENAI, *vectors, "--job", "other")
     first, other = (rows_in(f"{job}/requests-1.jsonl") for job in ("batch", "other"))
     assert not {row["custom_id"] for row in first} & {row["custom_id"] for row in other}
 

@@ -151,10 +151,7 @@ PROGRAM = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores in what it starts with &
 os.open(os.ttyname(0), os.O_RDWR)  # now Ctrl-C comes from this terminal
-from command_parts import LangChainWords, Words
 from selfroute import cli
-from selfroute.command import models
-models.load_embeddings = lambda name: LangChainWords(Words())
 sys.exit(cli.main(sys.argv[1:]))
 """
 

@@ -144,11 +144,7 @@ def test_what_failed_is_listed_and_asked_again_by_the_next_run(evaluate: Run, qu
 KILLED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv.pop(1))
-from command_parts import LangChainWords
 from selfroute import cli
-from selfroute.command import models
-models.load_embeddings = lambda _name=None: LangChainWords()
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -165,13 +161,12 @@ def test_a_run_that_was_ended_goes_on_with_the_rest(
             os.kill(started.pop(), end)
         return answer(request)
 
-    support = str(Path(__file__).parent.parent / "support")
     with LoopbackServer(ending) as server:
         model = ["--model", "openai:gpt-4o-mini", "--base-url", server.openai_url, "--priced-as", "openai:gpt-4o-mini"]
         args = ["evaluate", str(questions), *whole, *model, "--concurrency", "1"]
         process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-c", f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{KILLED}",
-             support, *args],
+             *args],
             stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         )  # fmt: skip
         started.append(process.pid)

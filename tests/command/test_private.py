@@ -36,7 +36,7 @@ def seen_by_others(*paths: Path) -> list[str]:
 
 
 def asking(run: Run, server: LoopbackServer) -> None:
-    assert run("ask", "ferry.md", "-q", QUESTION).code == 0
+    assert run("ask", "ferry.md", "-q", QUESTION, "--embeddings", "any").code == 0
 
 
 def evaluating(run: Run, server: LoopbackServer) -> None:
@@ -100,7 +100,7 @@ def test_what_is_written_is_for_the_user_alone(run: Run, server: LoopbackServer,
 def test_an_index_in_a_folder_of_the_users_is_private_and_the_folder_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(0o755)
-    asked = ("ask", "ferry.md", "-q", QUESTION, "--store", "store")
+    asked = ("ask", "ferry.md", "-q", QUESTION, "--embeddings", "any", "--store", "store")
     assert [run(*asked).code for _ in range(2)] == [0, 0]
     assert list(store.iterdir())
     assert (stat.S_IMODE(store.stat().st_mode), seen_by_others(*store.iterdir())) == (0o755, [])
@@ -112,7 +112,7 @@ def test_a_cache_folder_of_an_earlier_version_becomes_private_and_files_keep_wha
 ) -> None:
     folder = tmp_path / "cache/selfroute"
     folder.mkdir(0o755, parents=True)
-    assert run("ask", "ferry.md", "-q", QUESTION).code == 0
+    asking(run, server)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     evaluating(run, server)
     report = tmp_path / "evaluation/report.html"

@@ -1,4 +1,4 @@
-"""The extractive reader, on the real sentence embeddings."""
+"""The extractive reader: which sentence it answers with, and the models of both frameworks."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ import re
 from functools import reduce
 from operator import add
 from types import ModuleType
-from typing import Any
 
 import pytest
-from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage
-from llama_index.core import MockEmbedding
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import ChatMessage, CompletionResponse
-from typing_extensions import override
 
 from selfroute import prompts
-from selfroute.demo import with_langchain, with_llamaindex
-from selfroute.demo.reader import Reader
-from selfroute.demo.sentences import SentencePicker, split_sentences
+from selfroute.demo import reader, with_langchain, with_llamaindex
+from selfroute.demo.sentences import pick, split_sentences
 
 MINUTES = """\
 # Minutes of the Allotment Society
@@ -39,35 +33,6 @@ The marrow competition was won by Ida Brandt.
 """
 
 
-class SameEmbedding(MockEmbedding):
-    """What LangChain has loaded, for LlamaIndex."""
-
-    loaded: Any
-
-    @override
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return list(self.loaded.embed_query(text))
-
-    @override
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return list(self.loaded.embed_documents(texts))
-
-
-@pytest.fixture(scope="session")
-def embeddings() -> Embeddings:
-    return with_langchain.load_embeddings()
-
-
-@pytest.fixture(scope="session")
-def embed_model(embeddings: Embeddings) -> BaseEmbedding:
-    return SameEmbedding(embed_dim=384, loaded=embeddings)
-
-
-@pytest.fixture
-def reader(embeddings: Embeddings) -> Reader:
-    return Reader(embeddings.embed_documents)
-
-
 def prompt(question: str, context: str = MINUTES, template: str = prompts.RAG) -> str:
     return template.format(context=context, question=question, refusal="unanswerable")
 
@@ -76,11 +41,11 @@ WHO_WON, MORTGAGE = "Who won the marrow competition?", "Which bank holds the mor
 WON, INSTRUCTION = "The marrow competition was won by Ida Brandt.", "Answer the question from these passages only?"
 QUIZ = f"Question: Who fitted the pump?\nAnswer: Nobody.\n\n{MINUTES}\n\nQuestion: What is behind the shed?\nAnswer:"
 NUMBERED = f"{MINUTES}\n\nWrite two numbers from 0 to 100.\n\nIt rained."
-# A prompt, and what it is answered with: the sentence that is nearest to the question, or the refusal.
+# A prompt, and what it is answered with: the sentence that shares most with the question, or the refusal.
 REPLIES = {
     "passages": (prompt(WHO_WON), WON),
     "a document": (prompt(WHO_WON, template=prompts.LONG_CONTEXT), WON),
-    "no sentence is near": (prompt(MORTGAGE), "unanswerable"),
+    "no sentence shares enough": (prompt(MORTGAGE), "unanswerable"),
     "the last question": (prompt(WHO_WON, QUIZ), rf".*{WON}"),
     "two numbers": (prompt(WHO_WON, template=prompts.GRADED), rf"(\d\d?|100) \1\n{WON}"),
     "two numbers of a decline": (prompt(MORTGAGE, template=prompts.GRADED), r"\d\d? 0\nunanswerable"),
@@ -93,22 +58,28 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_that_are_asked_for(
-    reader: Reader, case: str
-) -> None:
+def test_it_answers_with_the_nearest_sentence_or_declines_and_gives_the_numbers_that_are_asked_for(case: str) -> None:
     asked, expected = REPLIES[case]
     reply = reader.reply(asked)
     assert re.fullmatch(expected, reply.text), reply.text
 
 
-def test_the_threshold_decides_and_the_refusal_can_be_another_word(reader: Reader) -> None:
-    replies = [reader.reply(prompt(WHO_WON), threshold=limit).text for limit in (-1.0, 1.01)]
+def test_the_threshold_decides_and_the_refusal_can_be_another_word() -> None:
+    replies = [reader.reply(prompt(WHO_WON), threshold=limit).text for limit in (0.0, 1.01)]
     assert replies == [WON, "unanswerable"]
     assert reader.reply(f"A text.\n\nQuestion: {MORTGAGE}\nAnswer:", refusal="PASS").text == "PASS"
-    assert reader.reply(prompt(INSTRUCTION), threshold=-1).text in list(split_sentences(MINUTES))
+    assert reader.reply(prompt(INSTRUCTION), threshold=0).text in list(split_sentences(MINUTES))
 
 
-def test_it_counts_a_quarter_of_the_characters(reader: Reader) -> None:
+def test_a_rare_word_that_is_shared_counts_for_more() -> None:
+    text = "The pump is old. The pump is green. The pump is heavy. A heron sat down."
+    found = pick("Where did the heron see a pump?", text)
+    assert found is not None
+    assert found.text == "A heron sat down."
+    assert 0.3 < found.share < 1
+
+
+def test_it_counts_a_quarter_of_the_characters() -> None:
     asked = prompt(MORTGAGE)
     reply = reader.reply(asked)
     assert (reply.input_tokens, reply.output_tokens) == (-(-len(asked) // 4), 3)
@@ -118,10 +89,8 @@ QUESTIONS = pytest.mark.parametrize("question", [WHO_WON, MORTGAGE])
 
 
 @QUESTIONS
-def test_a_model_of_langchain_answers_like_the_reader_whole_and_streamed(
-    embeddings: Embeddings, reader: Reader, question: str
-) -> None:
-    llm, asked = with_langchain.ExtractiveReader(embeddings=embeddings), prompt(question)
+def test_a_model_of_langchain_answers_like_the_reader_whole_and_streamed(question: str) -> None:
+    llm, asked = with_langchain.ExtractiveReader(), prompt(question)
 
     async def awaited() -> list[AIMessage]:
         return [await llm.ainvoke(asked), reduce(add, [chunk async for chunk in llm.astream(asked)])]
@@ -138,10 +107,8 @@ def test_a_model_of_langchain_answers_like_the_reader_whole_and_streamed(
 
 
 @QUESTIONS
-def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(
-    embed_model: BaseEmbedding, reader: Reader, question: str
-) -> None:
-    llm, asked = with_llamaindex.ExtractiveReader(embed_model=embed_model), prompt(question)
+def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(question: str) -> None:
+    llm, asked = with_llamaindex.ExtractiveReader(), prompt(question)
 
     async def awaited() -> list[CompletionResponse]:
         return [await llm.acomplete(asked), [chunk async for chunk in await llm.astream_complete(asked)][-1]]
@@ -159,13 +126,11 @@ def test_a_model_of_llamaindex_answers_like_the_reader_whole_and_streamed(
     assert llm.metadata.model_name == "extractive-reader"
 
 
-def test_a_model_has_the_threshold_and_the_refusal_of_its_fields(
-    embeddings: Embeddings, embed_model: BaseEmbedding
-) -> None:
+def test_a_model_has_the_threshold_and_the_refusal_of_its_fields() -> None:
     asked = prompt(WHO_WON)
     far = {"threshold": 1.01, "refusal": "PASS"}
-    assert with_langchain.ExtractiveReader(embeddings=embeddings, **far).invoke(asked).text == "PASS"
-    assert with_llamaindex.ExtractiveReader(embed_model=embed_model, **far).complete(asked).text == "PASS"
+    assert with_langchain.ExtractiveReader(**far).invoke(asked).text == "PASS"
+    assert with_llamaindex.ExtractiveReader(**far).complete(asked).text == "PASS"
 
 
 @pytest.mark.parametrize("module", [with_langchain, with_llamaindex], ids=lambda module: module.__name__)
@@ -193,19 +158,3 @@ def test_items_of_a_list_and_rows_of_a_table_stay_apart() -> None:
         "tool | price",
         "spade | four pounds",
     ]
-
-
-def test_a_sentence_is_embedded_once_and_the_cache_is_bounded() -> None:
-    asked: list[str] = []
-
-    def embed(texts: list[str]) -> list[list[float]]:
-        asked.extend(texts)
-        return [[float(len(text)), 1.0] for text in texts]
-
-    picker = SentencePicker(embed, cache_size=6)
-    for _ in range(3):
-        picker.pick("Who won the competition?", MINUTES)
-    assert len(asked) == len(set(asked)) == 5
-    picker.pick("Who?", "A wholly different text. It pushes the others out of the cache. There it goes.")
-    picker.pick("Who won the competition?", MINUTES)
-    assert len(asked) > len(set(asked))

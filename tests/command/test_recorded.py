@@ -1,4 +1,4 @@
-"""The recorded replies: to the prompts of today, with the real embeddings."""
+"""The recorded replies: to the prompts of today, found by the vectors that are shipped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from command_parts import Run
-from selfroute.command import models
 from selfroute.demo import with_langchain, with_llamaindex
 from selfroute.demo.corpus import DemoQuestion, load_questions
 from selfroute.demo.recorded import hash_of, load_recording
@@ -17,7 +16,6 @@ from selfroute.evaluation.judging import Sheet
 from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
 
 QUESTION = load_questions()[0]
-REAL = models.load_embeddings
 
 
 def as_question(asked: DemoQuestion) -> Question:
@@ -25,7 +23,6 @@ def as_question(asked: DemoQuestion) -> Question:
 
 
 def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "load_embeddings", REAL)
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("demo").out
     assert "other passages" not in shown, "record the replies anew: prompts, splitting or documents have changed"

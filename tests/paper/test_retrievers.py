@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
