@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# For Linux the usual index has torch with gigabytes of CUDA, and PyTorch's own one without.
+CPU_TORCH := [ "$$(uname)" != Linux ] || $(INSTALL) --retries 0 --timeout 20 torch \
+	--index-url https://download.pytorch.org/whl/cpu || echo "PyTorch's index does not answer: torch may bring CUDA"
 VENV_OLDEST ?= .venv-oldest
 # Those that are not there are left out; paths will do, too.
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13
@@ -110,12 +113,13 @@ $(VENV)/bin/python $(VENV_OLDEST)/bin/python:
 	$(PYTHON) -m venv $(@D:/bin=)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "Installing into $(VENV); the first time takes a minute or two ..."
+	@echo "Installing into $(VENV), some 130 MB; the first time takes a minute or two ..."
 	$(INSTALL) --editable '.[cli]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "Installing into $(VENV); the first time takes a minute or two ..."
+	@echo "Installing into $(VENV), some 700 MB; the first time takes some minutes ..."
+	@$(CPU_TORCH)
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 
@@ -129,6 +133,7 @@ $(VENV)/.test-browser: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@$(CPU_TORCH)
 	$(INSTALL) --editable '.[test,lint]'
 	@touch $@ $(VENV)/.test
 

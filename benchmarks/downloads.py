@@ -1,0 +1,69 @@
+"""Say what an extra downloads into an empty environment, and fail if it brings what it should not.
+
+    python benchmarks/downloads.py cli --without torch nvidia triton
+
+It asks pip, which installs nothing (`pip install --dry-run --report`), and adds up the sizes that the servers give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def report_of(extra: str) -> list[dict[str, Any]]:
+    """Return what pip would install, with the versions that the tests run with."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+        command += ["--report", str(report), "--constraint", "constraints.txt", f".[{extra}]"]
+        subprocess.run(command, check=True, cwd=ROOT, stderr=subprocess.DEVNULL)  # noqa: S603
+        found: list[dict[str, Any]] = json.loads(report.read_text())["install"]
+    return found
+
+
+def size_of(item: dict[str, Any]) -> int:
+    """Return the bytes of a file; 0 for our own folder."""
+    url = item["download_info"]["url"]
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        path = Path(unquote(parts.path))
+        return path.stat().st_size if path.is_file() else 0
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=60) as answer:  # noqa: S310 - what pip would download
+            return int(answer.headers["Content-Length"])
+    except OSError as error:
+        print(f"The size of {url} is not known: {error}", file=sys.stderr)
+        return 0
+
+
+def main() -> int:
+    """Print the number of packages, their size, and the largest; the exit code is 1 if one is there that must not."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("extra")
+    parser.add_argument("--without", nargs="*", default=[], help="beginnings of names that must not be among them")
+    options = parser.parse_args()
+    items = report_of(options.extra)
+    names = [item["metadata"]["name"] for item in items]
+    with ThreadPoolExecutor(8) as threads:
+        sizes = dict(zip(names, threads.map(size_of, items), strict=True))
+    largest = ", ".join(f"{name} {sizes[name] / 1e6:.0f}" for name in sorted(names, key=lambda name: -sizes[name])[:6])
+    print(f"selfroute[{options.extra}]: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})")
+    unwanted = [name for name in names if name.lower().startswith(tuple(options.without))] if options.without else []
+    if unwanted:
+        print(f"It brings {', '.join(unwanted)}, which it should not.", file=sys.stderr)
+    return 1 if unwanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
