@@ -27,7 +27,7 @@ def report_of(extra: str) -> list[dict[str, Any]]:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
         command += ["--report", str(report), "--constraint", "constraints.txt", f".[{extra}]"]
-        subprocess.run(command, check=True, cwd=ROOT, stderr=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run(command, check=True, cwd=ROOT, stderr=subprocess.DEVNULL)
         found: list[dict[str, Any]] = json.loads(report.read_text())["install"]
     return found
 

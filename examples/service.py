@@ -100,6 +100,7 @@ def main() -> None:
     embeddings = load_embeddings()
     reader = llm or ExtractiveReader()
     chain = SelfRouteChain.from_vectorstore(make_store(embeddings), reader, citations=True)
+    chain.warm_up()  # else the first question would wait for it
     uvicorn.run(make_app(chain), port=options.port, timeout_graceful_shutdown=5)
 
 

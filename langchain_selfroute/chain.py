@@ -7,9 +7,11 @@ from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.callbacks.manager import CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate, ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
 from langchain_core.stores import BaseStore
@@ -42,6 +44,7 @@ from selfroute.calls.settings import (
     checked,
     reach_of,
 )
+from selfroute.calls.warming import warm_up
 from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
@@ -496,6 +499,15 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     ) -> AsyncIterator[SelfRouteOutput]:
         """Do as `stream` does, asynchronously."""
         return runs.astream(self, input, config, self.calling(input, kwargs), kwargs)
+
+    def warm_up(self) -> None:
+        """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.
+
+        A service calls this when it starts. Nothing is retrieved, and no model is asked.
+        """
+        get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
+        manager = CallbackManagerForChainRun.get_noop_manager()
+        warm_up(self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=None, streaming=False))
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None

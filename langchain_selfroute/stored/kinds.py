@@ -13,7 +13,7 @@ from langchain_selfroute.stored.postgres import PGVector, PGVectorStore
 from langchain_selfroute.stored.stores import Fetch, Fetched, Store
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
-from selfroute.stores import chroma, lancedb, milvus, qdrant
+from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
 from selfroute.stores.listing import ByFunction, Test, same_name
 from selfroute.stores.wrapped import is_sync, kind_of
 
@@ -51,17 +51,9 @@ class Faiss(Store):
     takes = "a dict or a sync callable over the metadata as filter"
     lists_ids = False
 
-    def listing_of(self, wrapper: Any) -> ByFunction:
+    def listing_of(self, wrapper: Any) -> faiss.Faiss:
         """Look through its docstore."""
-
-        def rows(key: str, source: Any, _: Sequence[Any]) -> Iterator[StoredChunk]:
-            # The index numbers its rows as they were added, also after some were deleted or merged.
-            for _, id_ in sorted(wrapper.index_to_docstore_id.items()):
-                document = wrapper.docstore.search(id_)  # a text for an id that was deleted
-                if not isinstance(document, str) and same_name(document.metadata.get(key), source):
-                    yield StoredChunk(id_, document.page_content, document.metadata)
-
-        return ByFunction(rows)
+        return faiss.Faiss(wrapper)
 
     def test_of(self, condition: Any) -> Test:
         """Test the metadata as FAISS does."""

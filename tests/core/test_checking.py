@@ -27,6 +27,7 @@ from llamaindex_parts import recorded as events_recorded
 from llamaindex_selfroute import SelfRouteQueryEngine
 from selfroute.checking import Finding, Findings
 from selfroute.errors import InputError
+from selfroute.languages.grammars import grammar
 from selfroute.policies import Budget
 from selfroute.usage import count_tokens
 
@@ -483,3 +484,16 @@ def test_one_damaged_document_of_many_is_a_finding() -> None:
     chain = SelfRouteChain.from_vectorstore(store_of(damaged), ScriptedModel(), reach=20)
     one = finding(chain.check(QUESTION), "document")
     assert (one.ok, repr(LONG[2]) in one.message, "1 gap" in one.message) == (False, True, True), one
+
+
+@pytest.mark.parametrize("make", [a_chain, an_engine], ids=["langchain", "llamaindex"])
+def test_a_warm_pipeline_has_its_rules_before_the_first_question_and_has_asked_nothing(make: Callable[[], Any]) -> None:
+    grammar.cache_clear()
+    pipeline = make()
+    assert grammar.cache_info().currsize == 0
+    pipeline.warm_up()
+    assert grammar.cache_info().currsize == 1
+    assert {"denials", "tells"} <= grammar().__dict__.keys(), "those of the last step, too"
+    grammar.cache_clear()
+    pipeline.check()
+    assert grammar.cache_info().currsize == 1

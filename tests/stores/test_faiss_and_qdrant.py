@@ -52,6 +52,29 @@ def test_faiss_that_was_saved_and_loaded_is_read_in_the_order_of_adding(faiss: A
     assert "".join(read(StoredDocuments(again, filter={})).split()) == "".join(text_of(PIECES).split())
 
 
+def test_a_faiss_index_is_walked_once_and_reads_what_was_added_deleted_and_merged_since(faiss: Any) -> None:
+    ids = faiss.add(PIECES[:10])
+    stored, looked = StoredDocuments(faiss.vectorstore, filter={}), list[str]()
+    search = faiss.vectorstore.docstore.search
+    faiss.vectorstore.docstore.search = lambda id_: looked.append(id_) or search(id_)
+
+    def reads(pieces: list[Piece]) -> bool:
+        return "".join(read(stored).split()) == "".join(text_of(pieces).split())
+
+    faiss.add([Piece(f"other {number}", {"source": "others"}) for number in range(50)])
+    assert reads(PIECES[:10])
+    looked.clear()
+    assert reads(PIECES[:10])
+    assert len(looked) == 10
+    faiss.add(PIECES[10:15])
+    assert reads(PIECES[:15])
+    faiss.delete(ids[:3])
+    assert reads(PIECES[3:15])
+    other = type(faiss.vectorstore).from_texts(["last"], HashEmbeddings(), metadatas=[{"source": "minutes"}])
+    faiss.vectorstore.merge_from(other)
+    assert read(stored).endswith("last")
+
+
 async def _north(about: Any) -> bool:
     return bool(about["tenant"] == "north")
 
