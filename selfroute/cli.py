@@ -28,7 +28,7 @@ except ModuleNotFoundError:
 _MODEL = re.compile(r"[\w-]+:(?![\\/])")
 """How `provider:name` begins; C:\\questions.jsonl is a file."""
 
-app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(name="selfroute", add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
@@ -69,7 +69,7 @@ app.command("questions")(evaluation_options.Questions)
 app.command("calibrate")(evaluation_options.Calibrate)
 app.command("view")(evaluation_options.View)
 _batch = typer.Typer(
-    help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode=None
+    help="Ask through a provider's batch interface: half the price, answers within a day.", rich_markup_mode="markdown"
 )
 _batch.command("export")(batch_options.Export)
 _batch.command("import")(batch_options.Import)
@@ -89,7 +89,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's error for a wrong option depends on its version
             raise
-        return _say(f"{error.format_message()} (selfroute --help explains)", 2)
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or "selfroute"
+        return _say(f"{error.format_message()} ({path} --help explains)", 2)
     return _perform(command) if isinstance(command, options.Command) else 0
 
 
@@ -109,9 +110,11 @@ def _perform(command: options.Command) -> int:
     except ModuleNotFoundError as error:
         return _say(f'the command needs the package {error.name}: pip install "selfroute[{command.extra}]"', 1)
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
-        from selfroute.error_text import one_line
+        from selfroute.error_text import one_line, without_secrets
 
-        return _say(one_line(error), 1)
+        address = getattr(command, "base_url", None)
+        is_dead = address and "onnect" in type(error).__name__
+        return _say(f"{without_secrets(address)} does not answer: {one_line(error)}" if is_dead else one_line(error), 1)
 
 
 def _say(message: str, code: int) -> int:

@@ -20,12 +20,15 @@ from selfroute.command.sessions import Output, Show
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
 from selfroute.command.totals import by_step
+from selfroute.demo.reader import REFUSAL
 from selfroute.evaluation.table import printable
 from selfroute.usage.ledger_text import STEP_NAMES, dollars
 
 Stream = Callable[[Show], Output]
 
 COLOURS = {"rag": "green", "sections": "cyan", "long_context": "yellow"}
+NOT_THERE = "(not in the documents)"
+"""What is shown in place of the word by which the model declines."""
 _INDENT = 10
 _LONG = 4  # characters; shorter words of an answer, but for numbers, are in every sentence
 
@@ -64,6 +67,8 @@ def show_answer(console: Console, ask: Stream) -> Output:
 
     def show(route: str, text: str) -> None:
         nonlocal column
+        if text == REFUSAL:
+            text = NOT_THERE
         if not column:
             show_field(console, "Route", Styled(STEP_NAMES[route], style=COLOURS[route]))
             console.print(Styled(f"{'Answer':{_INDENT}}", style="bold"), end="")
@@ -103,8 +108,6 @@ def show_reasons(
     if usage["token_ratio"] is not None:
         share = f"{usage['token_ratio']:.0%} of the {usage['long_context_only']:,} input tokens"
         show_field(console, "Read", f"{share} of reading the whole documents at once")
-    elif usage["long_context_only"] is None:
-        show_field(console, "Read", "not compared: nobody has read these documents yet")
     if usage["cost"] is None:
         if models.has_list_price:
             show_field(console, "Cost", f"unknown: {usage['cost_unknown']}")

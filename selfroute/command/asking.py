@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
 def ask(options: Ask) -> None:
     """Route questions over the user's own files."""
     out = open_console(sys.stdout)
-    session, library, answering = open_files(options, questions=options.question)
-    for question in options.question:
+    options = _with_question(options)
+    questions = options.question or []
+    session, library, answering = open_files(options, questions=questions)
+    for question in questions:
         if options.as_json:
             print_json(answers.with_passages_as_json(session.ask(question), library.texts))
             continue
@@ -46,8 +49,24 @@ def ask(options: Ask) -> None:
         output = answers.show_answer(out, partial(session.stream, question))
         answers.show_reasons(out, output, models=answering, texts=library.texts, with_passages=options.show_passages)
         out.print()
-    if not options.as_json and len(options.question) > 1:
+    if not options.as_json and len(questions) > 1:
         show_ledger(out, session.ledger, models=answering)
+
+
+def _with_question(options: Ask) -> Ask:
+    """Take the last argument as the question, where there is no other.
+
+    Raises:
+        ConfigurationError: It is a file, or does not look like a question.
+    """
+    if options.question:
+        return options
+    *files, last = options.files
+    asked = str(last)
+    if not files or last.exists() or not re.search(r"[\s?\uff1f]", asked):
+        msg = 'there is no question: write it last, selfroute ask FILE... "When does it end?"'
+        raise ConfigurationError(msg)
+    return replace(options, files=files, question=[asked])
 
 
 def check(options: Check) -> bool:

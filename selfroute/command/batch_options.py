@@ -29,6 +29,7 @@ class Export(Command):
     """Write the requests that are to be asked next: of a new job the drafts, later the whole documents.
 
     FILE..., --questions and --model begin a job. Without them, the job goes on.
+    Example: selfroute batch export reports --questions questions.txt --model openai:gpt-4o-mini
     """
 
     performed_by: ClassVar[str] = "selfroute.command.batch:export"
@@ -58,6 +59,7 @@ class Import(Command):
     """Judge the replies, and write the answers to answers.jsonl in the job's folder.
 
     Exits with 1 if a file was cut off or has lines that cannot be read; the other lines are taken.
+    Example: selfroute batch import results.jsonl
     """
 
     performed_by: ClassVar[str] = "selfroute.command.batch:import_results"

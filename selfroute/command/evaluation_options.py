@@ -32,6 +32,7 @@ class Evaluate(Command):
     Each question is asked once in each step, by what `selfroute ask` would use on its document. Every reply is kept:
     after an interruption, run the same command again to go on. `demo` evaluates the recorded replies that come with
     selfroute, unless there is a --model or --reader.
+    Example: selfroute evaluate questions.jsonl --model openai:gpt-4o-mini --max-cost 2
     """
 
     performed_by: ClassVar[str] = "selfroute.command.evaluate:evaluate"
@@ -58,9 +59,7 @@ class Evaluate(Command):
             "[default: rag,self_route,sections,long_context]"
         ),
     ] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions of each file, spread evenly")] = (
-        None
-    )
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask at most N questions of each file, spread evenly")] = None
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for replies and results")] = Path("evaluation")
     concurrency: Annotated[int, typer.Option(min=1, help="How many questions are asked at a time")] = 4
     max_cost: MaxCost = None
@@ -90,6 +89,7 @@ class Questions(Command):
 
     Their quotes are looked up in the documents, and what the model knows without them is dropped. Every reply is kept:
     after an interruption, run the same command again to go on.
+    Example: selfroute questions reports --model openai:gpt-4o-mini --max-cost 2
     """
 
     performed_by: ClassVar[str] = "selfroute.command.questions:questions"
@@ -124,6 +124,7 @@ class Calibrate(Command):
     """Choose options by an evaluation: both bounds, sections, and whether to escalate at all.
 
     No model is asked. The file is plain JSON, to be passed to a chain or a query engine as options.
+    Example: selfroute calibrate evaluation
     """
 
     performed_by: ClassVar[str] = "selfroute.command.calibrate:calibrate"
@@ -149,7 +150,7 @@ class Calibrate(Command):
 class View(Command):
     """Look at results in a browser, question by question: passages, draft, document, answer, tokens and dollars.
 
-    The page is one file that needs no network.
+    The page is one file that needs no network. Example: selfroute view evaluation
     """
 
     performed_by: ClassVar[str] = "selfroute.command.view:view"

@@ -18,6 +18,18 @@ from selfroute.errors import ConfigurationError, SelfRouteError
 
 _PACKAGE = re.compile(r"pip install (?:-U )?[`'\"]?([\w-]+)")
 _AT_ONCE = 4
+_KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "cohere": ("COHERE_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistralai": ("MISTRAL_API_KEY",),
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "together": ("TOGETHER_API_KEY",),
+    "xai": ("XAI_API_KEY",),
+}
+"""One of these environment variables is needed to ask a provider at its own address."""
 
 
 class MissingPackageError(SelfRouteError, ImportError):
@@ -116,6 +128,11 @@ def load_model(name: str, *, base_url: str | None = None, **more: Any) -> BaseCh
         raise MissingPackageError(msg) from error
     except Exception as error:  # each provider's client has errors of its own
         raise _unusable(name, error) from error
+    wanted = _KEYS.get(provider, ())
+    is_given = base_url or any(name.endswith("api_key") for name in more)
+    if wanted and not is_given and not any(map(os.environ.get, wanted)):  # some clients only find that when asked
+        msg = f"{name} needs a key: set the environment variable {wanted[0]}"
+        raise ConfigurationError(msg)
     return made
 
 

@@ -43,36 +43,57 @@ Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help=f"{FILES}; - for the standard input", show_default=False)
 ]
 Everything = Annotated[
-    bool, typer.Option("--all", help="Read and index however many files there are, without a question")
+    bool,
+    typer.Option(
+        "--all", rich_help_panel="Passages", help="Read and index however many files there are, without a question"
+    ),
 ]
 Store = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="With --embeddings: the index's folder [default: in the cache folder]"),
+    typer.Option(
+        metavar="DIR",
+        rich_help_panel="Passages",
+        help="With --embeddings: the index's folder [default: in the cache folder]",
+    ),
 ]
-Model = Annotated[str | None, typer.Option(metavar="PROVIDER:NAME", help="The model, such as openai:gpt-4o-mini")]
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="PROVIDER:NAME", rich_help_panel="Model", help="The model, such as openai:gpt-4o-mini"),
+]
 LongContextModel = Annotated[
-    str | None, typer.Option(metavar="PROVIDER:NAME", help="Another model for the whole documents")
+    str | None,
+    typer.Option(metavar="PROVIDER:NAME", rich_help_panel="Model", help="Another model for the whole documents"),
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="The model's server, such as http://localhost:8000/v1")
+    str | None,
+    typer.Option(metavar="URL", rich_help_panel="Model", help="The model's server, such as http://localhost:8000/v1"),
 ]
 PricedAs = Annotated[
     str | None,
     typer.Option(
-        metavar="PROVIDER:NAME", help="The model whose price counts, if its own name or address is in no price list"
+        metavar="PROVIDER:NAME",
+        rich_help_panel="Model",
+        help="The model whose price counts, if its own name or address is in no price list",
     ),
 ]
-K = Annotated[int, typer.Option("--k", min=1, help="How many passages the draft reads")]
+K = Annotated[
+    int, typer.Option("--k", min=1, metavar="N", rich_help_panel="Passages", help="How many passages the draft reads")
+]
 EmbeddingModel = Annotated[
     str | None,
     typer.Option(
         metavar="NAME_OR_PATH",
+        rich_help_panel="Passages",
         help="Search by vectors of a sentence-transformers model, such as all-MiniLM-L6-v2 [default: by words]",
     ),
 ]
 Graded = Annotated[
     bool,
-    typer.Option("--graded", help="Ask the model how sure it is: doubted answers read more, hopeless questions stop"),
+    typer.Option(
+        "--graded",
+        rich_help_panel="Reading more",
+        help="Ask the model how sure it is: an answer in doubt reads more, a hopeless question stops",
+    ),
 ]
 SectionTokens = Annotated[
     Any,  # typer takes no type with several numbers
@@ -80,7 +101,8 @@ SectionTokens = Annotated[
         "--sections",
         parser=partial(numbers_of, "sections"),
         metavar="TOKENS[,TOKENS]",
-        help="Read the sections that matter before whole documents: at most so many tokens, such as 4000; then more, "
+        rich_help_panel="Reading more",
+        help="Read the sections that matter before whole documents: at most N tokens, such as 4000; then more, "
         "such as 4000,16000",
     ),
 ]
@@ -90,41 +112,68 @@ MaxDocuments = Annotated[
         "--max-documents",
         parser=partial(numbers_of, "max_documents"),
         metavar="N",
-        help="Read at most so many whole documents for a question, the best ones; 0 for none, `none` for no limit",
+        rich_help_panel="Reading more",
+        help="Read at most N whole documents for a question, the best ones; 0 for none, `none` for no limit",
     ),
 ]
 Start = Annotated[
     FirstStep,
-    typer.Option(help="The first step; auto reads the documents at once where the passages are most of them"),
+    typer.Option(
+        rich_help_panel="Reading more",
+        help="The first step; auto reads the documents at once where the passages are most of them",
+    ),
 ]
 Reader = Annotated[
     bool,
     typer.Option(
-        "--reader", help="Answer with the sentence that shares most words with the question, without a language model"
+        "--reader",
+        rich_help_panel="Model",
+        help="Answer with the sentence that shares most words with the question, without a language model",
     ),
 ]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Stop before the cost could exceed this")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate the tokens and the cost")]
-Json = Annotated[bool, typer.Option("--json", help="Print nothing but JSON on stdout")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", rich_help_panel="Cost", help="Stop before the cost could exceed this"),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", rich_help_panel="Cost", help="Only estimate the tokens and the cost")
+]
+Json = Annotated[bool, typer.Option("--json", rich_help_panel="Output", help="Print nothing but JSON on stdout")]
 DoubtBelow = Annotated[
     Any,
     typer.Option(
         "--doubt-below",
         parser=partial(numbers_of, "doubt_below"),
         metavar="N[,N]",
+        rich_help_panel="Reading more",
         help="With --graded: an answer with less confidence reads more; two numbers are for the passages and for the "
         "sections [default: 50]",
     ),
 ]
 StopBelow = Annotated[
     int | None,
-    typer.Option(min=0, max=100, help="With --graded: a decline with less prospect ends there [default: 20]"),
+    typer.Option(
+        min=0,
+        max=100,
+        metavar="N",
+        rich_help_panel="Reading more",
+        help="With --graded: a decline with less prospect ends there [default: 20]",
+    ),
 ]
 BudgetTokens = Annotated[
-    int | None, typer.Option(min=0, help="The most tokens that a question may take; the draft is always paid")
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        rich_help_panel="Cost",
+        help="The most tokens that a question may take; the draft is always paid",
+    ),
 ]
 BudgetUsd = Annotated[
-    float | None, typer.Option(min=0, metavar="USD", help="The most that a question may cost; the draft is always paid")
+    float | None,
+    typer.Option(
+        min=0, metavar="USD", rich_help_panel="Cost", help="The most that a question may cost; the draft is always paid"
+    ),
 ]
 
 
@@ -165,11 +214,12 @@ class Demo(Answering):
     """Answer the questions that come with selfroute from the documents that come with it.
 
     Without --model, recorded replies of a language model answer, and the strategies are compared.
+    Example: selfroute demo --model openai:gpt-4o-mini
     """
 
     performed_by: ClassVar[str] = "selfroute.command.demo:demo"
 
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions, spread evenly")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask at most N questions, spread evenly")] = None
     reader: Reader = False
 
 
@@ -219,19 +269,26 @@ class Asking(Answering):
 
 @dataclass(frozen=True, kw_only=True)
 class Ask(Asking):
-    """Answer questions from your own files."""
+    """Answer questions from your own files.
+
+    Without --question the last argument is the question. Example: selfroute ask report.pdf "When does it end?"
+    """
 
     performed_by: ClassVar[str] = "selfroute.command.asking:ask"
 
-    question: Annotated[list[str], typer.Option("--question", "-q", help="A question; repeat the option for more")]
-    show_passages: Annotated[bool, typer.Option(help="Print the retrieved passages")] = True
+    question: Annotated[
+        list[str] | None,
+        typer.Option("--question", "-q", help="A question, where it is not the last argument; repeat it for more"),
+    ] = None
+    show_passages: Annotated[bool, typer.Option(rich_help_panel="Output", help="Print the retrieved passages")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(Asking):
-    """Talk about your own files: a question may follow up on earlier ones.
+    """Chat with your own files: a question may follow up on earlier ones.
 
     Without a terminal, each line of the standard input is a question.
+    Example: selfroute chat reports --model openai:gpt-4o-mini
     """
 
     performed_by: ClassVar[str] = "selfroute.command.chatting:chat"
@@ -239,7 +296,10 @@ class Chat(Asking):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Asking):
-    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed."""
+    """Try what `ask` would use, without asking a model; exit with 1 if something has to be changed.
+
+    Example: selfroute check reports --model openai:gpt-4o-mini
+    """
 
     performed_by: ClassVar[str] = "selfroute.command.asking:check"
 

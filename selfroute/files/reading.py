@@ -24,6 +24,14 @@ _HTML = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*<(?:!doctype\s+html|html)\b",  # each comment ends one way
     re.IGNORECASE,
 )
+_INSTEAD = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "tables are not read: export them as CSV"),
+    **dict.fromkeys((".pptx", ".ppt", ".odp"), "slides are not read: export them as PDF"),
+    **dict.fromkeys(
+        (".epub", ".mobi", ".azw3"), "books are not read: convert them to HTML (ebook-convert in.epub out.htmlz)"
+    ),
+    **dict.fromkeys((".doc", ".odt", ".rtf", ".pages"), "this kind of text is not read: save it as docx or PDF"),
+}
 _SUFFIXES = {".pdf": "PDF", ".docx": "docx", ".html": "HTML", ".htm": "HTML", ".xhtml": "HTML"}
 
 
@@ -94,10 +102,12 @@ def read_bytes(data: bytes, name: str) -> Content:
         NotTextError: It is of another kind.
     """
     suffix = Path(name).suffix.lower()
-    if _is_nothing(data, suffix):
-        raise NotTextError(name, _NO_TEXT)
     if data.startswith(_OLE):
         raise UnreadableFileError(name, "this is an old or encrypted Office file: save it as docx, without a password")
+    if suffix in _INSTEAD:
+        raise NotTextError(name, _INSTEAD[suffix])
+    if _is_nothing(data, suffix):
+        raise NotTextError(name, _NO_TEXT)
     if not data.strip():
         raise UnreadableFileError(name, "the file is empty: there is nothing to ask about")
     kind = _kind(data, suffix)

@@ -194,7 +194,8 @@ def test_ask_says_what_the_numbers_sections_and_a_budget_led_to(run: Run, server
     left = [*drafts]
     shown = run(*call)
     assert (shown.code, left) == (0, []), shown.err
-    assert shown.has(rf"^Route +{route}$", rf"^Answer +{answer}$")
+    shown_answer = re.escape("(not in the documents)") if answer == NO else answer
+    assert shown.has(rf"^Route +{route}$", rf"^Answer +{shown_answer}$")
     assert why in re.sub(r"\b[1-9] sections?", "sections", shown.words), shown.out
     assert ("Sections crew.txt, characters " in shown.words) is (route == "sections")
     assert "Passages 1 retrieved" in shown.words
@@ -327,7 +328,7 @@ def test_gemini_is_asked_with_the_key_of_the_environment(
     gemini = ["--model", "google_genai:gemini-2.5-flash", "--base-url", server.gemini_url]
     result = run("ask", "ferry.md", "-q", QUESTION, *gemini)
     assert result.code == 0, result.err
-    assert result.has(r"^Answer +unanswerable$")
+    assert result.has(r"^Answer +\(not in the documents\)$")
     assert [(entry.request.protocol, entry.request.headers["x-goog-api-key"]) for entry in server.book] == [
         ("gemini", KEY)
     ] * 2
@@ -382,7 +383,9 @@ def test_braces_and_markup_print_as_they_are(run: Run, server: LoopbackServer) -
         (["ask", "*.pdf", "-q", "?"], 2, "*.pdf: no file fits this"),
         (["ask", "ferry.md", "-q", " "], 2, "a question is empty"),
         (["ask", "ferry.md", "-q", "Who \udcff?"], 2, "half of a character, '\\udcff', at position 4"),
-        (["ask", "ferry.md"], 2, "Missing option '--question'"),
+        (["ask", "ferry.md"], 2, 'there is no question: write it last, selfroute ask FILE... "When does it end?"'),
+        (["ask", "ferry.md", "missing.md"], 2, "there is no question: write it last"),
+        (["ask", "When does it end?"], 2, "there is no question: write it last"),
         (
             ["ask", "ferry.md", "-q", "?", "--embeddings", "any", "--store", "ferry.md"],
             2,
@@ -453,6 +456,7 @@ def test_a_server_that_does_not_answer_is_one_line(run: Run, server: LoopbackSer
     server.stop()
     result = run("ask", "ferry.md", "-q", QUESTION, *model(server))
     assert result.code == 1
+    assert f"{server.openai_url} does not answer: " in result.err.splitlines()[-1]
     assert "Connection refused" in result.err.splitlines()[-1]
 
 
@@ -468,7 +472,25 @@ def test_an_interrupt_ends_with_130_and_one_line(run: Run, monkeypatch: pytest.M
 
 def test_the_version_and_the_help_are_printed(run: Run) -> None:
     assert run("--version") == Result(0, f"selfroute {__version__}\n", "")
-    assert "without a language model" in " ".join(run("demo", "--help").out.split())
+    for command in ("demo", "ask", "chat", "check", "evaluate", "questions", "calibrate", "view", "batch export"):
+        shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run(*command.split(), "--help").out).split())
+        assert f"xample: selfroute {command} " in shown, command
+    for panel in ("Model", "Passages", "Reading more", "Cost", "Output"):
+        assert f"╭─ {panel} ─" in run("ask", "--help").out
+
+
+def test_the_last_argument_is_the_question(run: Run) -> None:
+    assert run("ask", "ferry.md", QUESTION, "--json").json["question"] == QUESTION
+    Path("What is this?").write_text(FERRY)
+    asked = run("ask", "What is this?", QUESTION)
+    assert (asked.code, "What is this? at character 0" in asked.out) == (0, True), "a file of that name is a file"
+
+
+def test_a_provider_without_a_key_is_refused_before_it_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    asked = run("ask", "ferry.md", QUESTION, "--model", "anthropic:claude-haiku-4-5")
+    assert (asked.code, asked.out) == (2, "")
+    assert asked.err.splitlines()[-1].endswith("needs a key: set the environment variable ANTHROPIC_API_KEY")
 
 
 @pytest.mark.parametrize("package", ["typer", pytest.param("langchain_chroma", marks=pytest.mark.matrix)])
