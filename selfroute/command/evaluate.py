@@ -14,7 +14,6 @@ from urllib.parse import urlsplit, urlunsplit
 
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
-from langchain_core.vectorstores import InMemoryVectorStore
 from rich.console import Console
 
 from langchain_selfroute import SelfRouteChain
@@ -25,9 +24,9 @@ from selfroute.command.library import Library
 from selfroute.command.models import Models
 from selfroute.command.sessions import Session
 from selfroute.command.terminal import open_console, stage
-from selfroute.command.texts import Text, split
+from selfroute.command.texts import Text
 from selfroute.demo import corpus, recorded
-from selfroute.demo.vectors import ShippedVectors
+from selfroute.demo.vectors import demo_store
 from selfroute.demo.with_langchain import RecordedModel
 from selfroute.errors import ConfigurationError, InputError
 from selfroute.evaluation import looking, runs
@@ -257,9 +256,7 @@ def _check_recorded(options: Evaluate, strategies: Sequence[Strategy]) -> None:
 
 def _recorded(replies: Replies) -> PipelineOf:
     """Return the pipeline of the demo's recording."""
-    passages = [one for name, text in corpus.load_documents().items() for one in split(Text(name, text))]
-    store = InMemoryVectorStore.from_documents(passages, ShippedVectors())
-    chain = SelfRouteChain.from_vectorstore(store, RecordedModel(), k=recorded.K, priced_as=recorded.PRICED_AS)
+    chain = SelfRouteChain.from_vectorstore(demo_store(), RecordedModel(), k=recorded.K, priced_as=recorded.PRICED_AS)
     pipeline = ChainPipeline(chain, replies)
     return lambda _: pipeline
 

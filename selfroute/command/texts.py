@@ -10,13 +10,9 @@ from functools import cached_property
 from pathlib import Path
 
 from langchain_core.documents import Document
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
+from selfroute.demo.splitting import make_splitter
 from selfroute.files import read_file
-
-CHUNK_SIZE = 1200
-CHUNK_OVERLAP = 200
-SEPARATORS = ["\n\n", ". ", "\n", " ", ""]
 
 
 @dataclass(frozen=True)
@@ -83,15 +79,8 @@ def split(text: Text) -> list[Document]:
 
     Their ids are others for another content; models see the title, and not the names of folders.
     """
-    splitter = RecursiveCharacterTextSplitter(
-        separators=SEPARATORS,
-        keep_separator="end",
-        chunk_size=CHUNK_SIZE,
-        chunk_overlap=CHUNK_OVERLAP,
-        add_start_index=True,
-    )
     metadata = {"source": text.source, "title": Path(text.source).name, "text_key": text.key}
-    passages = splitter.create_documents([text.text], [metadata])
+    passages = make_splitter().create_documents([text.text], [metadata])
     for number, passage in enumerate(passages):
         passage.id = f"{text.key}-{number}"
     return passages

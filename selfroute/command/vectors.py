@@ -20,7 +20,8 @@ from typing_extensions import override
 
 from langchain_selfroute import StoredDocuments
 from selfroute.command.library import Library
-from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS, Text
+from selfroute.command.texts import Text
+from selfroute.demo.splitting import CHUNK_OVERLAP, CHUNK_SIZE, SEPARATORS
 from selfroute.errors import ConfigurationError
 from selfroute.private import make_folder, umask
 

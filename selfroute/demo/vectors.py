@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from selfroute.demo.corpus import load_documents
+from selfroute.demo.splitting import make_splitter
 from selfroute.errors import InputError
 
 
@@ -40,6 +43,14 @@ class ShippedVectors(Embeddings):
             msg = f"no vector of {text[:60]!r} came with selfroute: pass --embeddings all-MiniLM-L6-v2"
             raise InputError(msg)
         return [float(number) for number in vector]
+
+
+def demo_store() -> InMemoryVectorStore:
+    """Return a store in memory with the passages of the documents that come with the package."""
+    texts = load_documents()
+    about = [{"source": name, "title": name} for name in texts]
+    passages = make_splitter().create_documents([*texts.values()], about)
+    return InMemoryVectorStore.from_documents(passages, ShippedVectors())
 
 
 def pack(texts: Iterable[str], vectors: Any) -> bytes:

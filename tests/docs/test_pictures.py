@@ -37,13 +37,3 @@ def test_a_picture_says_what_it_shows_is_small_and_asks_for_nothing(path: Path) 
     assert re.findall(r"https?://[^\"]+", content) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|<image|@import|@font-face|href|url\((?!#)", content)
     assert ("@keyframes" in content) == ("prefers-reduced-motion" in content)
-
-
-def test_the_readme_prints_the_totals_of_the_recorded_demo() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    recorded = words_of(PICTURES / "demo.svg")
-    rows = re.findall(r"^\| (.+?) \| (\d+ of 30) \| ([\d,]+) \| (\d+) % \| (\S+) \|$", readme, re.MULTILINE)
-    assert len(rows) == 4
-    for name, right, tokens, share, cost in rows:
-        assert f"{name.strip('*')} {right} {tokens} {share}% {cost}" in recorded
-    assert recorded.count(" → ") - recorded.count("question → answer") == 30
