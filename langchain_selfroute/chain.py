@@ -26,7 +26,15 @@ from langchain_selfroute.internals import span_of
 from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import certain_name_of, name_of
 from langchain_selfroute.runs import ChainCall, Make, awhole, recorded_findings, whole
-from langchain_selfroute.schema import ChainFields, SelfRouteInput, SelfRouteOutput, Uncited, graph_of, tool_fields
+from langchain_selfroute.schema import (
+    ChainFields,
+    SelfRouteInput,
+    SelfRouteOutput,
+    Uncited,
+    described,
+    graph_of,
+    tool_fields,
+)
 from langchain_selfroute.stored.reading import StoredDocuments, documents_behind
 from langchain_selfroute.stored.stores import Fetch
 from langchain_selfroute.two_steps import FirstStep, SecondStep
@@ -73,6 +81,10 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     the model answers from the passages, or writes the refusal word if they do not hold the answer. If it declines, it
     gets the whole documents in a second step. `SelfRouteOutput` describes what a call returns.
 
+    You set `retriever`, `llm` and, unless the retriever says it, `documents`; `from_vectorstore` makes two of them. You
+    may want `answerability="graded"`, `sections=4_000`, `citations=True`, `escalation=Budget(...)`, `max_documents`.
+    The others are for special cases.
+
     Example:
         ```python
         from langchain_core.documents import Document
@@ -83,11 +95,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         minutes = Document("Ms Okafor chaired the meeting. ...", metadata={"source": "minutes"})
         store = InMemoryVectorStore.from_documents([minutes], DeterministicFakeEmbedding(size=8))
-        chain = SelfRouteChain(
-            retriever=store.as_retriever(search_kwargs={"k": 5}),
-            llm=FakeListChatModel(responses=["unanswerable", "Ms Okafor"]),
-            documents=[minutes],
-        )
+        llm = FakeListChatModel(responses=["unanswerable", "Ms Okafor"])
+        chain = SelfRouteChain.from_vectorstore(store, llm)
         result = chain.invoke("Who chaired the meeting?")
         assert (result["answer"], result["route"]) == ("Ms Okafor", "long_context")
         ```
@@ -101,6 +110,30 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             the vector store; a list, which is read in order; or a runnable or callable (sync or async) that takes
             `{**inputs, "retrieved": [...]}` and returns a list of Documents. It may be left out if the retriever is
             `vectorstore.as_retriever()`: then it is `StoredDocuments(vectorstore)`.
+        answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
+            as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
+            `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
+            With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
+            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence).
+            Your own `rag_prompt` must ask for them, as `selfroute.prompts.GRADED` does.
+        sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked
+            again with those sections of the documents behind the passages that share the most words with the question.
+            Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
+            twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
+        citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
+            by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
+        escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
+            one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
+            returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
+        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
+            None for all. With 0 the question ends before, so set `sections`, too.
+        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair, such
+            as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
+            setting a bound adds the numbers to the fields.
+        stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
+        start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 % of the
+            documents or more, and there is no `escalation`), or a callable or runnable that takes the inputs and
+            returns one of them.
         long_context_llm: The model of the second step; `llm` if None.
         rag_prompt: The prompt of the first step, with the variables `context` and `input`, and optionally
             `chat_history` and `refusal`: a template, a configurable one, or a runnable that takes them and returns a
@@ -109,37 +142,13 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         document_prompt: Formats each passage and document in the context. If None, the context is their text; if there
             are several documents, each is preceded by its number and its `title` or source.
         refusal: The word by which the model declines; `"unanswerable"` by default.
-        answerability: How the model reports whether it can answer. With `"text"`, it writes the answer or the refusal,
-            as in the paper. With `"structured"`, it fills in `answerable` and `answer` through
-            `with_structured_output`, which it must have; each step's reply then comes in one piece, even in a stream.
-            With `"graded"`, the first reply begins with two numbers from 0 to 100, which are not shown: how likely the
-            whole text holds an answer (the prospect), and how likely the answer would stay the same (the confidence).
-            Your own `rag_prompt` must ask for them, as `selfroute.prompts.GRADED` does.
-        doubt_below: An answer with a lower confidence is in doubt, and more is read, as after a decline. A pair, such
-            as `(70, 60)`, gives the draft and the sections bounds of their own. None means 50. With `"structured"`,
-            setting a bound adds the numbers to the fields.
-        stop_below: A decline with a lower prospect ends the question, and no document is paid for. None means 20.
-        sections: The most tokens of the documents' best sections. After a decline or a doubt, the model is first asked
-            again with those sections of the documents behind the passages that share the most words with the question.
-            Whole documents are read only if that does not settle it. `4_000` is a good number, `(4_000, 16_000)` reads
-            twice, for documents of 100,000 tokens. Skipped if it would be more than half of the documents.
         draft_passages: How many of the retrieved passages the draft reads, the first ones; None for all. The others
             only say which documents may hold the answer.
-        max_documents: How many stored documents the last step reads at most, the best of those behind the passages;
-            None for all. With 0 the question ends before, so set `sections`, too.
-        escalation: The policy that is asked before each step after the first; None reads more after each decline. Pass
-            one of `selfroute.policies`, or a callable, sync or async, that takes a `selfroute.policies.Case` and
-            returns a bool or a `Ruling`. After a "no" the answer is the refusal, or the answer that was in doubt.
-        start: The first step: `"rag"`, `"long_context"` (no draft), `"auto"` (no draft if the passages are 60 % of the
-            documents or more, and there is no `escalation`), or a callable or runnable that takes the inputs and
-            returns one of them.
         max_context_tokens: The limit for the text of the documents in the second step, in tokens. If None, it is the
             window in the model's `profile`, or Ollama's `num_ctx`, minus room for the prompt and the answer. If neither
             is known, there is no limit.
         token_counter: Returns the number of tokens of a text. The constructor tries it on a short text. If None, the
             number is estimated, and corrected by what the provider counts.
-        citations: Whether the output has `citations`: where the answer stands in `context`, found by its words and not
-            by a model. With `answerability="structured"` the model is also asked for quotes, and each is looked up.
         prompt_cache: How to have documents that are read again come from the provider's prompt cache, which costs less.
             With `"auto"`, the default, questions on one document that come at once wait until the first reply begins,
             and prompts to OpenAI's models from GPT-5.6 on mark where the documents end. `"5m"` and `"1h"` also mark
@@ -307,9 +316,16 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     ) -> Self:
         """Build a chain on a vector store: retrieve its chunks, and rebuild whole documents from them when needed.
 
+        Example:
+            ```python
+            chain = SelfRouteChain.from_vectorstore(
+                vectorstore, ChatOpenAI(model="gpt-5-mini"), answerability="graded", sections=4_000
+            )
+            ```
+
         Args:
             vectorstore: The store that holds the chunks.
-            llm: The model.
+            llm: The model that answers: a chat model, or a runnable around one.
             k: The number of passages that the draft reads.
             reach: The number of passages to retrieve. All of them say which documents may hold the answer. None means
                 20 with `sections`, else `k`.
@@ -317,7 +333,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
             filter: Limits both the retriever and the documents, in the form that the store itself takes.
             docstore: Holds original documents, as in `StoredDocuments`.
             fetch: Lists the chunks of a document, as in `StoredDocuments`.
-            **fields: More fields of the chain.
+            **fields: The options of the chain, such as `answerability`, `sections`, `citations`, `escalation`.
 
         Raises:
             ConfigurationError: The parts cannot work together.
@@ -541,3 +557,8 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         make = self.calling(question, {})
         return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)
+
+
+_ABOUT = {"name": "The name of its runs, in traces.", **described(SelfRouteChain.__doc__ or "")}
+for _name, _about in _ABOUT.items():
+    SelfRouteChain.model_fields[_name].description = _about

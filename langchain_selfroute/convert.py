@@ -35,6 +35,8 @@ def inputs_of(given: Any) -> dict[str, Any]:
     if type(given) is not dict and not isinstance(given, Mapping):
         msg = f"SelfRouteChain takes a string or a dict with the key 'input', not {type(given).__name__}"
         raise InputError(msg)
+    if "input" not in given and isinstance(given.get("question"), str):  # as many chains of LangChain name it
+        given = {**given, "input": given["question"]}
     question = given.get("input")
     if not isinstance(question, str):
         found = f"it is {type(question).__name__}" if "input" in given else f"the keys are {sorted(map(str, given))}"

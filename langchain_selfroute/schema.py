@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from textwrap import dedent
 from typing import Any
 
 from langchain_core.documents import Document
@@ -205,3 +207,10 @@ def _brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
     sources = list(dict.fromkeys(str(name) for name in names if name is not None))
     cited = {"citations": result["citations"]} if "citations" in result else {}
     return {**{key: result[key] for key in _BRIEF}, "sources": sources, **cited}
+
+
+def described(docstring: str) -> dict[str, str]:
+    """Return what a class says of its attributes, by name, for editors and schemas."""
+    attributes = dedent(docstring.partition("Attributes:\n")[2].partition("\n\n")[0])
+    found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", attributes, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}

@@ -7,6 +7,7 @@ from functools import partial
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.base import BaseIndex
@@ -45,6 +46,11 @@ _POSTPROCESSORS = Wanted("a list of node postprocessors", "pass [SimilarityPostp
 
 def check_retriever(value: Any) -> None:
     """Check an argument for a retriever."""
+    if isinstance(value, BaseQueryEngine):
+        msg = (
+            f"retriever is a {type(value).__name__}: pass index.as_retriever(), or use SelfRouteQueryEngine.from_index"
+        )
+        raise ConfigurationError(msg)
     _RETRIEVER.check("retriever", value, fits=isinstance(value, BaseRetriever) or hasattr(value, "retrieve"))
 
 

@@ -52,8 +52,15 @@ def _described(value: Any) -> str:
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
+_PASSAGES = ("k", "top_k", "similarity_top_k")
+"""What people call the number of passages, in one framework or another."""
+
+
 def refuse_unknown(name: str, *, known: Iterable[str]) -> NoReturn:
     """Raise an `UnknownOptionError` with the nearest option that exists."""
     nearest = get_close_matches(name, known, n=1)
     msg = f"there is no option {name!r}" + (f": did you mean {nearest[0]!r}?" if nearest else "")
+    if name in _PASSAGES:
+        here = "k= of SelfRouteChain.from_vectorstore, or similarity_top_k= of SelfRouteQueryEngine.from_index"
+        msg = f"there is no option {name!r} here: how many passages the draft reads is {here}"
     raise UnknownOptionError(msg)

@@ -112,9 +112,11 @@ def _perform(command: options.Command) -> int:
     except Exception as error:  # noqa: BLE001 - the providers' clients have no error in common
         from selfroute.error_text import one_line, without_secrets
 
-        address = getattr(command, "base_url", None)
-        is_dead = address and "onnect" in type(error).__name__
-        return _say(f"{without_secrets(address)} does not answer: {one_line(error)}" if is_dead else one_line(error), 1)
+        address: str | None = getattr(command, "base_url", None)
+        said = one_line(error)
+        if address and "onnect" in type(error).__name__:
+            said = f"{without_secrets(address)} does not answer: {said}"
+        return _say(said, 1)
 
 
 def _say(message: str, code: int) -> int:

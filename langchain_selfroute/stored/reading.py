@@ -203,6 +203,9 @@ class StoredDocuments(StoredReader[Document, Document]):
             msg = (
                 f"no retrieved passage has metadata[{key!r}], which names its document; the keys are {keys}: "
                 "pass the right one as source_key="
+                if keys
+                else "the chunks have no metadata, so nothing says which document they are of: index them with "
+                f"metadata such as {{{key!r}: 'report.pdf'}}, or pass the documents themselves as documents="
             )
         raise DocumentNotFoundError(msg)
 

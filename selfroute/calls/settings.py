@@ -372,6 +372,9 @@ def reach_of(k: int, reach: int | None, *, sections: Sections) -> int:
     Raises:
         ConfigurationError: Fewer passages would be retrieved than the draft reads.
     """
+    if isinstance(k, int) and k < 1:
+        msg = f"k={k}: the draft reads at least one passage"
+        raise ConfigurationError(msg)
     reach = _number("reach", reach)
     if reach is not None and reach < k:
         msg = f"reach={reach} is less than the {k} passages that the draft reads: leave it out, or pass more"

@@ -8,7 +8,7 @@ from functools import cache
 
 from selfroute.calls.settings import Sections
 from selfroute.command.evaluation_options import Evaluate
-from selfroute.command.texts import CHUNK_OVERLAP, CHUNK_SIZE
+from selfroute.demo.splitting import CHUNK_OVERLAP, CHUNK_SIZE
 from selfroute.effects import Route
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.judging import Sheet, answers_of

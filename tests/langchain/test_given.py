@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
@@ -18,7 +19,13 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_parts import DOCUMENTS, MODES, PASSAGES, QUESTION, ListRetriever, ScriptedModel, a_chain, ask
 from langchain_selfroute import SelfRouteChain
 from scenarios import FINAL, FOUND
-from selfroute.errors import InputError, ReplyError
+from selfroute.errors import (
+    ConfigurationError,
+    DocumentNotFoundError,
+    InputError,
+    ReplyError,
+    UnknownOptionError,
+)
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 GIVEN = {"input": QUESTION, "year": 1907, "retrieved": PASSAGES}
@@ -49,6 +56,29 @@ async def test_a_retriever_in_any_dress_is_given_the_question(name: str, mode: s
     chain = a_chain(retriever=STRING_RETRIEVERS[name](retriever))
     assert (await ask(chain, {"input": QUESTION, "year": 1907}, mode))["retrieved"] == PASSAGES
     assert retriever.queries == [QUESTION]
+
+
+@every_mode
+async def test_a_question_may_be_under_the_key_question(mode: str) -> None:
+    result = await ask(a_chain(), {"question": QUESTION, "year": 1907}, mode)
+    assert (result["input"], result["question"], result["year"]) == (QUESTION, QUESTION, 1907)
+    both = await ask(a_chain(), {"input": QUESTION, "question": "another"}, mode)
+    assert both["input"] == QUESTION
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    assert not [name for name, field in SelfRouteChain.model_fields.items() if not field.description]
+
+
+def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do() -> None:
+    store = InMemoryVectorStore.from_texts(["a", "b"], DeterministicFakeEmbedding(size=8))
+    llm = FakeListChatModel(responses=["unanswerable"])
+    with pytest.raises(DocumentNotFoundError, match="the chunks have no metadata.*index them with metadata such as"):
+        SelfRouteChain.from_vectorstore(store, llm).invoke(QUESTION)
+    with pytest.raises(ConfigurationError, match="k=0: the draft reads at least one passage"):
+        SelfRouteChain.from_vectorstore(store, llm, k=0)
+    with pytest.raises(UnknownOptionError, match=r"k= of SelfRouteChain\.from_vectorstore"):
+        SelfRouteChain(retriever=store.as_retriever(), llm=llm, k=2)  # type: ignore[call-arg]
 
 
 @every_mode
@@ -254,7 +284,19 @@ async def test_a_model_that_returns_no_text_is_refused(wrong: Any, mode: str) ->
 
 @every_mode
 @pytest.mark.parametrize(
-    "wrong", [None, 7, [], {}, {"question": QUESTION}, {"input": None}, {"input": ["x"]}], ids=repr
+    "wrong",
+    [
+        None,
+        7,
+        [],
+        {},
+        {"question": 7},
+        {"query": QUESTION},
+        {"input": None, "question": QUESTION},
+        {"input": None},
+        {"input": ["x"]},
+    ],
+    ids=repr,
 )
 async def test_what_is_no_question_is_refused_with_what_to_give(wrong: Any, mode: str) -> None:
     with pytest.raises(InputError, match="'input'"):
