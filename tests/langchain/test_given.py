@@ -73,7 +73,7 @@ def test_every_option_says_what_it_is_for() -> None:
 def test_chunks_without_metadata_and_a_wrong_number_of_passages_say_what_to_do() -> None:
     store = InMemoryVectorStore.from_texts(["a", "b"], DeterministicFakeEmbedding(size=8))
     llm = FakeListChatModel(responses=["unanswerable"])
-    with pytest.raises(DocumentNotFoundError, match="the chunks have no metadata.*index them with metadata such as"):
+    with pytest.raises(DocumentNotFoundError, match=r"the chunks have no metadata.*index them with metadata such as"):
         SelfRouteChain.from_vectorstore(store, llm).invoke(QUESTION)
     with pytest.raises(ConfigurationError, match="k=0: the draft reads at least one passage"):
         SelfRouteChain.from_vectorstore(store, llm, k=0)
