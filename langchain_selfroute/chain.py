@@ -56,6 +56,7 @@ from selfroute.calls.warming import warm_up
 from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
+from selfroute.lookup import MOST_TOKENS, check_most
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
 
@@ -398,6 +399,23 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
 
         tool = convert_runnable_to_tool(self, args_schema, name=name, description=description, arg_types=arg_types)
         return tool.model_copy(update=tool_fields(self, self.source_key))
+
+    def tools(self, *, max_tokens: int = MOST_TOKENS) -> list[BaseTool]:
+        """Return tools for agents that want to look themselves: `search`, `find` and `open`.
+
+        They use this chain's retriever and documents, behind the same filters, and ask no model. `search` gives the
+        passages that are nearest to a query, `find` the sections of one document that share most with some words, and
+        `open` a stretch of one document. The artifact of a message has the same as plain data, with offsets and pages.
+
+        Args:
+            max_tokens: How many tokens an answer has at most.
+
+        Raises:
+            ConfigurationError: `max_tokens` is less than 100.
+        """
+        from langchain_selfroute.tools import tools_of  # noqa: PLC0415 - tools take long to import
+
+        return tools_of(self.calling, max_tokens=check_most(max_tokens))
 
     @property
     def source_key(self) -> str:

@@ -319,10 +319,18 @@ class LangChainHost(Host[Document]):
     def with_text(self, document: Document, text: str, /, **label: Any) -> Document:
         return documents.labelled(document, text, **label)
 
+    @property
+    def _source_key(self) -> str:
+        documents = self.parts.documents
+        return documents.source_key if isinstance(documents, StoredDocuments) else "source"
+
     @override
     def source_of(self, document: Document) -> Any:
-        key = self.parts.documents.source_key if isinstance(self.parts.documents, StoredDocuments) else "source"
-        return document.metadata.get(key)
+        return document.metadata.get(self._source_key)
+
+    @override
+    def naming(self, name: Any) -> Document:
+        return Document("", metadata={self._source_key: name})
 
     @override
     def place_of(self, passage: Document) -> Place:

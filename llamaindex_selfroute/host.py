@@ -10,7 +10,15 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import (
+    BaseNode,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
 from typing_extensions import override
 
 from llamaindex_selfroute import caching, convert, documents, internals, models, structured
@@ -231,6 +239,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def source_of(self, document: NodeWithScore) -> str:
         return document.node.ref_doc_id or document.node.node_id
+
+    @override
+    def naming(self, name: Any) -> NodeWithScore:
+        related: dict[NodeRelationship, RelatedNodeType] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(name))}
+        return NodeWithScore(node=TextNode(text="", relationships=related))
 
     @override
     def place_of(self, passage: NodeWithScore) -> Place:

@@ -41,9 +41,12 @@ from selfroute.calls.settings import Settings, reach_of
 from selfroute.calls.warming import warm_up
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
+from selfroute.lookup import MOST_TOKENS, check_most
 from selfroute.prompts import CHECK_QUESTION
 
 if TYPE_CHECKING:
+    from llama_index.core.tools import FunctionTool
+
     from selfroute.checking import Findings
 
 _DEFAULTS = {field.name: field.default for field in fields_of(Settings)} | {
@@ -193,6 +196,23 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
         engine = copy(self)  # not `type(self)(...)`: the constructor of a subclass may take other parts
         engine._retriever = retriever  # noqa: SLF001
         return engine
+
+    def tools(self, *, max_tokens: int = MOST_TOKENS) -> list[FunctionTool]:
+        """Return tools for agents that want to look themselves: `search`, `find` and `open`.
+
+        They use this engine's retriever and documents, behind the same filters, and ask no model. `search` gives the
+        nodes that are nearest to a query, `find` the sections of one document that share most with some words, and
+        `open` a stretch of one document. The raw output has the same as plain data, with offsets and pages: `artifact`.
+
+        Args:
+            max_tokens: How many tokens an answer has at most.
+
+        Raises:
+            ConfigurationError: `max_tokens` is less than 100.
+        """
+        from llamaindex_selfroute.tools import tools_of  # noqa: PLC0415 - only where it is used
+
+        return tools_of(self._call, self._scoped, max_tokens=check_most(max_tokens))
 
     def warm_up(self) -> None:
         """Do once what would otherwise hold up the first question, for a tenth of a second; `check` does so, too.

@@ -161,6 +161,10 @@ class Host(Protocol[Document]):
         """Return the name of the document that a passage is from, or of a document itself; None if it has no name."""
         return None
 
+    def naming(self, name: Any) -> Document | None:  # noqa: ARG002
+        """Return a passage without text that names a document; None if passages cannot name one."""
+        return None
+
     def place_of(self, passage: Document) -> Place:  # noqa: ARG002
         """Return where a passage stands."""
         return Place(None, {})
