@@ -304,3 +304,23 @@ class Check(Asking):
     performed_by: ClassVar[str] = "selfroute.command.asking:check"
 
     question: Annotated[str | None, typer.Option("--question", "-q", help="A question to retrieve for")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mcp(Asking):
+    """Serve your own files to clients of the Model Context Protocol, such as Claude Code, Cursor or VS Code.
+
+    Over the standard input and output, or with --http over the network, where a token in SELFROUTE_MCP_TOKEN is needed
+    beyond this machine. Example: selfroute mcp reports --model openai:gpt-4o-mini
+    """
+
+    performed_by: ClassVar[str] = "selfroute.command.mcp:serve"
+    extra: ClassVar[str] = "mcp"
+
+    http: Annotated[bool, typer.Option("--http", rich_help_panel="Server", help="Serve over streamable HTTP")] = False
+    host: Annotated[str, typer.Option(metavar="HOST", rich_help_panel="Server", help="With --http: the address")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[
+        int, typer.Option(min=1, max=65_535, metavar="PORT", rich_help_panel="Server", help="With --http: the port")
+    ] = 8321

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_tests.unit_tests import ToolsUnitTests
@@ -147,6 +146,7 @@ async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
 
 
 async def test_an_agent_looks_for_itself_and_keeps_what_it_found() -> None:
+    create_agent = pytest.importorskip("langchain.agents").create_agent
     tools = Tools(home_of("langchain memory", cut(LONG, "report", size=600)))
     calls = [
         ("search", {"query": "the number 7"}),

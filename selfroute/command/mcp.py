@@ -1,0 +1,179 @@
+"""Performs `selfroute mcp`: the user's files for clients that speak the Model Context Protocol."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from anyio import from_thread, to_thread
+from langchain_core.tools import BaseTool
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resources import TextResource
+from pydantic import Field
+
+from selfroute import __version__
+from selfroute.command.answers import NOT_THERE, as_json
+from selfroute.command.asking import open_files
+from selfroute.command.library import Library
+from selfroute.command.options import Mcp
+from selfroute.command.sessions import Output, Session
+from selfroute.command.terminal import open_console
+from selfroute.error_text import one_line
+from selfroute.errors import ConfigurationError
+from selfroute.lookup import ABOUT
+from selfroute.usage.ledger_text import STEP_NAMES
+
+TOKEN = "SELFROUTE_MCP_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable with the token that clients send, `Authorization: Bearer ...`."""
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_ASK = (
+    "Answer a question from the documents: from the passages that a search finds, or else from whole sections and "
+    "documents. Returns the answer, the step that gave it, and the sentences that say it, with their places."
+)
+_INSTRUCTIONS = (
+    "Questions about these documents are answered by `ask`. To look for yourself, `search` them, `find` words in one, "
+    "or `open` one; each is also a resource."
+)
+_Question = Annotated[str, Field(description="The question, understandable by itself")]
+_Query = Annotated[str, Field(description="What to look for")]
+_Document = Annotated[str, Field(description="The document's name, as a search gives it")]
+_Words = Annotated[str, Field(description="Words to look for, or a question")]
+_Start = Annotated[int, Field(description="The offset of the first character", ge=0)]
+Json = dict[str, Any]
+Asgi = Callable[..., Awaitable[None]]
+
+
+def serve(options: Mcp) -> None:
+    """Serve the user's own files until the client goes.
+
+    Raises:
+        ConfigurationError: The server would be open to others without a token.
+    """
+    token = os.environ.get(TOKEN)
+    if options.http and options.host not in _LOOPBACK and not token:
+        msg = f"--host {options.host} is open to others: set a token in {TOKEN}, which clients send as a bearer token"
+        raise ConfigurationError(msg)
+    session, library, _ = open_files(replace(options, as_json=True))  # the standard output is the client's
+    session.chain.warm_up()
+    server = server_of(session, library)
+    if not options.http:
+        server.run("stdio")
+        return
+    import uvicorn  # noqa: PLC0415 - only where it is used
+
+    app = with_token(server.streamable_http_app(host=options.host), token)
+    open_console(sys.stderr).print(
+        f"Serving {len(library.texts)} documents at http://{options.host}:{options.port}/mcp"
+    )
+    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
+
+
+def server_of(session: Session, library: Library) -> MCPServer[Any]:
+    """Return the server of a session: the tools `ask`, `search`, `find` and `open`, and the documents as resources."""
+    server: MCPServer[Any] = MCPServer("selfroute", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
+    names = _Names({source: text.label for source, text in library.texts.items()})
+    tools = {tool.name: tool for tool in session.chain.tools()}
+
+    @server.tool(description=_ASK)
+    async def ask(question: _Question, context: Context) -> Json:
+        def show(route: str, _: str) -> None:
+            if route not in told:
+                told.append(route)
+                from_thread.run(context.report_progress, len(told), None, f"answering from {STEP_NAMES[route]}")
+
+        told: list[str] = []
+        await context.report_progress(0, None, "searching")
+        try:
+            output = await to_thread.run_sync(lambda: session.stream(question, show))
+        except Exception as error:  # the providers' clients have no error in common
+            raise ToolError(one_line(error)) from error
+        return _brief(output, library)
+
+    @server.tool(description=ABOUT["search"])
+    async def search(query: _Query) -> Json:
+        return await names.use(tools["search"], query=query)
+
+    @server.tool(description=ABOUT["find"])
+    async def find(document: _Document, words: _Words) -> Json:
+        return await names.use(tools["find"], document=document, words=words)
+
+    @server.tool(description=ABOUT["open"])
+    async def open(document: _Document, start: _Start = 0) -> Json:  # noqa: A001 - the tool's name
+        return await names.use(tools["open"], document=document, start=start)
+
+    for number, text in enumerate(library.texts.values(), 1):
+        uri = f"selfroute://documents/{number}/{quote(text.label, safe='')}"
+        server.add_resource(TextResource(uri=uri, name=text.label, text=text.text))
+    return server
+
+
+def _brief(output: Output, library: Library) -> Json:
+    """Return what a client is told of an answer."""
+    told = as_json(output, library.texts)
+    usage = output.usage
+    return {
+        "answer": output.answer if output.answerable else NOT_THERE,
+        "answerable": output.answerable,
+        "route": output.route,
+        "citations": [
+            {key: one[key] for key in ("source", "page", "line", "text") if one[key] is not None}
+            for one in told["citations"]
+        ],
+        "tokens": usage["total_tokens"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Calls documents as the user does, and not by where they are on this machine.
+
+    Attributes:
+        labels: What the user calls each, by its name in the index.
+    """
+
+    labels: Mapping[str, str]
+
+    async def use(self, tool: BaseTool, **given: Any) -> Json:
+        """Use a tool, and return its artifact with the users' names."""
+        if "document" in given:
+            wanted = given["document"]
+            given["document"] = next((name for name, label in self.labels.items() if label == wanted), "")
+            if not given["document"]:
+                return {"document": wanted, "missing": True, "message": "There is no such document: search first."}
+        call = {"type": "tool_call", "id": "1", "name": tool.name, "args": given}
+        found: Json = self._renamed((await tool.ainvoke(call)).artifact)
+        return found
+
+    def _renamed(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: self.labels.get(one, one) if key == "document" else self._renamed(one)
+                for key, one in value.items()
+            }
+        return [self._renamed(one) for one in value] if isinstance(value, list) else value
+
+
+def with_token(app: Asgi, token: str | None) -> Asgi:
+    """Return an app that lets through only those who send the token; anybody without one."""
+    if not token:
+        return app
+    expected = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, expected):
+                await send(
+                    {"type": "http.response.start", "status": 401, "headers": [(b"www-authenticate", b"Bearer")]}
+                )
+                await send({"type": "http.response.body", "body": b"a bearer token is needed"})
+                return
+        await app(scope, receive, send)
+
+    return guarded

@@ -1,0 +1,152 @@
+"""`selfroute mcp`: the tools and resources over the wire, in process, over pipes and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import mcp
+import pytest
+
+from command_parts import ANSWER, FERRY, QUESTION, Run, model
+from loopback import LoopbackServer
+from selfroute.command import asking
+from selfroute.command import mcp as command
+from selfroute.command.options import Mcp
+
+CREW = "# Crew\n\n" + "The boat has two masts. " * 300 + "Orla Finn is the captain.\n"
+
+
+@pytest.fixture
+def files(run: Run) -> list[Path]:
+    Path("crew.md").write_text(CREW)
+    return [Path("ferry.md"), Path("crew.md")]
+
+
+@asynccontextmanager
+async def client_of(files: list[Path], **options: Any) -> AsyncGenerator[Any, None]:
+    session, library, _ = asking.open_files(Mcp(files=files, as_json=True, **options))
+    async with mcp.Client(command.server_of(session, library)) as client:
+        yield client
+
+
+async def test_a_question_is_answered_with_its_route_its_places_and_progress(files: list[Path]) -> None:
+    seen: list[str] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(message or "")
+
+    async with client_of(files) as client:
+        result = await client.call_tool("ask", {"question": QUESTION}, progress_callback=progress)
+        declined = await client.call_tool("ask", {"question": "What does a ticket to the moon cost?"})
+    told = result.structured_content
+    assert (told["answer"], told["route"], told["answerable"]) == (ANSWER, "rag", True)
+    assert told["citations"] == [{"source": "ferry.md", "line": 3, "text": ANSWER}]
+    assert seen == ["searching", "answering from rag"]
+    assert declined.structured_content["answer"] == "(not in the documents)"
+    assert json.loads(result.content[0].text) == told
+
+
+async def test_a_declined_draft_shows_nowhere(files: list[Path], server: LoopbackServer) -> None:
+    server.answer = lambda request: (
+        "The passages do not say who the captain is." if request.prompt.startswith("Passages") else "Orla Finn."
+    )
+    _, name, _, url = model(server)
+    seen: list[str] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(message or "")
+
+    async with client_of(files, model=name, base_url=url) as client:
+        result = await client.call_tool("ask", {"question": "Who is it?"}, progress_callback=progress)
+    assert result.structured_content["answer"] == "Orla Finn."
+    assert "do not say" not in str(result) + str(seen)
+    assert seen[-1] == "answering from long context"
+
+
+async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: list[Path]) -> None:
+    async with client_of(files) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "search", "find", "open"]
+        searched = (await client.call_tool("search", {"query": "Who is the captain?"})).structured_content
+        found = (await client.call_tool("find", {"document": "crew.md", "words": "captain"})).structured_content
+        opened = (await client.call_tool("open", {"document": "ferry.md", "start": 2})).structured_content
+        missing = [
+            (await client.call_tool("open", {"document": name})).structured_content
+            for name in ("moon.md", "../ferry.md", f"{Path.cwd()}/ferry.md", "/etc/passwd")
+        ]
+        resources = (await client.list_resources()).resources
+        texts = [(await client.read_resource(one.uri)).contents[0].text for one in resources]
+    assert "Orla Finn" in searched["passages"][0]["text"]
+    assert {one["document"] for one in searched["passages"]} == {"ferry.md", "crew.md"}
+    assert any("Orla Finn" in one["text"] for one in found["sections"])
+    assert opened["text"] == FERRY.strip()[2:]
+    assert all(one["missing"] for one in missing)
+    assert [one.name for one in resources] == ["ferry.md", "crew.md"]
+    assert texts == [FERRY, CREW]
+    assert str(Path.cwd()) not in str((searched, found, opened, resources))
+
+
+async def test_an_error_of_the_provider_is_told_without_the_key(
+    files: list[Path], server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-" + "secret" * 6
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    _, name, _, url = model(server)
+    server.stop()
+    async with client_of(files, model=name, base_url=url) as client:
+        result = await client.call_tool("ask", {"question": QUESTION})
+    assert result.is_error
+    assert "onnect" in result.content[0].text
+    assert key not in str(result)
+
+
+def test_the_server_is_not_open_to_others_without_a_token(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(command.TOKEN, raising=False)
+    refused = run("mcp", "ferry.md", "--http", "--host", "0.0.0.0")  # noqa: S104 - that it is refused
+    assert (refused.code, command.TOKEN in refused.err) == (2, True)
+
+
+async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -> None:
+    session, library, _ = asking.open_files(Mcp(files=files, as_json=True))
+    app = command.server_of(session, library).streamable_http_app(json_response=True)
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "own", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
+    accepts = {"accept": "application/json, text/event-stream"}
+    transport = httpx.ASGITransport(command.with_token(app, "opensesame"))
+    codes = []
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport) as client:
+        for sent in ({}, {"authorization": "Bearer other"}, {"authorization": "Bearer opensesame"}):
+            answer = await client.post("http://127.0.0.1:8321/mcp", json=asked, headers={**accepts, **sent})
+            codes.append(answer.status_code)
+    assert codes == [401, 401, 200]
+    assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
+
+
+async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:
+    """A second client: the protocol's lines, written by hand."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), stdin=-1, stdout=-1, stderr=-1,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert process.stdin
+    assert process.stdout
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "own", "version": "1"}}
+    search = {"name": "search", "arguments": {"query": "Who is the captain?"}}
+    for sent in (
+        {"id": 1, "method": "initialize", "params": begin},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": search},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **sent}).encode() + b"\n")
+    answers = [json.loads(await asyncio.wait_for(process.stdout.readline(), 60)) for _ in range(2)]
+    process.stdin.close()
+    assert await asyncio.wait_for(process.wait(), 30) == 0
+    assert [one["id"] for one in answers] == [1, 2]
+    assert "Orla Finn" in answers[1]["result"]["content"][0]["text"]
