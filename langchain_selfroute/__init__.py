@@ -6,9 +6,27 @@ except ModuleNotFoundError as error:
     msg = 'langchain_selfroute needs langchain-core: pip install "selfroute[langchain]"'
     raise ImportError(msg) from error
 
+from typing import TYPE_CHECKING, Any
+
 from langchain_selfroute.chain import SelfRouteChain
 from langchain_selfroute.ledger import SelfRouteLedger
 from langchain_selfroute.schema import SelfRouteInput, SelfRouteOutput
 from langchain_selfroute.stored.reading import StoredDocuments
 
+if TYPE_CHECKING:
+    from langchain_selfroute.middleware import SelfRouteMiddleware as SelfRouteMiddleware
+
 __all__ = ["SelfRouteChain", "SelfRouteInput", "SelfRouteLedger", "SelfRouteOutput", "StoredDocuments"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the middleware, which needs the package `langchain`; the chain does not."""
+    if name != "SelfRouteMiddleware":
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    try:
+        from langchain_selfroute.middleware import SelfRouteMiddleware  # noqa: PLC0415 - it takes long
+    except ModuleNotFoundError as error:
+        msg = "SelfRouteMiddleware needs LangChain's agents: pip install 'langchain>=1'"
+        raise ImportError(msg) from error
+    return SelfRouteMiddleware

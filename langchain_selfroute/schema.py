@@ -190,7 +190,7 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
     """
 
     def told(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        return _brief(result, source_key), recorded(result)
+        return brief_of(result, source_key), recorded(result)
 
     def ask(config: RunnableConfig, **inputs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return told(chain.invoke(inputs, config))
@@ -201,7 +201,7 @@ def tool_fields(chain: Runnable[Any, Any], source_key: str) -> dict[str, Any]:
     return {"func": ask, "coroutine": aask, "response_format": "content_and_artifact"}
 
 
-def _brief(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
+def brief_of(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
     """Return the part of a result that an agent needs: answer, route, the names of the sources, and any citations."""
     names = [document.metadata.get(source_key, document.id) for document in result["context"]]
     sources = list(dict.fromkeys(str(name) for name in names if name is not None))
