@@ -1,0 +1,125 @@
+"""Self-Route as a workflow of LlamaIndex: the draft is one step and reading on another, with typed events between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llama_index.core.base.response.schema import AsyncStreamingResponse
+from llama_index.core.workflow import Context, Event, StartEvent, StopEvent, Workflow, step
+
+from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
+from selfroute.errors import InputError
+
+_NAMES = ("question", "query", "input", "user_msg")
+"""What the question may be called when the workflow is run."""
+
+
+class Draft(Event):
+    """The draft did not settle the question, so more is read.
+
+    Attributes:
+        row: The row of `engine.first_step`, as plain JSON: a run that is resumed goes on from it, and pays no draft.
+    """
+
+    row: dict[str, Any]
+
+
+class Decision(Event):
+    """A step was judged.
+
+    Attributes:
+        route: The step that answers, or `"rag"` for a draft that does not.
+        decision: Why, as in `response.metadata["decision"]`.
+    """
+
+    route: str
+    decision: Mapping[str, Any]
+
+
+class Sections(Event):
+    """The answer comes from sections of documents.
+
+    Attributes:
+        sources: The names of the documents.
+    """
+
+    sources: Sequence[str]
+
+
+class Documents(Sections):
+    """The answer comes from whole documents."""
+
+
+class Text(Event):
+    """The next piece of the answer, where the engine streams.
+
+    Attributes:
+        delta: The piece.
+    """
+
+    delta: str
+
+
+class SelfRouteWorkflow(Workflow):
+    """Answer a question as an engine does; `await workflow.run(question="...")` returns its response.
+
+    No event shows a declined draft, but for the words by which it declined (`evidence`). A run that is resumed from its
+    context goes on behind the draft, which is not paid again.
+
+    Example:
+        ```python
+        workflow = SelfRouteWorkflow(SelfRouteQueryEngine.from_index(index, llm=llm))
+        handler = workflow.run(question="Who chaired the meeting in April?")
+        async for event in handler.stream_events():
+            print(event)
+        print(await handler)
+        ```
+    """
+
+    def __init__(self, engine: SelfRouteQueryEngine, *, timeout: float | None = None, **options: Any) -> None:
+        """Run an engine.
+
+        Args:
+            engine: The engine; with `streaming=True` the answer comes in `Text` events.
+            timeout: The most seconds that a run may take; None for no limit.
+            **options: Other options of `Workflow`.
+        """
+        super().__init__(timeout=timeout, **options)
+        self._engine = engine
+
+    @step
+    async def draft(self, ctx: Context, event: StartEvent) -> Draft | StopEvent:
+        """Ask for the draft."""
+        row = await self._engine.afirst_step(_question_in(event))
+        ctx.write_event_to_stream(Decision(route="rag", decision=row["decision"]))
+        return await self._answered(ctx, row) if row["done"] else Draft(row=row)
+
+    @step
+    async def read(self, ctx: Context, event: Draft) -> StopEvent:
+        """Read on, and answer."""
+        return await self._answered(ctx, event.row)
+
+    async def _answered(self, ctx: Context, row: Mapping[str, Any]) -> StopEvent:
+        response = await self._engine.asecond_step(row)
+        if isinstance(response, AsyncStreamingResponse):
+            async for piece in response.async_response_gen():
+                ctx.write_event_to_stream(Text(delta=piece))
+            response = await response.get_response()
+        told: Mapping[str, Any] = response.metadata or {}
+        if not row["done"]:
+            ctx.write_event_to_stream(Decision(route=told["route"], decision=told["decision"]))
+            names = [one.node.ref_doc_id or one.node.node_id for one in response.source_nodes]
+            kinds = {"sections": Sections, "long_context": Documents}
+            if kind := kinds.get(told["route"]):
+                ctx.write_event_to_stream(kind(sources=list(dict.fromkeys(names))))
+        return StopEvent(result=response)
+
+
+def _question_in(event: StartEvent) -> str:
+    for name in _NAMES:
+        value = event.get(name, None)
+        if isinstance(value, str):
+            return value
+    msg = 'the workflow takes a question: run(question="...")'
+    raise InputError(msg)

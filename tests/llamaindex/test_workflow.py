@@ -1,0 +1,106 @@
+"""The workflow: its events, its response, a run that is resumed, and an agent that has it as a tool."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+pytest.importorskip("workflows")
+
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.workflow import Context, Event
+
+from llamaindex_parts import ScriptedLLM
+from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
+from llamaindex_selfroute.workflow import Decision, Documents, Draft, Text
+from selfroute.errors import InputError
+
+QUESTION = "What does the crane lift?"
+ANSWERED, DECLINED = ("It lifts ", "nets."), ("The passages do not ", "mention that.")
+WHOLE = ("Nets ", "and ", "barrels.")
+
+
+def engine_of(**fields: Any) -> tuple[SelfRouteQueryEngine, ScriptedLLM]:
+    llm = ScriptedLLM(
+        **{
+            "draft": DECLINED,
+            "final": WHOLE,
+            "marker": "Read the following",
+            **{k: v for k, v in fields.items() if k != "streaming"},
+        }
+    )
+    index = VectorStoreIndex.from_documents(
+        [Document(text="The crane lifts nets and barrels. " * 40, id_="crane")], embed_model=MockEmbedding(8)
+    )
+    return SelfRouteQueryEngine.from_index(index, llm=llm, streaming=fields.get("streaming", False)), llm
+
+
+async def run(engine: SelfRouteQueryEngine, **given: Any) -> tuple[list[Event], Any]:
+    handler = SelfRouteWorkflow(engine).run(**(given or {"question": QUESTION}))
+    events = [event async for event in handler.stream_events()]
+    return events, await handler
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events if type(event).__name__ != "StopEvent"]
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+async def test_a_draft_that_answers_ends_the_run(streaming: bool) -> None:
+    engine, llm = engine_of(draft=ANSWERED, final=None, streaming=streaming)
+    events, response = await run(engine)
+    assert (str(response), response.metadata["route"]) == ("It lifts nets.", "rag")
+    assert [kind for kind in kinds(events) if kind != "Text"] == ["Decision"]
+    assert len(llm.calls) == 1
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
+async def test_after_a_decline_documents_are_read_and_the_draft_shows_nowhere(streaming: bool) -> None:
+    engine, llm = engine_of(streaming=streaming)
+    events, response = await run(engine)
+    assert (str(response), response.metadata["route"]) == ("Nets and barrels.", "long_context")
+    assert [kind for kind in kinds(events) if kind != "Text"] == ["Decision", "Decision", "Documents"]
+    first, second = (event for event in events if isinstance(event, Decision))
+    assert (first.route, first.decision["declined"], second.route) == ("rag", True, "long_context")
+    (documents,) = (event for event in events if isinstance(event, Documents))
+    assert list(documents.sources) == ["crane"]
+    text = "".join(event.delta for event in events if isinstance(event, Text))
+    assert text == ("Nets and barrels." if streaming else "")
+    assert len(llm.calls) == 2
+
+
+@pytest.mark.parametrize("name", ["question", "query", "input", "user_msg"])
+async def test_the_question_may_be_called_as_in_other_workflows(name: str) -> None:
+    engine, _ = engine_of(draft=ANSWERED, final=None)
+    _, response = await run(engine, **{name: QUESTION})
+    assert str(response) == "It lifts nets."
+
+
+async def test_without_a_question_it_says_what_it_takes() -> None:
+    with pytest.raises(InputError, match="run\\(question="):
+        await run(engine_of()[0], topic=QUESTION)
+
+
+async def test_a_run_that_is_resumed_from_its_context_pays_no_draft_again() -> None:
+    engine, llm = engine_of(delay=0.3)
+    workflow = SelfRouteWorkflow(engine)
+    handler = workflow.run(question=QUESTION)
+    async for event in handler.stream_events():
+        if isinstance(event, Decision):
+            break
+    await asyncio.sleep(0.05)  # the documents are being read
+    kept = handler.ctx.to_dict()
+    await handler.cancel_run()
+    drafts = sum(call.step == "rag" for call in llm.calls)
+    again = SelfRouteWorkflow(engine)
+    response = await again.run(ctx=Context.from_dict(again, kept))
+    assert str(response) == "Nets and barrels."
+    assert (drafts, sum(call.step == "rag" for call in llm.calls)) == (1, 1)
+
+
+def test_what_is_handed_on_is_json() -> None:
+    engine, _ = engine_of()
+    row = engine.first_step(QUESTION)
+    assert Draft.model_validate_json(Draft(row=row).model_dump_json()).row == row
