@@ -9,6 +9,7 @@ from selfroute.error_text import first_line
 from selfroute.errors import ConfigurationError
 
 DEFAULT_EMBEDDINGS = "sentence-transformers/all-MiniLM-L6-v2"
+MISSING = "vectors need sentence-transformers: pip install 'selfroute[embeddings]'"
 _ALSO = "all-MiniLM-L6-v2"
 
 
@@ -28,8 +29,7 @@ def weights(name: str | None) -> Iterator[str]:
     try:
         from transformers.utils import logging  # noqa: PLC0415 - it takes seconds, while the caller shows progress
     except ImportError as error:
-        msg = "vectors need sentence-transformers: pip install 'selfroute[embeddings]'"
-        raise ConfigurationError(msg) from error
+        raise ConfigurationError(MISSING) from error
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     is_default = name in (None, _ALSO, DEFAULT_EMBEDDINGS)
     path = (is_default and _installed_weights()) or name or DEFAULT_EMBEDDINGS

@@ -18,7 +18,8 @@ from typing_extensions import override
 
 from selfroute.demo import recorded
 from selfroute.demo.reader import NAME, REFUSAL, THRESHOLD, StandInReply, reply
-from selfroute.demo.weights import weights
+from selfroute.demo.weights import MISSING, weights
+from selfroute.errors import ConfigurationError
 
 
 def load_embeddings(name: str | None = None) -> Embeddings:
@@ -27,9 +28,11 @@ def load_embeddings(name: str | None = None) -> Embeddings:
     Raises:
         ConfigurationError: It cannot be loaded.
     """
-    from langchain_huggingface import HuggingFaceEmbeddings  # noqa: PLC0415 - it takes seconds, while the caller shows progress
-
     with weights(name) as path:
+        try:
+            from langchain_huggingface import HuggingFaceEmbeddings  # noqa: PLC0415 - it takes seconds
+        except ImportError as error:
+            raise ConfigurationError(MISSING) from error
         return HuggingFaceEmbeddings(model_name=path, encode_kwargs={"normalize_embeddings": True})
 
 

@@ -40,6 +40,7 @@ LIGHT = {
 HEAVY = {
     "cli": "[cli]",
     "evaluate": "[evaluate]",
+    "mcp": "[mcp]",
     "lancedb": "[lancedb]",
     "langchain_milvus": "[langchain-milvus]",
     "llamaindex_milvus": "[llamaindex-milvus]",
