@@ -25,6 +25,8 @@ from selfroute.demo.vectors import ShippedVectors
 from selfroute.demo.weights import DEFAULT_EMBEDDINGS
 from selfroute.errors import ConfigurationError
 
+STORY = "minutes-04"
+"""The question that is told in full: its answer stands far from its nearest passages."""
 STRATEGIES: dict[str, dict[str, Any]] = {
     "RAG alone": {"max_documents": 0},
     "Self-Route": {},
@@ -51,9 +53,12 @@ def demo(options: Demo) -> None:
     with _timed(seconds, "index"):
         library = _open_library(texts, options, progress=progress)
     answering = answering or models.Models.extractive()
+    session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
+    if answering.recording and not options.as_json:
+        telling = open_session(library, answering, options, {})
+        demo_screen.show_story(out, telling.ask(corpus.question_of(STORY)), library.texts)
     if not options.as_json:
         demo_screen.show_header(out)
-    session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
     with _timed(seconds, "answers"), stage(progress, "Answering", len(questions)) as advance:
         for answer in demo_answers.answer_all(session, questions, models=answering):
             answers.append(answer)

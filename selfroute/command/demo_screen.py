@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text as Styled
 
-from selfroute.command.answers import COLOURS, show_reader
+from selfroute.command.answers import COLOURS, show_field, show_reader
 from selfroute.command.demo_answers import Compared, DemoAnswer
 from selfroute.command.models import Models
 from selfroute.command.options import Demo
+from selfroute.command.sessions import Output
 from selfroute.command.terminal import shortened
 from selfroute.command.texts import Text
 from selfroute.command.totals import ledger_rows, show_rows
@@ -45,6 +46,25 @@ def show_opening(
         console.print(_GRADED)
     console.print()
     show_reader(console, models)
+
+
+def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> None:
+    """Tell one question in full: what was retrieved, that the draft declined, what was read, and where it says so."""
+    console.print(Styled("One question in full", style="bold"))
+    nearest = " ".join(output.retrieved[0].page_content.split())
+    room = max(20, 2 * (console.width - 10))
+    read, usage = output.read[0], output.usage
+    show_field(console, "Question", output.question)
+    show_field(console, "Passages", f"{len(output.retrieved)} are found; the nearest: {shortened(nearest, room)}")
+    show_field(console, "Draft", f"“{output.decision['evidence']}”, for {usage['rag']['input_tokens']:,} tokens")
+    whole = usage["long_context"]["input_tokens"]
+    show_field(console, "Reads on", f"the whole of {texts[read.source].label}, {whole:,} tokens")
+    show_field(console, "Answer", Styled(output.answer, style="bold yellow"))
+    if output.citations:
+        first = output.citations[0]
+        said = shortened(" ".join(first.text.split()), room)
+        show_field(console, "Where", f"line {first.line:,}: {said}")
+    console.print()
 
 
 def show_header(console: Console) -> None:

@@ -48,6 +48,11 @@ def load_questions() -> list[DemoQuestion]:
     return [_question(json.loads(line)) for line in lines]
 
 
+def question_of(name: str) -> str:
+    """Return the question with this id."""
+    return next(question.question for question in load_questions() if question.id == name)
+
+
 def spread(questions: Sequence[Item], count: int | None) -> list[Item]:
     """Return so many of the questions, spread evenly over all; None for all."""
     if count is None or count >= len(questions):

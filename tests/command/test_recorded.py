@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -28,6 +29,13 @@ def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, monkeypatch
     assert "other passages" not in shown, "record the replies anew: prompts, splitting or documents have changed"
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80
+    story = shown.partition("One question in full")[2].partition("answered by")[0]
+    told = [
+        re.search(rf"^{field} +\S", story, re.MULTILINE)
+        for field in ("Question", "Passages", "Draft", "Answer", "Where")
+    ]
+    assert all(told), story
+    assert "Osric Pellan, a diver, for £180" in story
     assert len([line for line in lines if " → " in line]) == len(load_questions()) + 1  # with the head
 
 
