@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ExtendedModelResponse
@@ -27,7 +27,6 @@ from selfroute.errors import ConfigurationError
 _Answered = ExtendedModelResponse[Any] | ModelResponse[Any] | AIMessage
 _Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 _AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-_Model = TypeVar("_Model", bound=BaseChatModel)
 
 
 class SelfRouteReport(TypedDict):
@@ -207,9 +206,11 @@ def _question_of(request: ModelRequest[Any]) -> str | None:
     return text if text.strip() else None
 
 
-def _hidden(model: _Model) -> _Model:
+def _hidden(model: Any) -> Any:
     """Return a model whose replies are kept out of the agent's streams."""
-    return model.model_copy(update={"tags": [*(model.tags or []), TAG_NOSTREAM]})
+    if isinstance(model, BaseChatModel):
+        return model.model_copy(update={"tags": [*(model.tags or []), TAG_NOSTREAM]})
+    return model.with_config(tags=[TAG_NOSTREAM])  # one that the config of a call chooses
 
 
 class _NoModel(Runnable[Any, Any]):

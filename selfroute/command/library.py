@@ -65,7 +65,8 @@ class Library:
         def find(question: str) -> list[Document]:
             passages = list(self.passages.values())
             best = best_by_words(question, self._indexes)[:count]
-            rest = (number for number in range(len(passages)) if number not in set(best))
+            found = set(best)
+            rest = (number for number in range(len(passages)) if number not in found)
             return [passages[number] for number, _ in zip((*best, *rest), range(count), strict=False)]
 
         return RunnableLambda(find)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from anyio import from_thread, to_thread
+from anyio import from_thread, get_cancelled_exc_class, to_thread
 from langchain_core.tools import BaseTool
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -49,6 +49,10 @@ Json = dict[str, Any]
 Asgi = Callable[..., Awaitable[None]]
 
 
+class GoneError(Exception):
+    """The client has left, so that nobody waits for the answer."""
+
+
 def serve(options: Mcp) -> None:
     """Serve the user's own files until the client goes.
 
@@ -80,20 +84,7 @@ def server_of(session: Session, library: Library) -> MCPServer[Any]:
     names = _Names({source: text.label for source, text in library.texts.items()})
     tools = {tool.name: tool for tool in session.chain.tools()}
 
-    @server.tool(description=_ASK)
-    async def ask(question: _Question, context: Context) -> Json:
-        def show(route: str, _: str) -> None:
-            if route not in told:
-                told.append(route)
-                from_thread.run(context.report_progress, len(told), None, f"answering from {STEP_NAMES[route]}")
-
-        told: list[str] = []
-        await context.report_progress(0, None, "searching")
-        try:
-            output = await to_thread.run_sync(lambda: session.stream(question, show))
-        except Exception as error:  # the providers' clients have no error in common
-            raise ToolError(one_line(error)) from error
-        return _brief(output, library)
+    _add_ask(server, session, library)
 
     @server.tool(description=ABOUT["search"])
     async def search(query: _Query) -> Json:
@@ -111,6 +102,31 @@ def server_of(session: Session, library: Library) -> MCPServer[Any]:
         uri = f"selfroute://documents/{number}/{quote(text.label, safe='')}"
         server.add_resource(TextResource(uri=uri, name=text.label, text=text.text))
     return server
+
+
+def _add_ask(server: MCPServer[Any], session: Session, library: Library) -> None:
+    """Add the tool that answers."""
+
+    @server.tool(description=_ASK)
+    async def ask(question: _Question, context: Context) -> Json:
+        def show(route: str, _: str) -> None:
+            if gone:
+                raise GoneError  # which closes the stream, and so stops the model
+            if route not in told:
+                told.append(route)
+                from_thread.run(context.report_progress, len(told), None, f"answering from {STEP_NAMES[route]}")
+
+        told: list[str] = []
+        gone: list[bool] = []
+        await context.report_progress(0, None, "searching")
+        try:
+            output = await to_thread.run_sync(lambda: session.stream(question, show), abandon_on_cancel=True)
+        except get_cancelled_exc_class():
+            gone.append(True)
+            raise
+        except Exception as error:  # the providers' clients have no error in common
+            raise ToolError(one_line(error)) from error
+        return _brief(output, library)
 
 
 def _brief(output: Output, library: Library) -> Json:

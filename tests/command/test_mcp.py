@@ -16,7 +16,7 @@ import mcp
 import pytest
 
 from command_parts import ANSWER, FERRY, QUESTION, Run, model
-from loopback import LoopbackServer
+from loopback import LoopbackServer, Reply
 from selfroute.command import asking
 from selfroute.command import mcp as command
 from selfroute.command.options import Mcp
@@ -91,6 +91,21 @@ async def test_files_are_searched_found_in_and_opened_by_the_users_names(files: 
     assert [one.name for one in resources] == ["ferry.md", "crew.md"]
     assert texts == [FERRY, CREW]
     assert str(Path.cwd()) not in str((searched, found, opened, resources))
+
+
+async def test_a_client_that_leaves_stops_the_model(files: list[Path], server: LoopbackServer) -> None:
+    words = [f"word{number} " for number in range(200)]
+    server.answer = lambda _request: Reply(pieces=["It leaves ", "at seven, ", *words], delay=0.03)
+    _, name, _, url = model(server)
+    async with client_of(files, model=name, base_url=url) as client:
+        asking_it = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+        while not server.book or server.book[-1].sent < 9:  # noqa: ASYNC110 - it is another thread's
+            await asyncio.sleep(0.02)
+        asking_it.cancel()
+        await asyncio.gather(asking_it, return_exceptions=True)
+        await asyncio.to_thread(server.settle)
+    assert server.book[-1].left
+    assert server.book[-1].sent < len(words)
 
 
 async def test_an_error_of_the_provider_is_told_without_the_key(
