@@ -112,6 +112,19 @@ def chain_of_langchain() -> Callable[[], Any]:
     return lambda: chain.invoke({"input": QUESTION})
 
 
+def agent_of_langchain(*, routed: bool) -> Callable[[], Any]:
+    """Return what asks an agent of LangChain without tools, bare or with our middleware, whose draft answers."""
+    from langchain.agents import create_agent  # noqa: PLC0415 - the slow import of a peer
+
+    from langchain_selfroute import SelfRouteMiddleware  # noqa: PLC0415
+
+    found = [LangChainDocument(f"{at} {WORDS}", metadata={"source": "minutes"}) for at in range(PASSAGES)]
+    documents = [LangChainDocument(MINUTES, metadata={"source": "minutes"})]
+    reading = SelfRouteMiddleware(retriever=Found(found=found), documents=documents)
+    agent = create_agent(FakeListChatModel(responses=["Ms Okafor."]), middleware=[reading] if routed else [])
+    return lambda: agent.invoke({"messages": [("user", QUESTION)]})
+
+
 def engine_of_llamaindex() -> Callable[[], Any]:
     """Return what asks LlamaIndex's own RetrieverQueryEngine, which has no second step."""
     engine = RetrieverQueryEngine.from_args(FoundNodes(), llm=Replies(replies=["Ms Okafor."]))
@@ -129,7 +142,12 @@ def main() -> int:
         for name, make in (("LangChain", langchain), ("LlamaIndex", llamaindex))
         for kind, replies in REPLIES.items()
     }
-    peers = {"create_retrieval_chain": chain_of_langchain, "RetrieverQueryEngine": engine_of_llamaindex}
+    peers = {
+        "create_retrieval_chain": chain_of_langchain,
+        "RetrieverQueryEngine": engine_of_llamaindex,
+        "create_agent": lambda: agent_of_langchain(routed=False),
+        "create_agent, routed": lambda: agent_of_langchain(routed=True),
+    }
     for name, count in {
         **counts,
         **({} if check else {name: executed(make()) for name, make in peers.items()}),

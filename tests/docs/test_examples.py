@@ -99,6 +99,25 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
     assert routes == {"rag": 14, "long_context": 16}, "the recording answers these questions"
 
 
+# Doors for agents
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("agent", ["rag: £104", "long_context: Osric Pellan, a diver, for £180", "[harbour-minutes.md, from "]),
+        ("workflow", ["Decision: rag", "Decision: long_context", "Documents: ", "Osric Pellan, a diver, for £180"]),
+        ("mcp_client", ["tools: ask, search, find, open", "rag: Mr Treece proposed", "line 83: Mr Treece proposed"]),
+    ],
+)
+def test_a_door_leads_to_an_answer_and_shows_no_declined_draft(name: str, shown: list[str]) -> None:
+    with start(name) as example:
+        assert example.end() == 0, example.text
+    for part in shown:
+        assert part in example.text, example.text
+    assert "unanswerable" not in example.text
+
+
 # service.py
 
 
