@@ -17,7 +17,7 @@ PARALLEL := --numprocesses auto --dist worksteal
 WHOLE := --hypothesis-profile matrix
 # Not with the oldest packages: what knows no framework, what the clients of today are needed for, and the commands.
 NOT_OLDEST := $(addprefix tests/,$(addprefix caching/test_,flights.py providers.py) \
-	browser/% command/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
+	browser/% command/% real/% $(addprefix core/test_,flow.py load.py) files/% $(addprefix hosts/test_,lengths.py pages.py reach.py) \
 	$(addprefix docs/test_,bulk_ray.py docs.py examples.py hybrid.py notebooks.py) documents/test_rebuild.py \
 	$(addprefix evaluation/test_,choosing.py metrics.py results.py verdict.py view.py) paper/% \
 	languages/test_answerability.py support/% $(addprefix usage/test_,ledger_books.py telemetry.py))
@@ -36,7 +36,7 @@ endef
 export RUN_NOTEBOOK
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-matrix test-all test-browser test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
+.PHONY: help demo paper test test-matrix test-all test-browser test-real test-oldest test-pythons test-ray lint bench notebooks pictures docs dist release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,16 +45,19 @@ demo: $(VENV)/.demo ## Install what the demo needs and route questions over the 
 	$(BIN)/selfroute demo
 
 test: $(VENV)/.test ## Install what the tests need and run one case of each law
-	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not browser"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not matrix and not browser and not real"
 
 test-matrix: $(VENV)/.test-all ## Run the rest: every mode with every client and store, notebooks, long properties
 	$(BIN)/python -m pytest $(PARALLEL) -m "matrix or hypothesis" $(WHOLE)
 
 test-all: $(VENV)/.test-all ## Run all tests but those of test-browser, and measure what they cover
-	$(BIN)/python -m pytest $(PARALLEL) -m "not browser" $(WHOLE) --cov
+	$(BIN)/python -m pytest $(PARALLEL) -m "not browser and not real" $(WHOLE) --cov
 
 test-browser: $(VENV)/.test-browser ## Run the tests of the HTML pages in the Chromium or Chrome that is there
 	$(BIN)/python -m pytest -m browser tests/browser
+
+test-real: $(VENV)/.test-real ## Run chains and engines against a small real model on loopback, for a minute or two
+	$(BIN)/python -m pytest -m real tests/real
 
 test-oldest: $(VENV_OLDEST)/.test ## Run the tests with the oldest frameworks that we allow
 	$(VENV_OLDEST)/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS)
@@ -130,6 +133,10 @@ $(VENV)/.test-all: $(VENV)/.test
 
 $(VENV)/.test-browser: $(VENV)/.test
 	$(INSTALL) --editable '.[test-browser]'
+	@touch $@
+
+$(VENV)/.test-real: $(VENV)/.test
+	$(INSTALL) --editable '.[test-real]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
