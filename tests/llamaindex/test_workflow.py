@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
-from llama_index.core.workflow import Context, Event
+from llama_index.core.workflow import Context, Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
 from llamaindex_selfroute import SelfRouteQueryEngine, SelfRouteWorkflow
@@ -79,7 +79,7 @@ async def test_the_question_may_be_called_as_in_other_workflows(name: str) -> No
 
 
 async def test_without_a_question_it_says_what_it_takes() -> None:
-    with pytest.raises(InputError, match="run\\(question="):
+    with pytest.raises((InputError, WorkflowRuntimeError), match="takes a question"):  # older workflows wrap errors
         await run(engine_of()[0], topic=QUESTION)
 
 
