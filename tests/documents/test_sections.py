@@ -17,7 +17,7 @@ from selfroute.citations import locate
 from selfroute.demo.corpus import load_documents
 from selfroute.documents import index
 from selfroute.documents.index import KEPT, SECTION, Index, stems_of
-from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, ranked
+from selfroute.documents.sections import _STOP_WORDS, Ranking, Run, best_by_words, ranked
 from selfroute.usage.tokens import count_tokens
 
 MINUTES = load_documents()["harbour-minutes.md"]
@@ -333,3 +333,15 @@ def test_hostile_texts_and_questions_are_ranked_and_fit(kind: str) -> None:
         runs = ranking.fill(4_000, count_tokens, always=2)
         assert sum(count_tokens(one) for one in read(runs, [text, "A crane."])) <= 4_000
         assert Run(1, 0, 8) in ranking.fill(10**9, count_tokens, always=3)
+
+
+def test_texts_are_ranked_by_words_and_those_without_any_are_left_out() -> None:
+    texts = [
+        "The ferry sails at noon.",
+        "It rained.",
+        "The ferry and the harbour.",
+        "A harbour, a ferry, a lighthouse.",
+    ]
+    found = best_by_words("Which harbour has a lighthouse and a ferry?", [Index(text) for text in texts])
+    assert found == [3, 2, 0]
+    assert best_by_words("Who?", [Index(text) for text in texts]) == []

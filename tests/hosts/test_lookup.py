@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_tests.unit_tests import ToolsUnitTests
@@ -143,6 +144,18 @@ async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
         Tools(home, max_tokens=10)
     with pytest.raises(InputError, match="blank"):
         await Tools(home).use("search", query=" ")
+
+
+async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
+    home = home_of("langchain memory", cut(LONG, "report", size=600))
+    documents = [
+        Document(text, metadata={"source": name}) for name, text in (("a", "It is blue."), ("b", "It is red."))
+    ]
+    tools = Tools(home, home.pipeline(documents=documents))
+    for name, text in (("b", "It is red."), ("a", "It is blue.")):
+        assert (await tools.use("open", document=name))[1]["text"] == text
+        assert text in (await tools.use("find", document=name, words="blue or red"))[0]
+    assert (await tools.use("open", document="report"))[1].get("missing")
 
 
 async def test_an_agent_looks_for_itself_and_keeps_what_it_found() -> None:
