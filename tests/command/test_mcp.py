@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -142,6 +143,31 @@ async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -
             codes.append(answer.status_code)
     assert codes == [401, 401, 200]
     assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
+
+
+async def test_over_http_the_sdks_client_is_served(files: list[Path]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "selfroute.cli", "mcp", *map(str, files), "--http", "--port", str(port), stderr=-1,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert process.stderr
+    try:
+        while b"Serving 2 documents" not in await asyncio.wait_for(process.stderr.readline(), 60):
+            pass
+        for _ in range(100):
+            try:
+                async with mcp.Client(f"http://127.0.0.1:{port}/mcp") as client:
+                    told = (await client.call_tool("ask", {"question": QUESTION})).structured_content
+                break
+            except Exception:  # noqa: BLE001 - it has just been started
+                await asyncio.sleep(0.1)
+        assert told["answer"] == ANSWER
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 async def test_over_pipes_a_client_of_our_own_is_answered_and_nothing_else_is_written(files: list[Path]) -> None:

@@ -148,11 +148,10 @@ async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
 
 async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
     home = home_of("langchain memory", cut(LONG, "report", size=600))
-    documents = [
-        Document(text, metadata={"source": name}) for name, text in (("a", "It is blue."), ("b", "It is red."))
-    ]
+    texts = {"a": "It is blue.", "b": "It is red."}
+    documents = [Document(text, metadata={"source": name}) for name, text in texts.items()]
     tools = Tools(home, home.pipeline(documents=documents))
-    for name, text in (("b", "It is red."), ("a", "It is blue.")):
+    for name, text in texts.items():
         assert (await tools.use("open", document=name))[1]["text"] == text
         assert text in (await tools.use("find", document=name, words="blue or red"))[0]
     assert (await tools.use("open", document="report"))[1].get("missing")

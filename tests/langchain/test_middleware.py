@@ -10,15 +10,19 @@ import pytest
 pytest.importorskip("langchain.agents")
 
 from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
 from langchain_selfroute import SelfRouteMiddleware, StoredDocuments
 from langchain_stores import EMBEDDING, chunks_of, text_of
+from loopback import LoopbackServer, Reply, Request
 from selfroute.errors import ConfigurationError
 from selfroute.policies import Budget
 
@@ -198,3 +202,44 @@ async def test_a_model_that_fails_fails_the_agent(store: Any) -> None:
     state = HumanMessage(" ")
     blank, _ = agent_of(store, {"other": "What is it?"})
     assert blank.invoke({"messages": [state]})["messages"][-1].text == "What is it?"
+
+
+@MODES
+async def test_through_a_providers_client_usage_is_the_servers_and_tools_stay_bound(store: Any, awaited: bool) -> None:
+    @tool
+    def clock() -> str:
+        """Tell the time."""
+        return "noon"
+
+    def reply(request: Request) -> Reply:
+        return Reply(DRAFT if request.body["messages"][-1]["content"].startswith("Passages") else WHOLE)
+
+    with LoopbackServer(reply) as server:
+        model = ChatOpenAI(model="test", base_url=server.openai_url, api_key="none", max_retries=0, stream_usage=True)
+        reading = SelfRouteMiddleware.from_vectorstore(store)
+        agent = create_agent(model, tools=[clock], middleware=[reading], system_prompt="Be brief.")
+        state = await answered(agent, awaited)
+        asked = [entry.request.body for entry in server.book]
+    assert state["messages"][-1].text == WHOLE
+    assert state["selfroute"]["route"] == "long_context"
+    assert state["selfroute"]["usage"]["estimated"] is False
+    assert len(asked) == 2
+    for body in asked:
+        assert body["messages"][0]["content"] == "Be brief."
+        assert [one["function"]["name"] for one in body["tools"]] == ["clock"]
+
+
+@MODES
+async def test_a_structured_response_that_comes_as_a_tool_call_passes(store: Any, awaited: bool) -> None:
+    class Lift(BaseModel):
+        """What the crane lifts."""
+
+        lifts: str
+
+    called = AIMessage("", tool_calls=[{"name": "Lift", "args": {"lifts": "nets"}, "id": "1"}])
+    model = Scripted(replies={"draft": called}, prompts=[])
+    reading = SelfRouteMiddleware.from_vectorstore(store)
+    agent = create_agent(model, middleware=[reading], response_format=ToolStrategy(Lift))
+    state = await answered(agent, awaited)
+    assert state["structured_response"] == Lift(lifts="nets")
+    assert "Passages" in model.prompts[0][-1].text

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("workflows")
 
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Context, Event, WorkflowRuntimeError
 
 from llamaindex_parts import ScriptedLLM
@@ -98,6 +99,16 @@ async def test_a_run_that_is_resumed_from_its_context_pays_no_draft_again() -> N
     response = await again.run(ctx=Context.from_dict(again, kept))
     assert str(response) == "Nets and barrels."
     assert (drafts, sum(call.step == "rag" for call in llm.calls)) == (1, 1)
+
+
+async def test_it_is_a_tool_of_an_agent() -> None:
+    async def answer(question: str) -> str:
+        """Answer from the documents."""
+        return str(await SelfRouteWorkflow(engine).run(question=question))
+
+    engine, _ = engine_of()
+    output = await FunctionTool.from_defaults(async_fn=answer).acall(question=QUESTION)
+    assert output.content == "Nets and barrels."
 
 
 def test_what_is_handed_on_is_json() -> None:
