@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
 from langchain_selfroute import runs
-from selfroute.lookup import ABOUT, Lookup, Told
+from selfroute.lookup import ABOUT, Lookup, Told, refused
 
 Answer = tuple[str, dict[str, Any]]
 _QUERY = Annotated[str, "What to look for"]
 _DOCUMENT = Annotated[str, "The document's name, as a search gives it"]
 _WORDS = Annotated[str, "Words to look for, or a question"]
 _START = Annotated[int, "The offset of the first character"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Looks something up in a run of the chain, which tracers record."""
+
+    calling: Callable[[str, dict[str, Any]], runs.Make]
+    max_tokens: int
+
+    def look(self, name: str, question: str, config: RunnableConfig, perform: Callable[[Lookup[Any]], Told]) -> Answer:
+        def performed(call: Any) -> Told:
+            return refused(question) or perform(Lookup(call.host, max_tokens=self.max_tokens))
+
+        told = runs.invoke(name, question, config, self.calling(question, {}), performed, record=_recorded)
+        return told.content, dict(told.artifact)
+
+    async def alook(
+        self,
+        name: str,
+        question: str,
+        config: RunnableConfig,
+        perform: Callable[[Lookup[Any]], Coroutine[Any, Any, Told]],
+    ) -> Answer:
+        async def performed(call: Any) -> Told:
+            return refused(question) or await perform(Lookup(call.host, max_tokens=self.max_tokens))
+
+        told = await runs.ainvoke(name, question, config, self.calling(question, {}), performed, record=_recorded)
+        return told.content, dict(told.artifact)
 
 
 def tools_of(calling: Callable[[str, dict[str, Any]], runs.Make], *, max_tokens: int) -> list[BaseTool]:
@@ -25,39 +54,25 @@ def tools_of(calling: Callable[[str, dict[str, Any]], runs.Make], *, max_tokens:
         calling: Makes a call of the chain for a question: its retriever, its documents and its wall.
         max_tokens: How many tokens an answer has at most.
     """
-
-    def look(name: str, question: str, config: RunnableConfig, perform: Callable[[Lookup[Any]], Told]) -> Answer:
-        make = calling(question, {})
-        told = runs.invoke(name, question, config, make, lambda call: perform(_lookup(call)), record=_recorded)
-        return told.content, dict(told.artifact)
-
-    async def alook(
-        name: str, question: str, config: RunnableConfig, perform: Callable[[Lookup[Any]], Coroutine[Any, Any, Told]]
-    ) -> Answer:
-        make = calling(question, {})
-        told = await runs.ainvoke(name, question, config, make, lambda call: perform(_lookup(call)), record=_recorded)
-        return told.content, dict(told.artifact)
-
-    def _lookup(call: Any) -> Lookup[Any]:
-        return Lookup(call.host, max_tokens=max_tokens)
+    looking = _Looking(calling, max_tokens)
 
     def search(query: _QUERY, config: RunnableConfig) -> Answer:
-        return look("search", query, config, lambda lookup: lookup.search())
+        return looking.look("search", query, config, lambda lookup: lookup.search())
 
     async def asearch(query: _QUERY, config: RunnableConfig) -> Answer:
-        return await alook("search", query, config, lambda lookup: lookup.asearch())
+        return await looking.alook("search", query, config, lambda lookup: lookup.asearch())
 
     def find(document: _DOCUMENT, words: _WORDS, config: RunnableConfig) -> Answer:
-        return look("find", words, config, lambda lookup: lookup.find(document))
+        return looking.look("find", words, config, lambda lookup: lookup.find(document))
 
     async def afind(document: _DOCUMENT, words: _WORDS, config: RunnableConfig) -> Answer:
-        return await alook("find", words, config, lambda lookup: lookup.afind(document))
+        return await looking.alook("find", words, config, lambda lookup: lookup.afind(document))
 
     def open_(document: _DOCUMENT, config: RunnableConfig, start: _START = 0) -> Answer:
-        return look("open", document, config, lambda lookup: lookup.open(document, start))
+        return looking.look("open", document, config, lambda lookup: lookup.open(document, start))
 
     async def aopen(document: _DOCUMENT, config: RunnableConfig, start: _START = 0) -> Answer:
-        return await alook("open", document, config, lambda lookup: lookup.aopen(document, start))
+        return await looking.alook("open", document, config, lambda lookup: lookup.aopen(document, start))
 
     made: dict[str, tuple[Callable[..., Answer], Callable[..., Awaitable[Answer]]]]
     made = {"search": (search, asearch), "find": (find, afind), "open": (open_, aopen)}

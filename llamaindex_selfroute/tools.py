@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from llama_index.core.tools import FunctionTool
 
 from llamaindex_selfroute.host import QueryCall
-from selfroute.lookup import ABOUT, Lookup, Told
+from selfroute.lookup import ABOUT, Lookup, Told, refused
 
 _QUERY = Annotated[str, "What to look for"]
 _DOCUMENT = Annotated[str, "The document's name, as a search gives it"]
@@ -30,11 +30,11 @@ def tools_of(
 
     def look(question: str, perform: Callable[[Lookup[Any]], Told]) -> Told:
         with scoped():
-            return perform(Lookup(call(question).host, max_tokens=max_tokens))
+            return refused(question) or perform(Lookup(call(question).host, max_tokens=max_tokens))
 
     async def alook(question: str, perform: Callable[[Lookup[Any]], Awaitable[Told]]) -> Told:
         with scoped():
-            return await perform(Lookup(call(question).host, max_tokens=max_tokens))
+            return refused(question) or await perform(Lookup(call(question).host, max_tokens=max_tokens))
 
     def search(query: _QUERY) -> Told:
         return look(query, lambda lookup: lookup.search())

@@ -14,7 +14,7 @@ from selfroute.calls.checks import check_question
 from selfroute.calls.host import Host
 from selfroute.documents.pages import Page, page_at, page_of
 from selfroute.documents.sections import ranked
-from selfroute.errors import ConfigurationError, DocumentNotFoundError
+from selfroute.errors import ConfigurationError, DocumentNotFoundError, InputError
 from selfroute.usage.tokens import count_tokens
 
 MOST_TOKENS = 2_000
@@ -60,9 +60,7 @@ class Lookup(Generic[Document]):
 
         Raises:
             ConfigurationError: That is less than 100.
-            InputError: The question is blank.
         """
-        check_question(host.question)
         self._host, self._most = host, check_most(max_tokens)
 
     def search(self) -> Told:
@@ -163,6 +161,15 @@ class Lookup(Generic[Document]):
     def _pages(self, document: Document) -> Sequence[Sequence[Any]]:
         label = self._host.place_of(document).metadata.get("selfroute")
         return label.get("pages", ()) if isinstance(label, Mapping) else ()
+
+
+def refused(words: str) -> Told | None:
+    """Return what is wrong with the words that a model gave, if anything: an error would end the agent's run."""
+    try:
+        check_question(words)
+    except InputError as error:
+        return Told(f"Nothing was looked for: {error}.", {"refused": True})
+    return None
 
 
 def check_most(max_tokens: Any) -> int:

@@ -1,4 +1,4 @@
-"""Gaps are stretches of text that no chunk holds; white space that a splitter stripped is none."""
+"""A gap is a stretch of text that no chunk holds; white space that a splitter stripped does not count."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from langchain_tests.unit_tests import ToolsUnitTests
 
 from hosts_documents import ITS_OWN, MINE, NOTHING_HIDDEN, OTHER, QUESTION, Piece, cut, house, of, two_tenants
 from langchain_stores import text_of
-from selfroute.errors import ConfigurationError, InputError
+from selfroute.errors import ConfigurationError
 from selfroute.usage import count_tokens
 
 LONG = "\n\n".join(f"Paragraph {number} is about the number {number}. " + "It rained. " * 20 for number in range(90))
@@ -142,8 +142,17 @@ async def test_wrong_arguments_say_what_to_do(kind: str) -> None:
     home = home_of(kind, of(MINE))
     with pytest.raises(ConfigurationError, match="at least 100 tokens"):
         Tools(home, max_tokens=10)
-    with pytest.raises(InputError, match="blank"):
-        await Tools(home).use("search", query=" ")
+
+
+@both_hosts
+@every_way
+@pytest.mark.parametrize("blank", ["", " ", "\u200b", "\ud800"])
+async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str, awaited: bool, blank: str) -> None:
+    tools = Tools(home_of(kind, of(MINE)))
+    for name, given in (("search", {"query": blank}), ("find", {"document": "a", "words": blank})):
+        told, artifact = await tools.use(name, awaited, **given)
+        assert told.startswith("Nothing was looked for: the question")
+        assert artifact == {"refused": True}
 
 
 async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
