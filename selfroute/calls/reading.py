@@ -106,13 +106,24 @@ class Reading(Generic[Document]):
 
     @property
     def chosen(self) -> Sequence[Document]:
-        """The documents that the last step reads, best first: all that were read, or the best of stored ones."""
+        """The documents that the last step reads: those given, or the best of stored ones.
+
+        Without a limit these are all behind the passages of the draft, as published: sections look further.
+        """
         most = self._settings.most_compared
-        if most is None or len(self.documents) <= most or not self.is_stored:
+        if not self.is_stored or (most is not None and len(self.documents) <= most):
             return self.documents
         if self._chosen is None:
-            self._chosen = [self.documents[number] for number in self.ranking.documents[:most]]
+            if most is None:
+                names = [self._host.source_of(passage) for passage in self._drafted]
+                self._chosen = [one for one in self.documents if self._host.source_of(one) in names]
+            else:
+                self._chosen = [self.documents[number] for number in self.ranking.documents[:most]]
         return self._chosen
+
+    @property
+    def _drafted(self) -> Sequence[Document]:
+        return self.passages[: self._settings.draft_passages]
 
     def length(self, documents: Sequence[Document]) -> int:
         """Return the length of passages or documents, in characters."""
@@ -173,7 +184,9 @@ class Reading(Generic[Document]):
     def _of_the_best(self) -> Sequence[Document]:
         """Return the passages of the documents that would be read, by the ranks of these passages alone."""
         most, names = self._settings.most_compared, [self._host.source_of(passage) for passage in self.passages]
-        if most is None or len(set(names)) <= most:
+        if most is None:
+            return self._drafted
+        if len(set(names)) <= most:
             return self.passages
         worth: dict[Any, float] = {}
         for rank, name in enumerate(names):
