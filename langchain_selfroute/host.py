@@ -232,9 +232,10 @@ class LangChainHost(Host[Document]):
             template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
             filled.value = prompting.formatted(template, filled.words, config)
         model, value, config, options = self._asked(step, filled, cache)
-        if not self.streaming:
+        if not self._streams(model, config, options, awaited=False):
             yield self._text_of_reply(step, model.invoke(value, config, **options), counts)
             return
+        counts.whole = False
         messages = model.stream(value, config, **options)
         try:
             for message in messages:
@@ -253,9 +254,10 @@ class LangChainHost(Host[Document]):
             template, config = self.parts.prompts[step], self._child(f"{step}_prompt")
             filled.value = await prompting.aformatted(template, filled.words, config)
         model, value, config, options = self._asked(step, filled, cache)
-        if not self.streaming:
+        if not self._streams(model, config, options, awaited=True):
             yield self._text_of_reply(step, await model.ainvoke(value, config, **options), counts)
             return
+        counts.whole = False
         messages: Any = model.astream(value, config, **options)
         waiting = LoopTurned()
         try:
@@ -278,6 +280,14 @@ class LangChainHost(Host[Document]):
             cast("BaseCallbackManager", config["callbacks"]).add_handler(self._heard)
         value, options = self._marked(step, prompt, cache)
         return model, value, config, options
+
+    def _streams(
+        self, model: Runnable[Any, Any], config: RunnableConfig, options: Mapping[str, Any], *, awaited: bool
+    ) -> bool:
+        """Return whether to read a stream, which can be hung up on, also where the answer is wanted whole."""
+        if self.streaming or self.settings.structured:
+            return self.streaming
+        return models.streams_whole(model, config, options, awaited=awaited)
 
     def _marked(
         self, step: Route, prompt: FilledPrompt, cache: ProviderCache | None

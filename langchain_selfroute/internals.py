@@ -22,6 +22,27 @@ def tracing_params(model: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
     return params
 
 
+def streams_whole(model: Any, options: Mapping[str, Any], *, manager: Any, awaited: bool) -> bool:
+    """Return whether a chat model reads a stream itself when it is asked for a whole reply.
+
+    It does with `streaming=True`, or if a handler of the call waits for its tokens.
+
+    Args:
+        model: The chat model.
+        options: The options of the call.
+        manager: Manages the callbacks of the call.
+        awaited: Whether the model is asked asynchronously.
+    """
+    asked = {**options, "async_api": awaited, "run_manager": manager}
+    try:
+        events = getattr(model, "_should_use_protocol_streaming", None)  # which older versions do not have
+        if events and events(**asked):
+            return False  # a handler waits for events that only come with a whole reply
+        return bool(model._should_stream(**asked))  # noqa: SLF001
+    except Exception:  # noqa: BLE001 - a model without this is asked for whole replies
+        return False
+
+
 def chosen_model(model: Any, config: RunnableConfig | None) -> Any:
     """Return the chat model that `init_chat_model` chooses for a call.
 

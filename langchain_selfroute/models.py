@@ -8,14 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseLanguageModel
+from langchain_core.globals import get_llm_cache
+from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompt_values import PromptValue
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
+from langchain_core.runnables import (
+    Runnable,
+    RunnableBinding,
+    RunnableConfig,
+    RunnableSequence,
+    RunnableWithFallbacks,
+)
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 from typing_extensions import override
 
+from langchain_selfroute import internals
 from langchain_selfroute.convert import config_within, is_too_long, text_of
 from langchain_selfroute.internals import chosen_model, tracing_params
 from selfroute.answerability.ending import Ending, reason_in, refusal_in
@@ -203,6 +211,28 @@ def window_of(model: Runnable[Any, Any], config: RunnableConfig | None = None) -
         if isinstance(window, int) and window > 0:
             return window
     return None
+
+
+def streams_whole(
+    asked: Runnable[Any, Any], config: RunnableConfig, options: Mapping[str, Any], *, awaited: bool
+) -> bool:
+    """Return whether reading a model's stream does the same as asking it for a whole reply, but can be stopped.
+
+    LangChain decides: it reads a stream for a whole reply if the model has `streaming=True`, or if a handler waits for
+    tokens. Caches, retries and fallbacks work on whole replies, so a model that has them is asked for those.
+
+    Args:
+        asked: The model, which may have options bound to it.
+        config: The config of the call.
+        options: The options of the call.
+        awaited: Whether the model is asked asynchronously.
+    """
+    model: Any = asked
+    while type(model) is RunnableBinding:
+        model, options = model.bound, {**model.kwargs, **options}
+    if not isinstance(model, BaseChatModel) or model.cache or (model.cache is None and get_llm_cache() is not None):
+        return False
+    return internals.streams_whole(model, options, manager=config["callbacks"], awaited=awaited)
 
 
 def log_missing_usage(model: Runnable[Any, Any], config: RunnableConfig | None, said: Said) -> None:

@@ -9,10 +9,12 @@ import traceback
 from collections.abc import Callable
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
 from google import genai
+from langchain_core.caches import InMemoryCache
 
 from hosts_parts import AWAITED, STREAMS, Asker, Told
 from hosts_wires import (
@@ -58,6 +60,8 @@ LEISURELY = Reply(ANSWER, delay=2 * SLOW)  # so that a draft is not stopped by t
 everywhere = wheres()
 streaming = wheres(modes=STREAMS)
 awaited = wheres(modes=AWAITED)
+# LangChain's models that are set to stream read a stream for a whole reply; LlamaIndex has no such setting.
+set_to_stream = wheres(["langchain openai", "langchain gemini"], modes=["whole", "awhole"])
 each_step = pytest.mark.parametrize("step", ["draft", "final"])
 
 VERDICTS = {  # draft and final reply; route, answer, whether it is one, signal
@@ -325,10 +329,57 @@ LEFT = {  # how a draft begins, how many pieces of it are needed, whether it is 
 @streaming
 @pytest.mark.parametrize("name", LEFT)
 def test_a_draft_is_hung_up_on_as_soon_as_its_verdict_stands(server: LoopbackServer, where: str, name: str) -> None:
-    draft, needed, answerability, signal = LEFT[name]
+    is_hung_up_on(over(where, server, answerability=LEFT[name][2]), server, where, name)
+
+
+@set_to_stream
+@pytest.mark.parametrize("name", LEFT)
+def test_so_is_one_asked_for_whole_from_a_model_that_is_set_to_stream(
+    server: LoopbackServer, where: str, name: str
+) -> None:
+    is_hung_up_on(over(where, server, model={"streaming": True}, answerability=LEFT[name][2]), server, where, name)
+
+
+@set_to_stream
+def test_an_answer_that_is_asked_for_whole_comes_with_what_the_model_reports_also_if_it_is_set_to_stream(
+    server: LoopbackServer, where: str
+) -> None:
+    script(server, draft=Reply(ANSWER, cached_tokens=3))
+    told, plain = (over(where, server, model=model).ask() for model in ({"streaming": True}, {}))
+    streamed, whole = entries(server, "draft")
+    assert (streamed.request.stream, whole.request.stream) == (True, False)
+    assert (told.verdict, told.usage["rag"]) == (plain.verdict, counts(streamed))
+    assert told.usage["estimated"] is False
+    assert told.facts["finish_reason"] == plain.facts["finish_reason"]
+
+
+WHOLE_ONLY: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {  # options of the model, what is around it
+    "that is not set to": ({}, lambda model: model),
+    "with a cache": ({"streaming": True, "cache": InMemoryCache()}, lambda model: model),
+    "that retries": ({"streaming": True}, lambda model: model.with_retry(stop_after_attempt=2)),
+    "that falls back": ({"streaming": True}, lambda model: model.with_fallbacks([model])),
+    "that may not": ({"disable_streaming": True}, lambda model: model),
+    "bound not to": ({"streaming": True}, lambda model: model.bind(stream=False)),
+}
+
+
+@wheres(["langchain openai"], modes=["whole", "awhole"])
+@pytest.mark.parametrize("model", WHOLE_ONLY)
+def test_no_stream_is_read_for_a_whole_answer_of_a_model(server: LoopbackServer, where: str, model: str) -> None:
+    options, around = WHOLE_ONLY[model]
+    script(server, draft=RAMBLING)
+    asker = over(where, server, model=options)
+    asker.asked = asker.asked.model_copy(update={"llm": around(asker.asked.llm)})
+    asker.ask()
+    (draft,) = entries(server, "draft")
+    assert (draft.done, draft.left) == (True, False)
+
+
+def is_hung_up_on(asker: Asker, server: LoopbackServer, where: str, name: str) -> None:
+    draft, needed, _, signal = LEFT[name]
     held = replace(draft, delay=SLOW, hold_after=needed + MOST_AFTER)
     script(server, draft=held, final=LEISURELY)
-    told = over(where, server, answerability=answerability).ask()
+    told = asker.ask()
     assert told.verdict == ("long_context", ANSWER, True, signal)
     ((left,), (final,)) = entries(server, "draft"), entries(server, "final")
     assert left.left

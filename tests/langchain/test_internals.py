@@ -13,7 +13,7 @@ from langchain_selfroute.models import name_of
 from langchain_stores import chroma_class, store_with
 from selfroute.usage.prices import PricedModel
 
-NAMES = ("_get_ls_params", "_ConfigurableModel", "_model")
+NAMES = ("_get_ls_params", "_ConfigurableModel", "_model", "_should_stream", "_should_use_protocol_streaming")
 
 
 def test_every_private_name_is_known_here() -> None:
@@ -24,6 +24,16 @@ def test_a_model_that_does_not_say_its_name_has_none(monkeypatch: pytest.MonkeyP
     assert name_of(ScriptedModel(label="gpt-4o")) != PricedModel()
     monkeypatch.delattr(BaseChatModel, "_get_ls_params")
     assert name_of(ScriptedModel(label="gpt-4o")) == PricedModel()
+
+
+def test_a_model_that_does_not_say_whether_it_streams_is_asked_for_whole_replies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
+    monkeypatch.delattr(BaseChatModel, "_should_use_protocol_streaming", raising=False)
+    assert internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
+    monkeypatch.delattr(BaseChatModel, "_should_stream")
+    assert not internals.streams_whole(ScriptedModel(), {"stream": True}, manager=None, awaited=False)
 
 
 def test_a_model_that_is_chosen_in_another_way_is_not_known_before(monkeypatch: pytest.MonkeyPatch) -> None:
