@@ -29,6 +29,7 @@ STORY = "minutes-04"
 """The question that is told in full: its answer stands far from its nearest passages."""
 STRATEGIES: dict[str, dict[str, Any]] = {
     "RAG alone": {"max_documents": 0},
+    "RAG, then sections": {"answerability": "graded", "sections": recorded.SECTIONS_TOKENS, "max_documents": 0},
     "Self-Route": {},
     "Self-Route, graded": {"answerability": "graded"},
     "long context alone": {"start": "long_context"},
@@ -55,7 +56,7 @@ def demo(options: Demo) -> None:
     answering = answering or models.Models.extractive()
     session, answers = open_session(library, answering, options, options.chain_options()), list[DemoAnswer]()
     if answering.recording and not options.as_json:
-        telling = open_session(library, answering, options, {})
+        telling = open_session(library, answering, options, STRATEGIES["RAG, then sections"])
         demo_screen.show_story(out, telling.ask(corpus.question_of(STORY)), library.texts)
     if not options.as_json:
         demo_screen.show_header(out)

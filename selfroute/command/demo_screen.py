@@ -53,12 +53,23 @@ def show_story(console: Console, output: Output, texts: Mapping[str, Text]) -> N
     console.print(Styled("One question in full", style="bold"))
     nearest = " ".join(output.retrieved[0].page_content.split())
     room = max(20, 2 * (console.width - 10))
-    read, usage = output.read[0], output.usage
+    read, usage, decision = output.read[0], output.usage, output.decision
     show_field(console, "Question", output.question)
     show_field(console, "Passages", f"{len(output.retrieved)} are found; the nearest: {shortened(nearest, room)}")
-    show_field(console, "Draft", f"“{output.decision['evidence']}”, for {usage['rag']['input_tokens']:,} tokens")
-    whole = usage["long_context"]["input_tokens"]
-    show_field(console, "Reads on", f"the whole of {texts[read.source].label}, {whole:,} tokens")
+    show_field(
+        console,
+        "Draft",
+        f"“{decision['evidence']}”, for {usage['rag']['input_tokens']:,} tokens, and {decision['prospect']} of 100 "
+        "that the whole text holds an answer",
+    )
+    text, stretches = texts[read.source], len(read.sections)
+    share = sum(one.end - one.start for one in read.sections) / len(text.text)
+    show_field(
+        console,
+        "Reads on",
+        f"the {stretches} parts of {text.label} that share most with the question, {share:.0%} of it, for "
+        f"{usage['sections']['input_tokens']:,} tokens",
+    )
     show_field(console, "Answer", Styled(output.answer, style="bold yellow"))
     if output.citations:
         first = output.citations[0]
@@ -119,7 +130,7 @@ def show_comparison(console: Console, compared: Mapping[str, Compared], *, quest
             f"{one.tokens:,}",
             f"{one.tokens / whole.tokens:.0%}",
             "" if one.cost is None else f"${one.cost:.2f}",
-            style="bold" if name.startswith("Self-Route") else "",
+            style="" if name.endswith("alone") else "bold",
         )
     console.rule(style="dim")
     console.print(f"The same {questions} questions by each strategy, through the same LangChain code:\n")
@@ -135,8 +146,9 @@ def show_recording(
     console.print(
         f"\nAnswered only by reading on: {gained}. Not answered by the text at all: {absent}. "
         "Answers are graded by meaning, blind. Tokens are estimated, and cost what they would with "
-        f"{priced_as}. These texts are short and the questions easy for this model; on your own, "
-        "`selfroute evaluate` measures."
+        f"{priced_as}. These texts are short, their questions easy for this model, and what needs more than passages "
+        "often needs all of them. Sections are for longer texts: README has figures, and `selfroute evaluate` "
+        "measures on your own."
     )
     if models.llm.differing:
         console.print(

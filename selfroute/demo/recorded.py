@@ -14,7 +14,7 @@ from typing import Any
 from selfroute.demo.corpus import load_questions
 from selfroute.demo.reader import StandInReply
 from selfroute.errors import InputError
-from selfroute.prompts import GRADED, LONG_CONTEXT, RAG
+from selfroute.prompts import GRADED, LONG_CONTEXT, RAG, SECTIONS
 
 NAME = "recorded-claude"
 LABEL = "recorded replies of Claude"
@@ -22,10 +22,17 @@ PRICED_AS = "anthropic:claude-sonnet-4-5"
 """What the recording is priced as: it was not paid by the token."""
 K = 5
 """How many passages the recorded drafts were given."""
+SECTIONS_TOKENS = 4_000
+"""How many tokens the recorded sections have at most; they are asked for their confidence."""
 
 _INSTRUCTIONS = {
     step: template.partition("{context}")[2].partition("{refusal}")[0]
-    for step, template in (("rag", RAG), ("graded", GRADED), ("long_context", LONG_CONTEXT))
+    for step, template in (
+        ("rag", RAG),
+        ("graded", GRADED),
+        ("graded_sections", SECTIONS),
+        ("long_context", LONG_CONTEXT),
+    )
 }
 _GRADING = re.compile(r'^\{"(?:question|answer)": .*\}$', re.MULTILINE)
 
@@ -53,7 +60,8 @@ class Recording:
     `recording/README.md` says which model gave them, when and how.
 
     Attributes:
-        replies: By question id and step (`rag`, `graded` or `long_context`): the hashes of the prompts, and the reply.
+        replies: The hashes of the prompts and the reply, by question id and step: `rag`, `graded`, `graded_sections`
+            or `long_context`.
         grades: By question id and answer: 1, 0.5 or 0.
         ids: The id of each question.
     """
