@@ -193,6 +193,8 @@ async def test_the_wall_holds_and_models_are_the_agents(store: Any) -> None:
     assert "Orrin" not in str(model.prompts)
     with pytest.raises(ConfigurationError, match="llm is the agent's model: leave it out"):
         SelfRouteMiddleware(retriever=store.as_retriever(), documents=StoredDocuments(store), llm=model)
+    with pytest.raises(ConfigurationError, match="llm is the agent's model: leave it out"):
+        SelfRouteMiddleware.from_vectorstore(store, llm=model)
 
 
 async def test_a_model_that_fails_fails_the_agent(store: Any) -> None:
