@@ -31,7 +31,7 @@ from langchain_selfroute.schema import (
     SelfRouteInput,
     SelfRouteOutput,
     Uncited,
-    described,
+    describe,
     graph_of,
     tool_fields,
 )
@@ -577,6 +577,4 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         return await runs.ainvoke("check", question, config, make, checking.acheck, record=recorded_findings)
 
 
-_ABOUT = {"name": "The name of its runs, in traces.", **described(SelfRouteChain.__doc__ or "")}
-for _name, _about in _ABOUT.items():
-    SelfRouteChain.model_fields[_name].description = _about
+describe(SelfRouteChain, name="The name of its runs, in traces.")

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
+from pydantic import BaseModel
 from typing_extensions import NotRequired, TypedDict
 
 from langchain_selfroute.runs import recorded
@@ -209,8 +210,14 @@ def brief_of(result: Mapping[str, Any], source_key: str) -> dict[str, Any]:
     return {**{key: result[key] for key in _BRIEF}, "sources": sources, **cited}
 
 
-def described(docstring: str) -> dict[str, str]:
-    """Return what a class says of its attributes, by name, for editors and schemas."""
-    attributes = dedent(docstring.partition("Attributes:\n")[2].partition("\n\n")[0])
+def describe(model: type[BaseModel], **inherited: str) -> None:
+    """Give the fields of a class the descriptions in its docstring, for editors and schemas.
+
+    Args:
+        model: The class.
+        inherited: The descriptions of fields that its docstring does not name.
+    """
+    attributes = dedent((model.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0])
     found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", attributes, re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    for name, text in [*found, *inherited.items()]:
+        model.model_fields[name].description = " ".join(text.split())
