@@ -14,10 +14,7 @@ from langchain_selfroute.models import first_insides_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 
 _MODE, _KEY = "prompt_cache_options", "prompt_cache_key"
-OPTIONS = frozenset([_MODE, _KEY])
-"""The options that a model is called with so that its provider keeps what is marked; no reply depends on them."""
 _OWN = frozenset([_MODE, "cache_control"])  # a user who sets one of these marks prompts themselves
-_MARKS = frozenset(["prompt_cache_breakpoint", "cache_control"])
 
 
 def prefix_of(prompt: PromptValue, *, context: str, question: str) -> Prefix | None:
@@ -83,19 +80,6 @@ def _mark(cache: ProviderCache) -> dict[str, Any]:
     if cache.mark == "openai":
         return {"prompt_cache_breakpoint": {"mode": "explicit"}}
     return {"cache_control": {"type": "ephemeral", "ttl": cache.ttl}}
-
-
-def unmarked(content: Any) -> Any:
-    """Return the content of a message as it is without the mark of `marked`: a reply does not depend on it.
-
-    Content that is not all text is returned as it is: the mark in it is the user's.
-    """
-    blocks = content if isinstance(content, list) else []
-    first = blocks[0] if blocks and isinstance(blocks[0], dict) else {}
-    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    if not _MARKS & first.keys() or len(texts) < len(blocks):
-        return content
-    return "".join(texts)
 
 
 def options_for_marked(

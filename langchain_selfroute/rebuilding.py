@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
+from langchain_core.runnables import RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from langchain_selfroute.convert import config_within
-from selfroute.errors import ConfigurationError
 
 Changed = Callable[[Any, "RunnableConfig | None"], Any]
 """Takes a retriever and the config that reaches it; returns a changed copy, None to leave it as it is."""
@@ -53,43 +52,3 @@ def rebuilt(
         first, *middle, last = (new or old for new, old in zip(copies, retriever.steps, strict=True))
         update = {"first": first, "middle": middle, "last": last} if any(copies) else None
     return update and retriever.model_copy(update=update)
-
-
-def retrieving(retriever: Runnable[Any, Any], k: int, config: RunnableConfig) -> Runnable[Any, Any]:
-    """Return a copy of a retriever that retrieves `k` passages, under the same filter.
-
-    Args:
-        retriever: The retriever of the chain.
-        k: The number of passages.
-        config: The config of the call, which may set the retriever's fields.
-
-    Raises:
-        ConfigurationError: The retriever takes no number of passages.
-    """
-    found: Runnable[Any, Any] | None = _with_k(retriever, k, config)
-    if found is None:
-        msg = (
-            f"k={k} needs a retriever with search_kwargs, such as vectorstore.as_retriever(); this one is a "
-            f"{type(retriever).__name__}"
-        )
-        raise ConfigurationError(msg)
-    return found
-
-
-def _with_k(retriever: Any, k: int, config: RunnableConfig) -> Any:
-    """Return a copy that retrieves `k` passages; None if it takes no number."""
-
-    def arguments(bound: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**bound, "k": k} if "k" in bound else bound
-
-    return rebuilt(retriever, config, lambda one, _: _searching(one, k), arguments)
-
-
-def _searching(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
-    searches = getattr(retriever, "search_kwargs", None)
-    if isinstance(searches, dict):
-        fetched = {"fetch_k": max(searches["fetch_k"], k)} if isinstance(searches.get("fetch_k"), int) else {}
-        return retriever.model_copy(update={"search_kwargs": {**searches, **fetched, "k": k}})
-    if isinstance(getattr(retriever, "k", None), int) and "k" in type(retriever).model_fields:
-        return retriever.model_copy(update={"k": k})
-    return None

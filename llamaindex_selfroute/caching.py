@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
@@ -26,7 +25,6 @@ def _text_of(message: ChatMessage) -> str | None:
 
 def takes_marks(llm: LLM, dialect: Dialect) -> bool:
     """Return whether a model knows `CachePoint`, which most packages refuse, and the user marks nothing themselves."""
-    llm = getattr(llm, "inner", llm)  # of an evaluation, which keeps its replies
     known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # the first versions do not
     return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
 
@@ -52,14 +50,3 @@ def marked(prompt: ModelInput, prefix: Prefix, cache: ProviderCache) -> ModelInp
         blocks.append(TextBlock(text=text[end:]))
     messages[prefix.message] = message.model_copy(update={"blocks": blocks})
     return messages
-
-
-def unmarked(prompt: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return messages as they are without marks: a reply does not depend on them."""
-    return [_without_mark(message) for message in prompt]
-
-
-def _without_mark(message: ChatMessage) -> ChatMessage:
-    texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
-    others = {block.block_type for block in message.blocks if not isinstance(block, TextBlock)}
-    return message.model_copy(update={"blocks": [TextBlock(text="".join(texts))]}) if others == {"cache"} else message

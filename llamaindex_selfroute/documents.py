@@ -114,12 +114,6 @@ def labelled(item: BaseNode | NodeWithScore, /, **label: Any) -> WholeDocument:
     return WholeDocument(node=copy, score=score)
 
 
-def is_trimmed(item: NodeWithScore) -> bool:
-    """Return whether a document is only a part, since it was trimmed."""
-    label = item.node.metadata.get(LABEL)
-    return isinstance(label, Mapping) and bool(label.get("trimmed"))
-
-
 def trimmed(item: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
     """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
     copy = labelled(item, **label)

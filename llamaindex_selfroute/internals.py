@@ -43,7 +43,6 @@ _SELECTING = (
     *("retrieve", "_apply_node_postprocessors", "_query"),
     *("aretrieve", "_async_apply_node_postprocessors", "_aquery"),
 )
-_WRAPPED = ("_retriever", "_vector_retriever")
 _ASKED: Mapping[type, str] = {
     QueryFusionRetriever: "_retrievers",
     RouterRetriever: "_retrievers",
@@ -222,27 +221,6 @@ def parts_of(engine: Any) -> tuple[Any, Any]:
         return engine._response_synthesizer, engine._node_postprocessors  # noqa: SLF001
     except AttributeError:
         _refuse("where a RetrieverQueryEngine keeps its parts")
-
-
-def with_top_k(retriever: BaseRetriever, k: int) -> BaseRetriever | None:
-    """Return a copy of a retriever that finds `k` nodes, as those that it wraps do; None if it takes no number."""
-    wrapped = {name: getattr(retriever, name, None) for name in _WRAPPED}
-    inside = {name: with_top_k(one, k) for name, one in wrapped.items() if isinstance(one, BaseRetriever)}
-    several = getattr(retriever, "_retrievers", None)
-    found = copy(retriever)
-    for name, one in inside.items():
-        if one is None:
-            return None
-        setattr(found, name, one)
-    if isinstance(several, list):
-        found._retrievers = [with_top_k(one, k) or one for one in several]  # type: ignore[attr-defined]  # noqa: SLF001
-    if hasattr(retriever, "similarity_top_k"):
-        found.similarity_top_k = k  # type: ignore[attr-defined]
-    elif hasattr(retriever, "_similarity_top_k"):
-        found._similarity_top_k = k  # type: ignore[attr-defined]  # noqa: SLF001
-    elif not inside:
-        return None
-    return found
 
 
 def index_of(retriever: Any) -> Any:

@@ -21,7 +21,7 @@ from llama_index.core.schema import Document as LlamaDocument
 import langchain_parts
 import llamaindex_parts
 import own_addresses
-from langchain_selfroute import SelfRouteChain, caching
+from langchain_selfroute import SelfRouteChain
 from llamaindex_selfroute import SelfRouteQueryEngine
 from loopback import LoopbackServer, Request
 from own_addresses import KEY
@@ -226,21 +226,6 @@ def test_a_draft_is_kept_only_if_a_long_message_of_the_system_may_be_found_again
     (draft,), _ = bodies(server)
     assert (draft.get("prompt_cache_options") or {}).get("mode") == mode
     assert marked_with(draft) == []
-
-
-MARK: Json = {"cache_control": {"type": "ephemeral"}}
-IMAGE: Json = {"type": "image", "url": "https://example.org/1.png"}
-CONTENTS: list[tuple[Any, Any]] = [
-    ("A text.", "A text."),
-    ([{"type": "text", "text": "A ", **MARK}, {"type": "text", "text": "text."}], "A text."),
-    ([{"type": "text", "text": "A text.", **MARK}], "A text."),
-    *((own, own) for own in ([], ["A text."], [{"type": "text", "text": "A", **MARK}, IMAGE], [IMAGE | MARK], [IMAGE])),
-]
-
-
-@pytest.mark.parametrize(("content", "text"), CONTENTS)
-def test_only_content_that_was_one_text_is_made_one_text_again(content: Any, text: Any) -> None:
-    assert caching.unmarked(content) == text
 
 
 def _shortened(prompt: PromptValue) -> list[BaseMessage]:
