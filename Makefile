@@ -8,7 +8,7 @@ CPU_TORCH := [ "$$(uname)" != Linux ] || $(INSTALL) --retries 0 --timeout 20 tor
 	--index-url https://download.pytorch.org/whl/cpu || echo "PyTorch's index does not answer: torch may bring CUDA"
 VENV_OLDEST ?= .venv-oldest
 # Those that are not there are left out; paths will do, too.
-PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 # The versions that the wheel is tried with, on each of them; `make release CONSTRAINTS=` takes the newest.
 CONSTRAINTS ?= constraints.txt
 # In as many processes as there are processors, in an order that is drawn anew; the first lines say how to draw it again.
@@ -67,7 +67,7 @@ test-pythons: $(VENV)/.release ## Run the tests of both frameworks on each Pytho
 		$$python -c '' 2>/dev/null || { echo "There is no $$python."; continue; }; \
 		$(BIN)/uv venv --quiet --clear --python "$$(command -v $$python)" $(VENV)/each && \
 		$(BIN)/uv pip install --quiet --python $(VENV)/each \
-			$(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[test-frameworks]' && \
+			$(addprefix --constraint ,$(CONSTRAINTS)) --editable . --group test-frameworks && \
 		$(VENV)/each/bin/python -m pytest $(PARALLEL) -m "not matrix" $(OLDEST_TESTS) || exit 1; \
 	done
 
@@ -105,6 +105,8 @@ dist: $(VENV)/.release ## Build wheel and sdist in dist/
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist
+	$(BIN)/pyroma --min 8 dist/*.tar.gz
 
 release: dist ## Build them, and try the wheel with each extra alone on each Python that is there
 	$(BIN)/python tests/release/check.py $(addprefix --constraint ,$(CONSTRAINTS)) dist $(PYTHONS)
@@ -112,48 +114,43 @@ release: dist ## Build them, and try the wheel with each extra alone on each Pyt
 clean: ## Remove the virtual environments and what the tools left
 	rm -rf $(VENV) $(VENV_OLDEST) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(VENV)/bin/python $(VENV_OLDEST)/bin/python:
-	$(PYTHON) -m venv $(@D:/bin=)
+# Dependency groups need a pip that knows them.
+$(VENV)/.pip $(VENV_OLDEST)/.pip:
+	[ -x $(@D)/bin/python ] || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@touch $@
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.pip
 	@echo "Installing into $(VENV), some 130 MB; the first time takes a minute or two ..."
 	$(INSTALL) --editable '.[cli]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/.pip
 	@echo "Installing into $(VENV), some 700 MB; the first time takes some minutes ..."
 	@$(CPU_TORCH)
-	$(INSTALL) --editable '.[test]'
+	$(INSTALL) --editable . --group test
 	@touch $@
 
 $(VENV)/.test-all: $(VENV)/.test
 	@echo "Installing LanceDB and Milvus too ..."
-	$(INSTALL) --editable '.[test-all]'
+	$(INSTALL) --editable . --group test-all
 	@touch $@
 
-$(VENV)/.test-browser: $(VENV)/.test
-	$(INSTALL) --editable '.[test-browser]'
+$(VENV)/.test-browser $(VENV)/.test-real $(VENV)/.ray: $(VENV)/.test
+	$(INSTALL) --editable . --group $(@F:.%=%)
 	@touch $@
 
-$(VENV)/.test-real: $(VENV)/.test
-	$(INSTALL) --editable '.[test-real]'
-	@touch $@
-
-$(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.lint: pyproject.toml constraints.txt | $(VENV)/.pip
 	@$(CPU_TORCH)
-	$(INSTALL) --editable '.[test,lint]'
+	$(INSTALL) --editable . --group test --group lint
 	@touch $@ $(VENV)/.test
 
-$(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/bin/python
+$(VENV_OLDEST)/.test: pyproject.toml requirements-oldest.txt | $(VENV_OLDEST)/.pip
 	@echo "Installing into $(VENV_OLDEST); the first time takes a minute ..."
 	$(VENV_OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		--requirement requirements-oldest.txt --editable '.[langchain,llamaindex]'
 	@touch $@
 
-$(VENV)/.ray: $(VENV)/.test
-	$(INSTALL) --editable '.[ray]'
-	@touch $@
-
-$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) --editable '.[$(@F:.%=%)]'
+$(VENV)/.docs $(VENV)/.pictures $(VENV)/.release: pyproject.toml constraints.txt | $(VENV)/.pip
+	$(INSTALL) --editable . --group $(@F:.%=%)
 	@touch $@

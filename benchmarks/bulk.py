@@ -7,7 +7,7 @@ server on loopback that takes 50 ms (`--latency`), and declines 18 of 100 drafts
 together. "asking" is from the first call to the last, without the start of processes. CPU seconds and memory are those
 of all processes of the run, Ray's own among them, but not the server's. Memory is what no other process shares (USS).
 
-Nothing leaves the machine. Without Ray (`pip install "selfroute[ray]"`) only the one process is measured.
+Nothing leaves the machine. Without Ray (`pip install "ray[data]"`) only the one process is measured.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Say what an extra downloads into an empty environment, and fail if it brings what it should not.
+"""Say what extras download into an empty environment, and fail if one brings what it should not.
 
+    python benchmarks/downloads.py                                      # each extra, as in docs/index.md
     python benchmarks/downloads.py cli --without torch nvidia triton
 
 It asks pip, which installs nothing (`pip install --dry-run --report`), and adds up the sizes that the servers give.
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,22 +50,32 @@ def size_of(item: dict[str, Any]) -> int:
         return 0
 
 
+def extras() -> list[str]:
+    """Return the names of all extras."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return [*tomllib.load(file)["project"]["optional-dependencies"]]
+
+
 def main() -> int:
-    """Print the number of packages, their size, and the largest; the exit code is 1 if one is there that must not."""
+    """Print the numbers of packages, their sizes, and the largest; the exit code is 1 if one is there that must not."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("extra")
+    parser.add_argument("extras", nargs="*", help="all, if none is named")
     parser.add_argument("--without", nargs="*", default=[], help="beginnings of names that must not be among them")
     options = parser.parse_args()
-    items = report_of(options.extra)
-    names = [item["metadata"]["name"] for item in items]
-    with ThreadPoolExecutor(8) as threads:
-        sizes = dict(zip(names, threads.map(size_of, items), strict=True))
-    largest = ", ".join(f"{name} {sizes[name] / 1e6:.0f}" for name in sorted(names, key=lambda name: -sizes[name])[:6])
-    print(f"selfroute[{options.extra}]: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})")
-    unwanted = [name for name in names if name.lower().startswith(tuple(options.without))] if options.without else []
-    if unwanted:
-        print(f"It brings {', '.join(unwanted)}, which it should not.", file=sys.stderr)
-    return 1 if unwanted else 0
+    wrong = False
+    for extra in options.extras or extras():
+        items = report_of(extra)
+        names = [item["metadata"]["name"] for item in items]
+        with ThreadPoolExecutor(8) as threads:
+            sizes = dict(zip(names, threads.map(size_of, items), strict=True))
+        most = sorted(names, key=lambda name: -sizes[name])[:6]
+        largest = ", ".join(f"{name} {sizes[name] / 1e6:.0f}" for name in most)
+        print(f"selfroute[{extra}]: {len(names)} packages, {sum(sizes.values()) / 1e6:.0f} MB ({largest})", flush=True)
+        unwanted = [name for name in names if name.lower().startswith(tuple(options.without))]
+        if unwanted:
+            print(f"It brings {', '.join(unwanted)}, which it should not.", file=sys.stderr)
+            wrong = True
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

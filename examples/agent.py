@@ -1,5 +1,6 @@
 """Two doors for LangChain's agents: the agent's own answers routed, and tools to look with.
 
+    pip install "selfroute[cli,openai]"
     python examples/agent.py [--model openai:gpt-4o-mini]
 
 Prints, for two questions about the documents that come with selfroute, the step that answered and the answer; then what

@@ -1,6 +1,6 @@
 """Answer a file of questions, a few at a time; after an interruption, run it again and it continues.
 
-    pip install "selfroute[examples]"
+    pip install "selfroute[cli,embeddings,openai]"
     python examples/bulk.py                                  # the 30 questions that come with selfroute
     python examples/bulk.py questions.txt --out answers.jsonl --model openai:gpt-4o-mini --at-once 8
 

@@ -1,6 +1,6 @@
 """Answer a large file of questions with Ray Data, on one machine or many; run it again, and it continues.
 
-    pip install "selfroute[examples,ray]"
+    pip install "selfroute[cli,embeddings,openai]" "ray[data]"
     python examples/bulk_ray.py                              # the 30 questions that come with selfroute
     python examples/bulk_ray.py questions.jsonl --out bulk --model openai:gpt-4o-mini --actors 2 --at-once 32
     python examples/bulk_ray.py questions.parquet --out bulk --chain my_module:make_chain

@@ -1,6 +1,6 @@
 """A chat in the terminal that remembers the conversation.
 
-    pip install "selfroute[examples]"
+    pip install "selfroute[cli,embeddings,openai]"
     python examples/chat.py                                  # or: --model openai:gpt-4o-mini
 
 It asks for a question, then shows the route in brackets and the answer as it arrives. A follow-up question ("And who

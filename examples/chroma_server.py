@@ -1,6 +1,6 @@
 """LlamaIndex over a Chroma server: index once, ask from any process.
 
-    pip install "selfroute[examples]"
+    pip install "selfroute[cli,embeddings,llamaindex,openai]" llama-index-vector-stores-chroma
     chroma run --path chroma-data                            # in a separate terminal
     python examples/chroma_server.py index                   # or: index FILE ... for your own texts
     python examples/chroma_server.py ask "Who retrieved the fog bell from the water?"

@@ -1,5 +1,6 @@
 """A client of `selfroute mcp`, as an editor or a chat program is one.
 
+    pip install "selfroute[mcp,openai]"
     python examples/mcp_client.py [--model openai:gpt-4o-mini]
 
 Starts the server over one of the documents that come with selfroute, asks it a question, and prints the answer with the

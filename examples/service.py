@@ -1,6 +1,6 @@
 """A web service that streams answers, with the route that they took, as server-sent events.
 
-    pip install "selfroute[examples]"
+    pip install "selfroute[cli,embeddings,openai]" fastapi uvicorn
     python examples/service.py                               # or: --model openai:gpt-4o-mini
     curl -N --json '{"question": "Who retrieved the harbour fog bell after the gale, and for how much?"}' \
         http://127.0.0.1:8000/ask

@@ -1,6 +1,6 @@
 """Two tenants in one store, each with a document of the same name: every tenant sees only their own.
 
-    pip install "selfroute[examples]"
+    pip install "selfroute[cli,embeddings,openai]"
     python examples/tenants.py                               # or: --model openai:gpt-4o-mini
 
 It asks one question for both tenants through one chain, and shows what each answer was read from: the filter that is

@@ -1,5 +1,6 @@
 """The engine as a workflow of LlamaIndex: typed events on the way, and the response in the end.
 
+    pip install "selfroute[cli,embeddings,llamaindex,openai]"
     python examples/workflow.py [--model openai:gpt-4o-mini]
 
 Prints the events of one question about the documents that come with selfroute, and the answer. Without `--model`

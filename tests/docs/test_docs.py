@@ -83,10 +83,12 @@ def commands_in(command: Any) -> list[Any]:
 
 
 EXTRAS = text_of(ROOT / "pyproject.toml").split("[project.optional-dependencies]")[1].split("\n[project")[0]
+GROUPS = text_of(ROOT / "pyproject.toml").split("[dependency-groups]")[1].split("\n[tool")[0]
 PARAMETERS = [parameter for command in commands_in(typer.main.get_command(app)) for parameter in command.params]
 OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
 SCRIPTS = [path for folder in ("benchmarks", "examples") for path in (ROOT / folder).glob("*.py")]
 SCRIPTS.append(ROOT / "benchmarks" / "paper" / "__main__.py")
+OPTIONS.add("--group")  # pip's
 OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in SCRIPTS))
 IDENTIFIER = re.compile(r"^::: (\S+)$", re.MULTILINE)
 
@@ -429,10 +431,11 @@ def check(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", [*TEXTS, *NOTEBOOKS], ids=named)
-def test_every_extra_target_script_and_option_that_is_named_is_there(path: Path) -> None:
+def test_every_extra_group_target_script_and_option_that_is_named_is_there(path: Path) -> None:
     text = text_of(path)
     extras = {name for names in re.findall(r"\bselfroute\[([\w,-]+)\]", text) for name in names.split(",")}
     assert extras <= set(re.findall(r"^([\w-]+) = \[", EXTRAS, re.MULTILINE))
+    assert set(re.findall(r"--group ([\w-]+)", text)) <= set(re.findall(r"^([\w-]+) = \[", GROUPS, re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z-]+)\b", code_in(text))) <= TARGETS
     scripts = re.findall(r"\bpython ([\w/]+\.py)", text)
     assert not [script for script in scripts if not (ROOT / script).is_file()]
@@ -489,7 +492,7 @@ def test_the_navigation_names_every_page() -> None:
         for value in nav.values() if isinstance(nav, dict) else nav:
             yield from [value] if isinstance(value, str) else leaves(value)
 
-    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    nav = yaml.safe_load(text_of(ROOT / "mkdocs.yml").replace("!ENV ", ""))["nav"]
     assert sorted(leaves(nav)) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 
 

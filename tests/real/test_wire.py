@@ -24,7 +24,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from real_parts import Served
 from selfroute.errors import NoReplyError
 
-pytest.importorskip("xllamacpp", reason="a real model comes with the extra test-real")
+pytest.importorskip("xllamacpp", reason="a real model comes with `make test-real`")
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
 QUESTION = "Who chaired the meeting in April?"
 TEXT = "Ms Okafor chaired the meeting in April. The committee agreed on the budget. Tea was served at five."

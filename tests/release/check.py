@@ -4,7 +4,8 @@
 
 Each extra is installed into a virtual environment of its own, where its program of `programs/` does what a user of it
 does. Interpreters that are not there are left out. The extras that bring hundreds of megabytes along are installed only
-for the one that runs this, and resolved for the others. It ends with exit code 1 if anything is wrong.
+for the one that runs this, and resolved for the others. For `AHEAD` all are resolved, out of wheels alone. It ends with
+exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
+from email import message_from_bytes
 from pathlib import Path
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parent.parent.parent
@@ -39,12 +42,16 @@ LIGHT = {
 }
 HEAVY = {
     "cli": "[cli]",
+    "readme": "[cli]",
     "evaluate": "[evaluate]",
     "mcp": "[mcp]",
     "lancedb": "[lancedb]",
     "langchain_milvus": "[langchain-milvus]",
     "llamaindex_milvus": "[llamaindex-milvus]",
 }
+AHEAD = "3.14"
+"""A Python that need not be here."""
+_NO_ADDRESS = "The package has no URLs, and its description no links that work: set SELFROUTE_REPOSITORY to publish it."
 
 
 class FailedError(Exception):
@@ -59,17 +66,19 @@ def main() -> int:
     parser.add_argument("--constraint", type=Path, help="versions to install; without it the newest")
     args = parser.parse_args()
     wheel, sdist = sole(args.dist, "*.whl"), sole(args.dist, "*.tar.gz")
-    problems = [*wrong_in_wheel(wheel), *wrong_in_sdist(sdist)]
+    problems = [*wrong_in_wheel(wheel), *wrong_in_description(wheel), *wrong_in_sdist(sdist)]
     for problem in problems:
         print("FAILED", problem)
     environment = settings(args.constraint)
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     pythons = {here: sys.executable} | {version: path for path in args.pythons if (version := version_of(path))}
-    for version, python in pythons.items():
+    for version, python in {**pythons, AHEAD: pythons.get(AHEAD)}.items():
         for name, extras in {**LIGHT, **HEAVY}.items():
             began = time.monotonic()
             try:
-                if name in HEAVY and version != here:
+                if python is None:
+                    resolve_ahead(f"selfroute{extras} @ {wheel.as_uri()}", environment)
+                elif name in HEAVY and version != here:
                     resolve(f"{wheel}{extras}", python, environment)
                 else:
                     check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
@@ -102,6 +111,19 @@ def wrong_in_wheel(wheel: Path) -> Iterator[str]:
     yield from (f"{package} has no py.typed" for package in PACKAGES if f"{package}/py.typed" not in held)
 
 
+def wrong_in_description(wheel: Path) -> Iterator[str]:
+    """Say which links of the description lead nowhere; none is checked if the package was built without an address."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        told = message_from_bytes(archive.read(name))
+    if "Project-URL" not in told:
+        print(_NO_ADDRESS)
+        return
+    links = re.findall(r"\]\(([^)\s]+)|\b(?:src|srcset)=\"([^\"]+)", told.get_payload())
+    relative = (link for pair in links for link in pair if link and not re.match("https?:|#", link))
+    yield from (f"the description links to {link}" for link in relative)
+
+
 def wrong_in_sdist(sdist: Path) -> Iterator[str]:
     """Say what an sdist lacks of what the tests need, and what of it nobody does."""
     with tarfile.open(sdist) as archive:
@@ -113,7 +135,9 @@ def wrong_in_sdist(sdist: Path) -> Iterator[str]:
         "SECURITY.md",
         "CONTRIBUTING.md",
         "CITATION.cff",
+        "NOTICE",
         "constraints.txt",
+        "hatch_build.py",
         "requirements-oldest.txt",
     }
     yield from (f"the sdist lacks {name}" for name in sorted(needed - held))
@@ -163,6 +187,14 @@ def resolve(requirement: str, python: str, environment: dict[str, str]) -> None:
         venv = str(Path(scratch, "venv"))
         run(["uv", "venv", "--python", python, venv], scratch, environment)
         run(["uv", "pip", "install", "--python", venv, "--dry-run", requirement], scratch, environment)
+
+
+def resolve_ahead(requirement: str, environment: dict[str, str]) -> None:
+    """Find out whether there are wheels of a requirement, and of all that it needs, for a Python that is not here."""
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, "wanted.in").write_text(requirement, encoding="utf-8")
+        command = ["uv", "pip", "compile", "--python-version", AHEAD, "--only-binary", ":all:", "wanted.in"]
+        run(command, scratch, environment)
 
 
 def run(command: Sequence[str], folder: str, environment: dict[str, str]) -> None:
