@@ -35,7 +35,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    needed = 'needs playwright: make test-browser'
+    needed = "needs playwright: make test-browser"
     sync_api = pytest.importorskip("playwright.sync_api", reason=needed)
     path = _chromium()
     if not path:
