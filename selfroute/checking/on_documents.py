@@ -127,6 +127,8 @@ class OnDocuments(TriedQuestion[Document]):
         read, reads = self.behind, "all of them"
         if self.settings.max_documents == 0:
             read, reads = self.read, "only sections of them" if self.settings.sections else "none of them"
+        elif len(read) < len(self.read) and self.settings.max_documents is None:
+            reads = "those behind the draft's passages"
         elif len(read) < len(self.read):
             reads = f"the best {len(read)}" if len(read) > 1 else "the best one"
         names = [*map(self._quoted_name, read[:_SHOWN]), *(["others"] if read[_SHOWN:] else [])]

@@ -411,13 +411,14 @@ async def test_a_check_says_what_one_question_reads_of_many_documents(build: Cal
     for options, reads, documents in (
         ({}, "the best 2", 2),
         ({"max_documents": 1}, "the best one", 1),
-        ({"max_documents": None}, "all of them", 4),
+        ({"max_documents": None, "draft_passages": 20}, "all of them", 4),
         ({"sections": 4_000}, "the best 2", 2),
         ({"sections": 4_000, "max_documents": 0}, "only sections of them", 4),
         ({"max_documents": 0}, "none of them", 4),
     ):
         found = well_formed(build(**options).check(QUESTION))
-        assert "20 passages found (the draft reads 5), of 4 documents" in finding(found, "source").message
+        drafted = "" if "draft_passages" in options else " (the draft reads 5)"
+        assert f"20 passages found{drafted}, of 4 documents" in finding(found, "source").message
         one = finding(found, "document")
         assert one.ok
         assert f"4 documents stand behind the passages; a question reads {reads}: " in one.message
@@ -425,6 +426,8 @@ async def test_a_check_says_what_one_question_reads_of_many_documents(build: Cal
         assert f"({size}); they are joined" in one.message
         assert one.message.endswith("by their offsets, without gaps")
         assert await build(**options).acheck(QUESTION) == found
+    drafted = finding(build(max_documents=None, draft_passages=1).check(QUESTION), "document").message
+    assert "4 documents stand behind the passages; a question reads those behind the draft's passages: " in drafted
 
 
 @pytest.mark.parametrize("build", [many_in_langchain, many_in_llamaindex])
