@@ -52,7 +52,6 @@ from selfroute.calls.settings import (
     checked,
     reach_of,
 )
-from selfroute.calls.warming import warm_up
 from selfroute.copying import CopiedAsParts, check_copies
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
@@ -541,7 +540,7 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
         """
         get_callback_manager_for_config(ensure_config())  # LangChain loads its tracers
         manager = CallbackManagerForChainRun.get_noop_manager()
-        warm_up(self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=None, streaming=False))
+        self.calling(prompts.CHECK_QUESTION, {})(manager=manager, config=None, streaming=False).warm_up()
 
     def check(
         self, question: str | Mapping[str, Any] = prompts.CHECK_QUESTION, config: RunnableConfig | None = None

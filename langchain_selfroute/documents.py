@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor, set_config_context
 
-from selfroute.calls.checks import items_of
+from selfroute.calls.host import items_of
 from selfroute.documents.rebuild import labelled_with
 from selfroute.effects import ReadDocuments
 from selfroute.errors import ReplyError

@@ -14,8 +14,8 @@ from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
-from selfroute.calls.checks import check_question
 from selfroute.calls.first_step import check_json
+from selfroute.calls.host import check_question
 from selfroute.calls.row import row_errors
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt

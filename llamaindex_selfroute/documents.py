@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from typing_extensions import override
 
 from llamaindex_selfroute.convert import LABEL
-from selfroute.calls.checks import items_of
+from selfroute.calls.host import items_of
 from selfroute.documents.rebuild import labelled_with
 
 Result = TypeVar("Result")

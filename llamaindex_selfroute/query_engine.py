@@ -38,7 +38,6 @@ from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
 from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
-from selfroute.calls.warming import warm_up
 from selfroute.copying import CopiedAsParts
 from selfroute.errors import ConfigurationError
 from selfroute.lookup import MOST_TOKENS, check_most
@@ -219,7 +218,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
         A service calls this when it starts. Nothing is retrieved, and no model is asked.
         """
-        warm_up(self._call(CHECK_QUESTION))
+        self._call(CHECK_QUESTION).warm_up()
 
     def check(self, question: str | QueryBundle = CHECK_QUESTION) -> Findings:
         """Try the parts of this engine on one question, without asking a model.

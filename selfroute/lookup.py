@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from selfroute.calls.checks import check_question
-from selfroute.calls.host import Host
+from selfroute.calls.host import Host, check_question
 from selfroute.documents.pages import Page, page_at, page_of
 from selfroute.documents.sections import ranked
 from selfroute.errors import ConfigurationError, DocumentNotFoundError, InputError

@@ -14,8 +14,7 @@ from langchain_selfroute.stored.stores import Fetch, Fetched, Store
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, faiss, lancedb, milvus, qdrant
-from selfroute.stores.listing import ByFunction, Test, same_name
-from selfroute.stores.wrapped import is_sync, kind_of
+from selfroute.stores.listing import ByFunction, Test, is_sync, kind_of, same_name
 
 _NAME = re.compile(r"`(?:[^`]|``)+`|[^\W\d]\w*")
 _NAMES = re.compile(rf"(?:{_NAME.pattern})(?:\.(?:{_NAME.pattern}))*")

@@ -11,8 +11,7 @@ from langchain_core.vectorstores import VectorStore
 
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
-from selfroute.stores.listing import ByFunction, Test, fetched
-from selfroute.stores.wrapped import Wrapped, is_sync
+from selfroute.stores.listing import ByFunction, Test, Wrapped, fetched, is_sync
 
 Fetch: TypeAlias = Callable[[str, Any, Any], Iterable[Document]]
 """Takes key, source and filter; returns all chunks with `metadata[key] == source` that the filter lets through."""

@@ -15,7 +15,7 @@ from typing_extensions import override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import Filters, test_of
 from llamaindex_selfroute.stored.stores import Store
-from selfroute.stores.wrapped import searches_as
+from selfroute.stores.listing import searches_as
 
 
 class Docstore(Store):

@@ -20,8 +20,8 @@ from llamaindex_selfroute.stored.translating import in_chroma, in_lancedb, in_mi
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant
+from selfroute.stores.listing import is_sync, kind_of
 from selfroute.stores.sql import Sql, in_session
-from selfroute.stores.wrapped import is_sync, kind_of
 
 
 class Chroma(VectorStore):

@@ -18,8 +18,7 @@ from typing_extensions import Self, override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, together
 from selfroute.documents.access import StoredChunk
-from selfroute.stores.listing import checked_rows, fetched
-from selfroute.stores.wrapped import Wrapped
+from selfroute.stores.listing import Wrapped, checked_rows, fetched
 
 Fetch: TypeAlias = Callable[[str, MetadataFilters | None], Iterable[BaseNode]]
 """Takes the id of a document and filters; returns all of its nodes that the filters let through."""

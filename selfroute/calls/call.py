@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from selfroute.answerability import declines, declines_anywhere
 from selfroute.answerability.ending import Ending
 from selfroute.answerability.final import FinalGate
 from selfroute.answerability.gate import Gate, ReasoningSplitter
 from selfroute.answerability.graded import GradedGate
 from selfroute.calls.asking import ModelCalls
-from selfroute.calls.checks import check_question
 from selfroute.calls.costs import Costs
 from selfroute.calls.fitting import Fitting
-from selfroute.calls.host import Host
+from selfroute.calls.host import Host, check_question
 from selfroute.calls.memory import Memory
 from selfroute.calls.reading import Reading
 from selfroute.calls.settings import Settings, start_of
@@ -24,7 +24,8 @@ from selfroute.effects import Answer, Compare, Decide, Decided, ReadDocuments, R
 from selfroute.errors import InputError
 from selfroute.flow import Flow, self_route
 from selfroute.usage.account import Account
-from selfroute.usage.counts import Entry
+from selfroute.usage.counts import Entry, StepUsage
+from selfroute.usage.prices import cost_of
 
 if TYPE_CHECKING:
     from selfroute.calls.escalation import Escalation
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Document = TypeVar("Document")
 _LONG = 50_000  # characters; citing from fewer takes some milliseconds
+_REPLY = "The report does not say. It covers 2024."
 
 
 class Call(Generic[Document]):
@@ -268,3 +270,13 @@ class Call(Generic[Document]):
     def complete_usage(self, answer: Answer) -> None:
         """Add the cost of always reading the documents to the usage. All text has been shown by then."""
         self.costs.complete(answer)
+
+    def warm_up(self) -> None:
+        """Do once what would otherwise hold up the first question; nothing is retrieved and no model is asked.
+
+        The rules by which declines are recognised are compiled, and the price lists are loaded.
+        """
+        declines(_REPLY, self.refusal)
+        declines_anywhere(_REPLY, self.refusal)
+        for step in self.settings.ladder("rag"):
+            cost_of(self.costs.priced(step), StepUsage(1, 1))

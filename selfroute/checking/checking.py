@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from selfroute.calls.call import Call
-from selfroute.calls.checks import check_question
-from selfroute.calls.warming import warm_up
+from selfroute.calls.host import check_question
 from selfroute.checking.findings import Finding, Findings, Remark, Subject
 from selfroute.checking.on_documents import OnDocuments
 from selfroute.checking.on_models import OnModels
@@ -37,7 +36,7 @@ class Checking(OnDocuments[Document], OnModels[Document]):
 def check(call: Call[Any]) -> Findings:
     """Try the parts of a pipeline on a question and return the findings; no model is asked."""
     check_question(call.host.question)
-    warm_up(call)
+    call.warm_up()
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:
@@ -50,7 +49,7 @@ def check(call: Call[Any]) -> Findings:
 async def acheck(call: Call[Any]) -> Findings:
     """Do as `check` does, asynchronously."""
     check_question(call.host.question)
-    await asyncio.to_thread(warm_up, call)
+    await asyncio.to_thread(call.warm_up)
     checking = Checking(call)
     for what, effect in checking.attempts():
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 from rich.console import Console
 
-from selfroute.calls.checks import check_question
+from selfroute.calls.host import check_question
 from selfroute.checking import Finding, Findings
 from selfroute.command import answers, models
 from selfroute.command.library import Library

@@ -8,7 +8,7 @@ import pytest
 
 from langchain_selfroute.stored import kinds as in_langchain
 from llamaindex_selfroute.stored import kinds as in_llamaindex
-from selfroute.stores.wrapped import kind_of
+from selfroute.stores.listing import kind_of
 
 KINDS = [(*name, module._KINDS) for module in (in_langchain, in_llamaindex) for name in module._KINDS]
 every_kind = pytest.mark.parametrize(("package", "name", "kinds"), KINDS, ids=lambda value: str(value)[:60])
