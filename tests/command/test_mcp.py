@@ -145,6 +145,7 @@ async def test_over_http_only_who_sends_the_token_is_served(files: list[Path]) -
     assert answer.json()["result"]["serverInfo"]["name"] == "selfroute"
 
 
+@pytest.mark.matrix
 async def test_over_http_the_sdks_client_is_served(files: list[Path]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

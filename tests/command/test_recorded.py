@@ -38,7 +38,8 @@ def test_every_prompt_of_the_demo_is_one_that_was_recorded(run: Run, monkeypatch
     assert len([line for line in lines if " → " in line]) == len(load_questions()) + 1  # with the head
 
 
-def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None:
+def test_the_demo_compares_the_strategies_and_a_live_chain_ends_as_the_replay_of_the_recorded_looks(run: Run) -> None:
+    """The demo asks the real chain by each strategy, and the evaluation replays the looks of the same recording."""
     record = run("demo", "--json").json
     rows, strategies = record["questions"], record["strategies"]
     by_routing = ["RAG, then sections", "Self-Route", "Self-Route, graded"]
@@ -47,23 +48,18 @@ def test_the_demo_compares_the_strategies_question_by_question(run: Run) -> None
     assert strategies["Self-Route"]["right"] == sum(row["grade"] for row in rows)
     assert strategies["Self-Route"]["cost"] == record["ledger"]["money"]["cost"]
     assert strategies["RAG alone"]["tokens"] < strategies["Self-Route"]["tokens"]
-    declined = [row for row in rows if row["decision"]["declined"]]
-    assert {row["route"] for row in declined} == {"long_context"}
+    assert {row["route"] for row in rows if row["decision"]["declined"]} == {"long_context"}
 
-
-def test_a_live_chain_ends_as_the_replay_of_the_recorded_looks(run: Run) -> None:
-    """The demo asks the real chain by each strategy, and the evaluation replays the looks of the same recording."""
     run("evaluate", "demo", "--out", "results")
     evaluation = Evaluation.load("results")
-    by_demo = run("demo", "--json").json
     names = {"RAG alone": "rag", "Self-Route": "self_route", "Self-Route, graded": "graded"}
     for shown, name in {**names, "long context alone": "long_context"}.items():
-        one = by_demo["strategies"][shown]
+        one = strategies[shown]
         replayed = [result for result in evaluation.results if result.strategy == name]
         assert one["right"] == sum(result.judged or 0 for result in replayed), name
         assert one["tokens"] == sum(result.input_tokens + result.output_tokens for result in replayed), name
     routes = {result.key[1]: result.route for result in evaluation.results if result.strategy == "self_route"}
-    assert [routes[row["id"]] for row in by_demo["questions"]] == [row["route"] for row in by_demo["questions"]]
+    assert [routes[row["id"]] for row in rows] == [row["route"] for row in rows]
 
 
 async def test_each_framework_gives_the_recorded_reply_whole_and_in_pieces_sync_async_and_in_batches() -> None:

@@ -106,8 +106,16 @@ def test_they_run_without_a_key(tmp_path: Path) -> None:
     ("name", "shown"),
     [
         ("agent", ["rag: £104", "long_context: Osric Pellan, a diver, for £180", "[harbour-minutes.md, from "]),
-        ("workflow", ["Decision: rag", "Decision: long_context", "Documents: ", "Osric Pellan, a diver, for £180"]),
-        ("mcp_client", ["tools: ask, search, find, open", "rag: Mr Treece proposed", "line 83: Mr Treece proposed"]),
+        pytest.param(
+            "workflow",
+            ["Decision: rag", "Decision: long_context", "Documents: ", "Osric Pellan, a diver, for £180"],
+            marks=pytest.mark.matrix,
+        ),
+        pytest.param(
+            "mcp_client",
+            ["tools: ask, search, find, open", "rag: Mr Treece proposed", "line 83: Mr Treece proposed"],
+            marks=pytest.mark.matrix,
+        ),
     ],
 )
 def test_a_door_leads_to_an_answer_and_shows_no_declined_draft(name: str, shown: list[str]) -> None:

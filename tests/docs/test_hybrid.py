@@ -19,6 +19,7 @@ from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute import StoredDocuments as IndexDocuments
 from one_store import BY_WORDS, TEXTS, Model, ask
 
+pytestmark = pytest.mark.matrix
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/documents.md").read_text("utf-8")
 RECIPES = [dedent(one) for one in re.findall(r"^ *```py\n(.*?)^ *```$", PAGE, re.MULTILINE | re.DOTALL)]

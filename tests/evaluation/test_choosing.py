@@ -82,15 +82,12 @@ def test_by_default_no_more_is_read_than_by_self_route() -> None:
     assert found.gains["self_route"].token_share <= 0
 
 
-@pytest.mark.parametrize("share", [0.05, 0.15, 0.3, 0.5, 1.0])
-def test_a_budget_holds_on_documents_that_were_not_chosen_by(share: float) -> None:
-    found = chosen(made_up(200, 20), token_share=share)
-    assert found.figures.token_share <= max(share, 0.09) + 0.02  # a draft alone takes 0.09
-
-
-def test_more_budget_is_never_worse() -> None:
-    rows = made_up(200, 20)
-    qualities = [chosen(rows, token_share=share).figures.quality for share in (0.1, 0.3, 0.6, 1.0)]
+def test_a_budget_holds_on_documents_that_were_not_chosen_by_and_more_of_it_is_never_worse() -> None:
+    rows, qualities = made_up(200, 20), []
+    for share in (0.05, 0.3, 1.0):
+        found = chosen(rows, token_share=share)
+        assert found.figures.token_share <= max(share, 0.09) + 0.02  # a draft alone takes 0.09
+        qualities.append(found.figures.quality)
     assert qualities == sorted(qualities)
 
 
@@ -115,7 +112,7 @@ def test_the_bounds_of_draft_and_sections_are_chosen_together() -> None:
 
 def test_noise_does_not_move_the_bounds() -> None:
     moved = 0
-    for seed in range(8):
+    for seed in range(4):
         chance = random.Random(seed)  # noqa: S311
         rows = [confident(row, chance.choice((10.0, 40.0, 99.0))) for row in made_up(80, 16, incomplete=0, seed=seed)]
         found = chosen(rows, token_share=1.0)
@@ -201,16 +198,15 @@ def test_no_questions_are_refused() -> None:
 
 @pytest.mark.parametrize("judged", [True, False])
 def test_an_evaluation_chooses_by_its_looks(judged: bool) -> None:
-    rows = made_up(200, 20)
+    rows = made_up(100, 20)
     done = evaluated(rows, judged=judged)
     assert done.options() == chosen(rows)
-    assert done.options(token_share=0.05) == chosen(rows, token_share=0.05)
     assert [row.answerable for row in rows_of(done.questions, done.looks, measure="score")] == [
         row.answerable for row in rows
     ]
 
 
 def test_the_order_of_the_questions_changes_nothing() -> None:
-    rows = made_up(120, 24)
+    rows = made_up(60, 12)
     found, again = chosen(rows), chosen(rows[::-1])
     assert (found, found.figures.quality) == (again, pytest.approx(again.figures.quality))

@@ -70,6 +70,7 @@ async def test_two_steps_come_to_what_one_call_comes_to(scenario: Scenario, wher
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.matrix)])
+@pytest.mark.matrix
 def test_the_second_step_may_run_in_another_process(every: int) -> None:
     async def steps() -> tuple[list[str], list[Any]]:
         lines, expected = [], []

@@ -61,6 +61,7 @@ def test_a_chroma_that_does_not_show_its_collection_is_told_from_others_by_itsel
     assert (documents._store.is_of(first), documents._store.is_of(second)) == (True, False)
 
 
+@pytest.mark.matrix
 def test_nothing_private_is_needed_at_import() -> None:
     run(f"""
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel

@@ -107,6 +107,7 @@ def test_a_model_without_its_response_format_is_asked_in_another_way(name: str) 
     assert internals.report_options(Model(), dict) == {}
 
 
+@pytest.mark.matrix
 def test_nothing_private_is_needed_at_import() -> None:
     run(f"""
 import llama_index.core

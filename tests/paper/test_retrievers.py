@@ -14,11 +14,8 @@ from typing import Any
 
 import huggingface_hub.constants
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from paper import retrieval
 from paper.chunks import chunks
@@ -108,6 +105,9 @@ def _tiny(folder: Path, *, seed: int) -> None:
     letters = string.ascii_lowercase + string.punctuation
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
     (folder / "vocab.txt").write_text("\n".join(words))
+    import torch  # noqa: PLC0415 - as below: it takes seconds, in every process that collects tests
+    from transformers import BertConfig, BertModel, BertTokenizer  # noqa: PLC0415
+
     torch.manual_seed(seed)
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
     config = BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)
@@ -117,6 +117,9 @@ def _tiny(folder: Path, *, seed: int) -> None:
 
 def _vectors(hub: Path, name: str, texts: list[str], *, first_token: bool) -> Any:
     """What transformers itself makes of texts: normalised vectors."""
+    import torch  # noqa: PLC0415
+    from transformers import AutoModel, AutoTokenizer  # noqa: PLC0415
+
     folder = next((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*"))
     tokens = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
     with torch.no_grad():
@@ -169,6 +172,7 @@ def test_bm25_gives_the_k_best_whatever_is_asked_of_whatever(chunks: list[str], 
 
 @settings(max_examples=15)
 @given(chunks=documents, question=sentences, k=st.integers(1, 15))
+@pytest.mark.matrix
 def test_vectors_give_the_k_best_whatever_is_asked_of_whatever(
     minilm: Retriever, chunks: list[str], question: str, k: int
 ) -> None:
@@ -185,6 +189,8 @@ def _check_best(retriever: Retriever, chunks: list[str], question: str, k: int) 
 
 
 def test_many_threads_get_what_one_gets_and_embed_it_once(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+
     asked = [(f"{QUESTION} {number % 4}", k) for number in range(16) for k in (1, 4)]
     alone = load_retriever(tiny)
     expected = [alone.search(CHUNKS, question, k=k, document_id="town") for question, k in asked]
@@ -199,7 +205,7 @@ def test_many_threads_get_what_one_gets_and_embed_it_once(tiny: str, monkeypatch
 
 
 def _noting(method: Callable[..., Any], noted: list[Any]) -> Callable[..., Any]:
-    def embed(self: SentenceTransformer, texts: Any, **options: Any) -> Any:
+    def embed(self: Any, texts: Any, **options: Any) -> Any:
         noted.append(texts)
         return method(self, texts, **options)
 
@@ -237,6 +243,7 @@ def test_a_passage_begins_with_the_number_of_its_chunk() -> None:
     assert mark_of(Found(0, "Once upon a time", 0.5)) == "[1] "
 
 
+@pytest.mark.matrix
 def test_nothing_heavy_is_imported_before_a_retriever_is_loaded() -> None:
     code = """
 import sys
