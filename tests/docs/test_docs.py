@@ -493,7 +493,10 @@ def test_the_navigation_names_every_page() -> None:
             yield from [value] if isinstance(value, str) else leaves(value)
 
     nav = yaml.safe_load(text_of(ROOT / "mkdocs.yml").replace("!ENV ", ""))["nav"]
-    assert sorted(leaves(nav)) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    generated = [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "examples").glob("*.py")]
+    pages |= {"examples/index.md", *(f"{path.parent.name}/{path.stem}.md" for path in generated)}
+    assert sorted(leaves(nav)) == sorted(pages)
 
 
 def test_the_reference_has_all_that_the_packages_export_and_nothing_that_is_not_there() -> None:

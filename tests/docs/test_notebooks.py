@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
@@ -118,10 +119,11 @@ def test_the_framework_notebooks_show_a_citation_and_the_routes_of_the_recording
     text = shown(name)
     assert "('Osric Pellan, a diver, for £180', 'long_context')" in text
     assert "Osric Pellan, diver, brought it up on 2 October for £180." in text
-    rows = re.findall(r"^│ (?:local|steps|whole|unanswerable) .* │ (rag|long_context) +│", text, re.MULTILINE)
-    declined = [question.id in DECLINED for question in load_questions()]
-    assert rows == ["long_context" if one else "rag" for one in declined]
-    assert re.search(rf"^ +queries +{len(rows) - sum(declined)} +{sum(declined)} +{len(rows)}$", text, re.MULTILINE)
+    kinds = Counter((question.kind, question.id in DECLINED) for question in load_questions())
+    for kind in ("local", "steps", "whole", "unanswerable"):
+        assert re.search(rf"^{kind} +{kinds[kind, True]} +{kinds[kind, False]}$", text, re.MULTILINE)
+    many, declined = kinds.total(), len(DECLINED)
+    assert re.search(rf"^ +queries +{many - declined} +{declined} +{many}$", text, re.MULTILINE)
     assert re.search(rf"^ +unanswerable +0 +{len(NOT_ANSWERABLE)} +{len(NOT_ANSWERABLE)}$", text, re.MULTILINE)
 
 
