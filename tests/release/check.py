@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email import message_from_bytes
 from pathlib import Path
 
@@ -72,21 +72,32 @@ def main() -> int:
     environment = settings(args.constraint)
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     pythons = {here: sys.executable} | {version: path for path in args.pythons if (version := version_of(path))}
-    for version, python in {**pythons, AHEAD: pythons.get(AHEAD)}.items():
-        for name, extras in {**LIGHT, **HEAVY}.items():
-            began = time.monotonic()
-            try:
-                if python is None:
-                    resolve_ahead(f"selfroute{extras} @ {wheel.as_uri()}", environment)
-                elif name in HEAVY and version != here:
-                    resolve(f"{wheel}{extras}", python, environment)
-                else:
-                    check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
-                found = "ok"
-            except FailedError as error:
+    trials = [
+        (version, python, name)
+        for version, python in {**pythons, AHEAD: pythons.get(AHEAD)}.items()
+        for name in {**LIGHT, **HEAVY}
+    ]
+
+    def tried(trial: tuple[str, str | None, str]) -> str | None:
+        """Try an extra with a Python; return how it failed."""
+        version, python, name = trial
+        extras = {**LIGHT, **HEAVY}[name]
+        try:
+            if python is None:
+                resolve_ahead(f"selfroute{extras} @ {wheel.as_uri()}", environment)
+            elif name in HEAVY and version != here:
+                resolve(f"{wheel}{extras}", python, environment)
+            else:
+                check(f"{wheel}{extras}", HERE / "programs" / f"{name}.py", python, environment)
+        except FailedError as error:
+            return str(error)
+        return None
+
+    with ThreadPoolExecutor(os.cpu_count()) as at_once:
+        for (version, _, name), failed in zip(trials, at_once.map(tried, trials), strict=True):
+            if failed is not None:
                 problems.append(f"{version} {name}")
-                found = f"FAILED\n{error}"
-            print(f"{version:<6}{name:<18}{time.monotonic() - began:5.1f} s  {found}", flush=True)
+            print(f"{version:<6}{name:<18}", "ok" if failed is None else f"FAILED\n{failed}", flush=True)
     print("Wrong:" if problems else "All is well.", *problems)
     return 1 if problems else 0
 
