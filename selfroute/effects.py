@@ -19,6 +19,8 @@ Start = Literal["rag", "auto", "long_context"]
 class Retrieve:
     """Find the passages for a question. Result: those that the draft reads, best first; there may be none.
 
+    It is None if there are none, and only passages lead to documents: then there is nothing to read.
+
     Attributes:
         question: The question.
     """

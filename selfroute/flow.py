@@ -44,6 +44,9 @@ def self_route(  # noqa: C901, PLR0912, PLR0913 - one loop, read as a whole
     """
     if passages is None:
         passages = yield Retrieve(question)
+        if passages is None and ladder[0] == "rag":  # nothing was found, and nothing leads to a document
+            ladder = ("rag",)
+        passages = passages or []
     if compares and passages and (yield Compare(passages)):
         ladder = ("long_context",)
     route: Route = "rag"

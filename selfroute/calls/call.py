@@ -172,13 +172,18 @@ class Call(Generic[Document]):
         """Return whether an error means that the prompt was too long for the model's window."""
         return self.host.too_long(error) is not None
 
-    def retrieve(self, _: Retrieve) -> Sequence[Document]:
-        """Return the passages that the draft reads, best first."""
-        return self.fitting.fit(self._found(self.host.retrieve()))
+    def retrieve(self, _: Retrieve) -> Sequence[Document] | None:
+        """Return the passages that the draft reads, best first; None if nothing leads to anything to read."""
+        return self.fitting.fit(self._found(self.host.retrieve())) or self._nothing
 
-    async def aretrieve(self, _: Retrieve) -> Sequence[Document]:
+    async def aretrieve(self, _: Retrieve) -> Sequence[Document] | None:
         """Do as `retrieve` does, asynchronously."""
-        return await self.fitting.afit(self._found(await self.host.aretrieve()))
+        return await self.fitting.afit(self._found(await self.host.aretrieve())) or self._nothing
+
+    @property
+    def _nothing(self) -> Sequence[Document] | None:
+        """What it comes to if no passage was found: only passages lead to stored documents."""
+        return None if self.reading.is_stored else ()
 
     def _found(self, passages: Sequence[Document]) -> ReadDocuments:
         self.reading.passages = passages

@@ -192,7 +192,9 @@ def _is_over(verdict: Verdict, step: Route, call: Call[Any]) -> bool:
     return verdict.declined or (verdict.escalates and not call.may_resume)
 
 
-def _perform(effect: Retrieve | Compare | ReadDocuments | Decide, call: Call[Any]) -> Sequence[Any] | bool | Decided:
+def _perform(
+    effect: Retrieve | Compare | ReadDocuments | Decide, call: Call[Any]
+) -> Sequence[Any] | bool | Decided | None:
     if isinstance(effect, Retrieve):
         return call.retrieve(effect)
     if isinstance(effect, Compare):
@@ -204,7 +206,7 @@ def _perform(effect: Retrieve | Compare | ReadDocuments | Decide, call: Call[Any
 
 async def _aperform(
     effect: Retrieve | Compare | ReadDocuments | Decide, call: Call[Any]
-) -> Sequence[Any] | bool | Decided:
+) -> Sequence[Any] | bool | Decided | None:
     if isinstance(effect, Retrieve):
         return await call.aretrieve(effect)
     if isinstance(effect, Compare):

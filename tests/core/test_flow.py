@@ -201,6 +201,18 @@ def test_no_passages_skip_the_first_step() -> None:
     assert asked.send(Decided("long_context", NO_PASSAGES)) == ReadDocuments([])
 
 
+@pytest.mark.parametrize("ladder", [("rag", "long_context"), ("rag", "sections", "long_context"), ("long_context",)])
+def test_where_nothing_leads_to_a_document_a_question_ends_where_it_began(ladder: Any) -> None:
+    begins = ladder[0]
+    asked, verdict = self_route("Who?", ladder=ladder), NO_PASSAGES if begins == "rag" else STARTED
+    asked.send(None)
+    assert asked.send(None) == Decide(begins, verdict, verdict, since="rag", final=begins == "rag")
+    if begins == "rag":
+        with pytest.raises(StopIteration) as end:
+            asked.send(Decided("rag", verdict))
+        assert (end.value.value.route, end.value.value.text) == ("rag", "unanswerable")
+
+
 def played(asked: Any, *results: Any) -> tuple[list[Any], Answer]:
     """The effects of a flow that is sent these results, and its answer."""
     effects = [asked.send(result) for result in (None, *results[:-1])]
