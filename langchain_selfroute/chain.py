@@ -20,12 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from typing_extensions import Self, Unpack, override
 
 from langchain_selfroute import arguments, prompting, runs, structured
-from langchain_selfroute.documents import Source
+from langchain_selfroute.convert import Source
 from langchain_selfroute.host import LangChainHost, Manager, Parts
 from langchain_selfroute.internals import span_of
-from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import certain_name_of, name_of
-from langchain_selfroute.runs import ChainCall, Make, awhole, recorded_findings, whole
+from langchain_selfroute.runs import ChainCall, Make, awhole, entry_recorder, recorded_findings, whole
 from langchain_selfroute.schema import (
     ChainFields,
     SelfRouteInput,

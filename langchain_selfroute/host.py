@@ -21,14 +21,20 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
 
-from langchain_selfroute import caching, convert, documents, models, prompting, structured
-from langchain_selfroute.convert import inputs_of, is_too_long
-from langchain_selfroute.documents import Source, acall, call, inputs_of_reading, outputs_of_reading
+from langchain_selfroute import caching, convert, models, prompting, structured
+from langchain_selfroute.convert import (
+    Source,
+    acall,
+    call,
+    inputs_of,
+    inputs_of_reading,
+    is_too_long,
+    outputs_of_reading,
+)
 from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
-from langchain_selfroute.stored.filters import FoundHeard
-from langchain_selfroute.stored.searches import fixed
+from langchain_selfroute.stored.searches import FoundHeard, fixed
 from selfroute.caching import Dialect, ProviderCache
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.calls.memory import Memory
@@ -171,18 +177,18 @@ class LangChainHost(Host[Document]):
 
     def _kept(self, found: Any) -> Sequence[Document]:
         """Return the passages, and note which of those found were dropped."""
-        passages = documents.documents_of(found, "retriever")
+        passages = convert.documents_of(found, "retriever")
         if self._found:
             self._source.note_dropped(self._found.found, passages)
         return passages
 
     @override
     def read(self, passages: Sequence[Document]) -> Sequence[Document]:
-        return documents.read(self.source, *self._reading(passages))
+        return convert.read(self.source, *self._reading(passages))
 
     @override
     async def aread(self, passages: Sequence[Document]) -> Sequence[Document]:
-        return await documents.aread(self.source, *self._reading(passages))
+        return await convert.aread(self.source, *self._reading(passages))
 
     def _reading(self, passages: Sequence[Document]) -> tuple[dict[str, Any], RunnableConfig]:
         """Return the input and the config of `documents`; a policy may read them before their step."""
@@ -327,7 +333,7 @@ class LangChainHost(Host[Document]):
 
     @override
     def with_text(self, document: Document, text: str, /, **label: Any) -> Document:
-        return documents.labelled(document, text, **label)
+        return convert.labelled(document, text, **label)
 
     @property
     def _source_key(self) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from langchain_core.callbacks import BaseCallbackHandler
 
-from selfroute.usage.counts import Entry
 from selfroute.usage.ledger import Ledger
 
 
@@ -39,15 +36,3 @@ class SelfRouteLedger(Ledger, BaseCallbackHandler):
 
     ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = True
     ignore_retriever = ignore_retry = ignore_custom_event = True
-
-
-def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
-    """Return a function that adds an entry to each ledger among the handlers of a run; None if there is no ledger."""
-    # A ledger may be among them twice: bound to the chain, and passed with the call.
-    ledgers = {handler for handler in handlers if isinstance(handler, SelfRouteLedger)}
-
-    def record(entry: Entry) -> None:
-        for ledger in ledgers:
-            ledger.add(entry)
-
-    return record if ledgers else None

@@ -19,7 +19,7 @@ from pydantic import Field
 from typing_extensions import NotRequired, Self, TypedDict, override
 
 from langchain_selfroute.chain import SelfRouteChain
-from langchain_selfroute.documents import Source
+from langchain_selfroute.convert import Source
 from langchain_selfroute.runs import recorded
 from langchain_selfroute.schema import brief_of
 from selfroute.errors import ConfigurationError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, BaseCallbackHandler, CallbackManagerForChainRun
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import (
@@ -22,12 +22,14 @@ from langchain_core.runnables.config import (
 from langchain_core.runnables.utils import AddableDict
 
 from langchain_selfroute.convert import OUTPUT_KEYS
+from langchain_selfroute.ledger import SelfRouteLedger
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import arun, run
 from selfroute.calls.drivers import astream as astream_items
 from selfroute.calls.drivers import stream as stream_items
 from selfroute.effects import Answer, Decided
 from selfroute.hangup import cancelled_once
+from selfroute.usage.counts import Entry
 
 if TYPE_CHECKING:
     from selfroute.checking import Findings
@@ -151,6 +153,18 @@ def _rest(call: ChainCall, answer: Answer) -> dict[str, Any]:
         "usage": call.account.as_dict(),
         **answer.cited_as_dict(quoted=call.settings.structured),
     }
+
+
+def entry_recorder(handlers: Sequence[BaseCallbackHandler]) -> Callable[[Entry], None] | None:
+    """Return a function that adds an entry to each ledger among the handlers of a run; None if there is no ledger."""
+    # A ledger may be among them twice: bound to the chain, and passed with the call.
+    ledgers = {handler for handler in handlers if isinstance(handler, SelfRouteLedger)}
+
+    def record(entry: Entry) -> None:
+        for ledger in ledgers:
+            ledger.add(entry)
+
+    return record if ledgers else None
 
 
 def invoke(  # noqa: PLR0913 - what a run is made of

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
-from langchain_selfroute.documents import documents_of
+from langchain_selfroute.convert import documents_of
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import DocumentNotFoundError
 

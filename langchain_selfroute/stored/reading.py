@@ -15,9 +15,9 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from typing_extensions import override
 
 from langchain_selfroute.arguments import check_store
-from langchain_selfroute.documents import documents_of
-from langchain_selfroute.stored.filters import Limits, RetrieverScope, is_empty, scope_of
+from langchain_selfroute.convert import documents_of
 from langchain_selfroute.stored.kinds import store_of
+from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk

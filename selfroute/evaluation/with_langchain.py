@@ -13,7 +13,6 @@ from langchain_core.runnables.base import RunnableBindingBase
 
 from langchain_selfroute import SelfRouteChain, prompting, runs
 from langchain_selfroute.host import LangChainHost
-from langchain_selfroute.ledger import entry_recorder
 from langchain_selfroute.models import MessageTally, name_of, window_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
@@ -115,7 +114,7 @@ class ChainPipeline:
             def make(*, manager: Any, config: RunnableConfig, streaming: bool) -> Call[Any]:
                 parts = chain.parts()
                 host = LangChainHost(parts, given, manager=manager, config=config, kwargs=kwargs, streaming=streaming)
-                record = entry_recorder(manager.handlers)
+                record = runs.entry_recorder(manager.handlers)
                 return Call(wrap(host), parts.settings, memory=parts.memory, record=record)
 
             return runs.invoke(chain.get_name(), given, config, make, _answered, record=_recorded)
