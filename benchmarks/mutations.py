@@ -285,7 +285,7 @@ MUTATIONS = (
         LANGCHAIN,
     ),
     Mutation(
-        "nodes of a row are believed", f"{LI}/two_steps.py", "words=words, finder=finder)", "words=words)", LLAMAINDEX
+        "nodes of a row are believed", f"{LI}/synthesizer.py", "words=words, finder=finder)", "words=words)", LLAMAINDEX
     ),
     Mutation(
         "a cancelled hang-up is given up",

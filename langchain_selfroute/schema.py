@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from textwrap import dedent
 from typing import Any
 
@@ -16,9 +16,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from langchain_selfroute.runs import recorded
 from selfroute.answerability import Signal
-from selfroute.answerability.structured import Answerability
-from selfroute.caching import PromptCache
-from selfroute.calls.settings import Doubt, Sections
+from selfroute.calls.settings import Options
 from selfroute.effects import Route
 
 _BRIEF = ("answer", "route", "answerable")
@@ -133,29 +131,13 @@ class SelfRouteOutput(Uncited, total=False):
     unverified_quotes: int
 
 
-class ChainFields(TypedDict, total=False):
+class ChainFields(Options, total=False):
     """The optional fields of `SelfRouteChain`, which documents them."""
 
     long_context_llm: Runnable[Any, Any] | None
     rag_prompt: Runnable[Any, Any]
     long_context_prompt: Runnable[Any, Any]
     document_prompt: BasePromptTemplate | None  # type: ignore[type-arg]
-    refusal: str
-    answerability: Answerability
-    doubt_below: Doubt
-    stop_below: int | None
-    sections: Sections
-    draft_passages: int | None
-    max_documents: int | None
-    escalation: Any
-    start: Any
-    max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
-    citations: bool
-    prompt_cache: PromptCache
-    measure_savings: bool
-    priced_as: str | None
-    long_context_priced_as: str | None
 
 
 def graph_of(steps: Mapping[str, Runnable[Any, Any]], *, start: type[Any], end: type[Any], chooses: bool) -> Graph:

@@ -8,8 +8,7 @@ except ModuleNotFoundError as error:
 
 from typing import TYPE_CHECKING, Any
 
-from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent
-from llamaindex_selfroute.ledger import SelfRouteLedger
+from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteLedger, SelfRouteQueryEvent
 from llamaindex_selfroute.query_engine import SelfRouteQueryEngine
 from llamaindex_selfroute.responses import citation_nodes
 from llamaindex_selfroute.stored.reading import StoredDocuments

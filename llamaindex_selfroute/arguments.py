@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import isroutine
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,10 +18,8 @@ from llama_index.core.schema import BaseComponent, BaseNode
 
 from llamaindex_selfroute.convert import checked_prompt
 from llamaindex_selfroute.documents import Source
-from selfroute.answerability.structured import Answerability
 from selfroute.arguments import Wanted
-from selfroute.caching import PromptCache
-from selfroute.calls.settings import SETTINGS, Doubt, Sections, checked
+from selfroute.calls.settings import SETTINGS, Options, checked
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
@@ -103,29 +101,13 @@ def check_synthesizer(value: Any, kind: type) -> None:
     _SYNTHESIZER.check("response_synthesizer", value, fits=isinstance(value, kind))
 
 
-class SynthesizerFields(TypedDict, total=False):
+class SynthesizerFields(Options, total=False):
     """The optional keyword arguments of `SelfRouteSynthesizer`, which documents them."""
 
     long_context_llm: LLM | None
     rag_prompt: BasePromptTemplate | None
     long_context_prompt: BasePromptTemplate | None
     document_prompt: BasePromptTemplate | None
-    refusal: str
-    answerability: Answerability
-    doubt_below: Doubt
-    stop_below: int | None
-    sections: Sections
-    draft_passages: int | None
-    max_documents: int | None
-    escalation: Any
-    start: Any
-    max_context_tokens: int | None
-    token_counter: Callable[[str], int] | None
-    citations: bool
-    prompt_cache: PromptCache
-    measure_savings: bool
-    priced_as: str | None
-    long_context_priced_as: str | None
     streaming: bool
 
 

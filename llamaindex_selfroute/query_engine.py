@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -35,7 +35,6 @@ from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
 from llamaindex_selfroute.synthesizer import SelfRouteSynthesizer
-from llamaindex_selfroute.two_steps import EngineSteps
 from selfroute.arguments import refuse_unknown
 from selfroute.calls.settings import Settings, reach_of
 from selfroute.copying import CopiedAsParts
@@ -63,7 +62,7 @@ class EngineFields(SynthesizerFields, total=False):
     callback_manager: CallbackManager | None
 
 
-class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
+class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A `RetrieverQueryEngine` with a `SelfRouteSynthesizer`. The model answers from the retrieved nodes, or writes the
@@ -250,7 +249,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     def _call(self, question: str | QueryBundle) -> QueryCall:
         """Return a call that no synthesizer has begun, so it retrieves the nodes itself."""
-        return QueryCall(LlamaIndexHost(internals.parts_of(self)[0].parts(), bundle_of(question), finder=self))
+        return QueryCall(LlamaIndexHost(self._synthesizer.parts(), bundle_of(question), finder=self))
 
     @override
     def synthesize(
@@ -304,6 +303,32 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await super(SelfRouteQueryEngine, self._as_asked()).aretrieve(query_bundle)
 
+    def first_step(self, query: str | QueryBundle) -> dict[str, Any]:
+        """Retrieve, and ask for the draft alone; return a row as `SelfRouteSynthesizer.first_step` does."""
+        bundle = bundle_of(query)
+        with self._scoped():
+            return self._synthesizer.first_step(bundle, self.retrieve(bundle))
+
+    async def afirst_step(self, query: str | QueryBundle) -> dict[str, Any]:
+        """Do as `first_step` does, asynchronously."""
+        bundle = bundle_of(query)
+        with self._scoped():
+            return await self._synthesizer.afirst_step(bundle, await self.aretrieve(bundle))
+
+    def second_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Go on from a row of `first_step`, and answer its query as `query` would have done.
+
+        If nothing but the nodes says what `StoredDocuments` may read, this retrieves again, and takes only the draft
+        from the row.
+        """
+        with self._scoped():
+            return self._synthesizer.second_step(row, finder=self._as_asked())
+
+    async def asecond_step(self, row: Mapping[str, Any]) -> RESPONSE_TYPE:
+        """Do as `second_step` does, asynchronously."""
+        with self._scoped():
+            return await self._synthesizer.asecond_step(row, finder=self._as_asked())
+
     def _as_asked(self) -> Self:
         """Return this engine as it was when it was asked the question that is being answered, if there is one."""
         engine, as_asked = _ASKED.get()
@@ -315,10 +340,10 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
-        synthesizer, postprocessors = internals.parts_of(self)
+        synthesizer, postprocessors = self._synthesizer, internals.parts_of(self)[1]
         own, before = internals.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
         retriever = self.retriever if own else None
-        with cast("SelfRouteSynthesizer", synthesizer).behind(retriever, postprocessors) as (retriever, source):
+        with synthesizer.behind(retriever, postprocessors) as (retriever, source):
             if retriever is not None:
                 _ASKED.set((self, internals.with_parts(self, retriever, watched(postprocessors, source))))
             try:
@@ -328,7 +353,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     @override
     def _get_prompts(self) -> dict[str, Any]:
-        return internals.parts_of(self)[0]._get_prompts()  # type: ignore[no-any-return]  # noqa: SLF001 - as LlamaIndex does
+        return self._synthesizer._get_prompts()  # noqa: SLF001 - as LlamaIndex does
 
     @override
     def update_prompts(self, prompts_dict: dict[str, Any]) -> None:
@@ -340,7 +365,11 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine, EngineSteps):
 
     @override
     def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
-        internals.parts_of(self)[0]._update_prompts(prompts_dict)  # noqa: SLF001
+        self._synthesizer._update_prompts(prompts_dict)  # noqa: SLF001
+
+    @property
+    def _synthesizer(self) -> SelfRouteSynthesizer:
+        return cast("SelfRouteSynthesizer", internals.parts_of(self)[0])
 
 
 def _check_alone(synthesizer: Any, fields: dict[str, Any]) -> None:

@@ -23,22 +23,25 @@ from typing_extensions import override
 
 from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
-from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt
+from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
 from llamaindex_selfroute.documents import Source
 from llamaindex_selfroute.events import send
-from llamaindex_selfroute.host import LlamaIndexHost, Parts, QueryCall
+from llamaindex_selfroute.host import Finder, LlamaIndexHost, Parts, QueryCall
 from llamaindex_selfroute.stored.reading import StoredDocuments
-from llamaindex_selfroute.two_steps import SynthesizerSteps
 from selfroute import prompts
 from selfroute.answerability.structured import Answerability
 from selfroute.caching import PromptCache
+from selfroute.calls.drivers import arun, run
+from selfroute.calls.first_step import KeptStep
 from selfroute.calls.memory import Memory
+from selfroute.calls.row import read_row, row_of
 from selfroute.calls.settings import MAX_DOCUMENTS, SETTINGS, Doubt, Sections, Settings
 from selfroute.copying import CopiedAsParts
 from selfroute.effects import Route
 from selfroute.errors import ConfigurationError
 from selfroute.usage import prices
 from selfroute.usage.prices import is_one_model
+from selfroute.usage.values import text
 
 dispatcher = get_dispatcher(__name__)
 # The synthesizer that an engine is asking, and the documents behind the engine's retriever
@@ -54,7 +57,7 @@ def _prompt(template: str) -> PromptTemplate:
 _RAG_PROMPT, _GRADED_PROMPT, _SECTIONS_PROMPT = map(_prompt, (prompts.RAG, prompts.GRADED, prompts.SECTIONS))
 
 
-class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseSynthesizer):
+class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
     """Answer from the retrieved nodes; read whole documents only when the model declines.
 
     A response synthesizer that follows section 4.2 of Li et al. (2024). In the first step the model answers from the
@@ -240,7 +243,6 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         finally:
             _BEHIND.set(before)
 
-    @override
     def parts(self) -> Parts:
         """Return the parts that a query works with, as this synthesizer is configured now."""
         settings = self._settings()
@@ -259,7 +261,8 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
 
     @property
     def _models(self) -> dict[Route, LLM]:
-        return {"rag": self.llm, "sections": self.llm, "long_context": self.long_context_llm or self.llm}
+        llm = self._llm
+        return {"rag": llm, "sections": llm, "long_context": self.long_context_llm or llm}
 
     def _settings(self) -> Settings:
         return self.memory.settings(_options_of(self))
@@ -330,16 +333,14 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
         """Do as `synthesize` does, asynchronously."""
         return await self._arespond(self._call(query, nodes, response_kwargs), additional_source_nodes or ())
 
-    @override
-    def _respond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+    def _respond(self, call: QueryCall, more: Sequence[NodeWithScore] = ()) -> RESPONSE_TYPE:
         with self._event(call) as event:
             response = responses.streamed(call, more) if call.host.streaming else responses.whole(call, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
         send(dispatcher, SynthesizeEndEvent, query=call.host.query, response=response)
         return response
 
-    @override
-    async def _arespond(self, call: QueryCall, more: Sequence[NodeWithScore]) -> RESPONSE_TYPE:
+    async def _arespond(self, call: QueryCall, more: Sequence[NodeWithScore] = ()) -> RESPONSE_TYPE:
         with self._event(call) as event:
             response = responses.astreamed(call, more) if call.host.streaming else await responses.awhole(call, more)
             event.on_end(payload={EventPayload.RESPONSE: response})
@@ -370,9 +371,76 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, SynthesizerSteps, BaseS
             responses.astreamed(call, ()).response_gen if call.host.streaming else str(await responses.awhole(call, ()))
         )
 
-    def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
-        bundle = bundle_of(query)
-        return QueryCall(LlamaIndexHost(self.parts(), bundle, nodes=nodes, words=words))
+    def first_step(
+        self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
+    ) -> dict[str, Any]:
+        """Ask for the draft alone: make many drafts in any order, and continue some of them later.
+
+        Args:
+            query: The query.
+            nodes: The retrieved nodes, best first.
+            response_kwargs: Variables of the prompts, as plain JSON.
+
+        Returns:
+            A row of plain JSON, which may be kept in a file. `done` says whether the draft answered; then the row has
+            the `answer` and the keys of a response's metadata. If not, `usage` is that of the draft, and `sources`
+            are the ids of the documents behind the nodes, best first, by which to group the queries.
+
+        Raises:
+            InputError: A variable of the prompts is not JSON.
+        """
+        call = self._call(query, nodes, response_kwargs, first_only=True)
+        return row_of(call, run(call.flow(), call))
+
+    async def afirst_step(
+        self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
+    ) -> dict[str, Any]:
+        """Do as `first_step` does, asynchronously."""
+        call = self._call(query, nodes, response_kwargs, first_only=True)
+        return row_of(call, await arun(await call.aflow(), call))
+
+    def second_step(self, row: Mapping[str, Any], *, finder: Finder | None = None) -> RESPONSE_TYPE:
+        """Go on from a row of `first_step`, in the same process or another, and answer its query.
+
+        Args:
+            row: The row, from a synthesizer of the same configuration.
+            finder: Retrieves the nodes again, if nothing but them says what `StoredDocuments` may read: those of a row
+                are not believed. An engine passes itself.
+
+        Returns:
+            What `synthesize` would have returned; from a row that is done, without asking any model.
+
+        Raises:
+            InputError: It is not such a row.
+            ConfigurationError: The nodes have to be retrieved again, and there is no `finder`.
+        """
+        kept = read_row(row, node_from_json, name=text)
+        if kept.result:
+            return responses.of_row(kept, streaming=self._streaming)
+        return self._respond(self._second(row, kept, finder))
+
+    async def asecond_step(self, row: Mapping[str, Any], *, finder: Finder | None = None) -> RESPONSE_TYPE:
+        """Do as `second_step` does, asynchronously."""
+        kept = read_row(row, node_from_json, name=text)
+        if kept.result:
+            return responses.aof_row(kept, streaming=self._streaming)
+        return await self._arespond(self._second(row, kept, finder))
+
+    def _call(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        words: Mapping[str, Any],
+        *,
+        first_only: bool = False,
+    ) -> QueryCall:
+        host = LlamaIndexHost(self.parts(), bundle_of(query), nodes=nodes, words=words)
+        host.streaming = host.streaming and not first_only
+        return QueryCall(host, first_only=first_only)
+
+    def _second(self, row: Mapping[str, Any], kept: KeptStep[NodeWithScore], finder: Finder | None) -> QueryCall:
+        query, words = query_in_row(row)
+        return QueryCall(LlamaIndexHost(self.parts(), bundle_of(query), words=words, finder=finder), first=kept)
 
 
 def _nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from inspect import iscoroutine
 from operator import index
-from typing import Any, get_args
+from typing import Any, TypedDict, get_args
 from weakref import WeakSet
 
 from selfroute.answerability.structured import Answerability, Form, answerability_of
@@ -206,6 +206,27 @@ class Settings:
 
 _DEFAULTS = {field.name: field.default for field in fields(Settings)}
 SETTINGS = tuple(_DEFAULTS)
+
+
+class Options(TypedDict, total=False):
+    """The same options as keyword arguments, for type checkers."""
+
+    refusal: str
+    answerability: Answerability
+    doubt_below: Doubt
+    stop_below: int | None
+    sections: Sections
+    draft_passages: int | None
+    max_documents: int | None
+    escalation: Any
+    start: Any
+    max_context_tokens: int | None
+    token_counter: Callable[[str], int] | None
+    citations: bool
+    prompt_cache: PromptCache
+    measure_savings: bool
+    priced_as: str | None
+    long_context_priced_as: str | None
 
 
 def _shown(value: Any) -> str:
