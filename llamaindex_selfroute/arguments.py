@@ -16,8 +16,7 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseComponent, BaseNode
 
-from llamaindex_selfroute.convert import checked_prompt
-from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.convert import Source, checked_prompt
 from selfroute.arguments import Wanted
 from selfroute.calls.settings import SETTINGS, Options, checked
 from selfroute.documents.stored import StoredReader

@@ -1,11 +1,15 @@
-"""Convert between LlamaIndex and the core: models, prompts and nodes."""
+"""Convert between LlamaIndex and the core: queries, prompts, nodes and documents; and call what the user supplied."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 from llama_index.core.constants import DATA_KEY
@@ -13,10 +17,12 @@ from llama_index.core.llms import ChatMessage
 from llama_index.core.prompts import BasePromptTemplate, SelectorPromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
+from typing_extensions import override
 
 from selfroute.calls.first_step import check_json
-from selfroute.calls.host import check_question
+from selfroute.calls.host import check_question, items_of
 from selfroute.calls.row import row_errors
+from selfroute.documents.rebuild import labelled_with
 from selfroute.errors import ConfigurationError
 from selfroute.prompts import check_asks_for_numbers, documents_in, in_prompt
 from selfroute.usage.values import fields, named, optional, text, texts
@@ -26,6 +32,11 @@ LABEL = "selfroute"  # the key in a document's metadata that says how it was ass
 _CITED = re.compile(r"Source \d+:\n")  # what LlamaIndex's CitationQueryEngine puts before the nodes that it retrieves
 
 ModelInput: TypeAlias = "list[ChatMessage] | str"
+Result = TypeVar("Result")
+ReadNodes: TypeAlias = Iterable["BaseNode | NodeWithScore"]
+Source: TypeAlias = (
+    "Sequence[BaseNode] | Callable[[list[NodeWithScore], QueryBundle], ReadNodes | Awaitable[ReadNodes]]"
+)
 
 
 def bundle_of(query: Any) -> QueryBundle:
@@ -136,6 +147,104 @@ def _visible(node: BaseNode) -> dict[str, Any]:
 def text_of(prompt: ModelInput) -> str:
     """Return the text of a prompt."""
     return prompt if isinstance(prompt, str) else "\n".join([message.content or "" for message in prompt])
+
+
+def read(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
+    """Read the documents.
+
+    Args:
+        source: A list of documents, or a callable that takes the nodes and the query.
+        nodes: The retrieved nodes, best first.
+        query: The query.
+
+    Returns:
+        Copies of the documents, best first, each labelled with how it was assembled.
+
+    Raises:
+        ReplyError: The source returned something else.
+    """
+    return _copies(call(source, list(nodes), query) if callable(source) else source)
+
+
+async def aread(source: Source, nodes: Sequence[NodeWithScore], query: QueryBundle) -> list[NodeWithScore]:
+    """Do as `read` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    return _copies(await acall(source, list(nodes), query) if callable(source) else source)
+
+
+def call(supplied: Callable[..., Any], *given: Any) -> Any:
+    """Call what the user supplied, sync or async."""
+    found = supplied(*given)
+    if inspect.isawaitable(found):
+        with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this thread
+            found = thread.submit(copy_context().run, asyncio.run, _await(found)).result()
+    return found
+
+
+async def acall(supplied: Callable[..., Any], *given: Any) -> Any:
+    """Do as `call` does, asynchronously; a sync callable runs in a thread, so that it does not block the event loop."""
+    if inspect.iscoroutinefunction(supplied) or inspect.iscoroutinefunction(type(supplied).__call__):
+        found: Any = supplied(*given)
+    else:
+        found = await in_thread(supplied, *given)
+    return await found if inspect.isawaitable(found) else found
+
+
+async def in_thread(call: Callable[..., Result], *args: Any) -> Result:
+    """Call a function in a thread; turn a `StopIteration`, which a future cannot carry, into a `RuntimeError`."""
+
+    def guarded() -> Result:
+        try:
+            return call(*args)
+        except StopIteration as stop:
+            msg = f"{call} raised StopIteration"
+            raise RuntimeError(msg) from stop
+
+    return await asyncio.to_thread(guarded)
+
+
+async def _await(found: Awaitable[ReadNodes]) -> ReadNodes:
+    return await found
+
+
+def _copies(found: Any) -> list[NodeWithScore]:
+    items = items_of(found, (NodeWithScore, BaseNode), what="documents must return a list of Documents")
+    return [labelled(item) for item in items]
+
+
+class WholeDocument(NodeWithScore):
+    """A document in the `source_nodes` of a response: the whole of it, or as much as fits the window."""
+
+    @property
+    @override
+    def text(self) -> str:
+        """The text of the document. LlamaIndex's own property raises for nodes other than TextNodes."""
+        return self.node.get_content()
+
+    @override
+    def get_text(self) -> str:
+        return self.text
+
+
+def labelled(item: BaseNode | NodeWithScore, /, **label: Any) -> WholeDocument:
+    """Return a copy whose metadata says how the document was assembled, hidden from models and embeddings."""
+    node, score = (item.node, item.score) if isinstance(item, NodeWithScore) else (item, None)
+    known = node.metadata.get(LABEL)
+    how = labelled_with(known if isinstance(known, Mapping) else {}, label)
+    copy = node.model_copy(
+        update={
+            "metadata": {**node.metadata, LABEL: how},
+            "excluded_llm_metadata_keys": [*dict.fromkeys([*node.excluded_llm_metadata_keys, LABEL])],
+            "excluded_embed_metadata_keys": [*dict.fromkeys([*node.excluded_embed_metadata_keys, LABEL])],
+        }
+    )
+    return WholeDocument(node=copy, score=score)
+
+
+def trimmed(item: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
+    """Return a copy of a document with another text and with this label in `metadata["selfroute"]`."""
+    copy = labelled(item, **label)
+    copy.node.set_content(text)
+    return copy
 
 
 def node_as_json(found: NodeWithScore) -> dict[str, Any]:

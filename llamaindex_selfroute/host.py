@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
-from llama_index.core.llms import LLM
+from llama_index.core.llms import LLM, ChatMessage, TextBlock
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import (
     BaseNode,
@@ -21,13 +22,12 @@ from llama_index.core.schema import (
 )
 from typing_extensions import override
 
-from llamaindex_selfroute import caching, convert, documents, internals, models, structured
-from llamaindex_selfroute.convert import ModelInput
-from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute import convert, internals, models, structured
+from llamaindex_selfroute.convert import ModelInput, Source
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
-from llamaindex_selfroute.models import ResponseTally
+from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.nodes import Link
-from selfroute.caching import Dialect, Prefix, ProviderCache
+from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import KeptStep
 from selfroute.calls.host import Host, Place, Prompt
@@ -92,7 +92,15 @@ class FilledPrompt(Prompt):
 
     @override
     def prefix(self, question: str) -> Prefix | None:
-        return caching.prefix_of(self.value, context=self.context, question=question)
+        value = self.value
+        messages = [("user", value)] if isinstance(value, str) else [(one.role.value, _only_text(one)) for one in value]
+        return prefix_in(messages, context=self.context, question=question)
+
+
+def _only_text(message: ChatMessage) -> str | None:
+    """Return the text of a message; None if it has something else."""
+    blocks = message.blocks
+    return blocks[0].text if len(blocks) == 1 and isinstance(blocks[0], TextBlock) else None
 
 
 class LlamaIndexHost(Host[NodeWithScore]):
@@ -135,11 +143,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def choose(self, start: Any) -> Any:
-        return documents.call(start, self.query)
+        return convert.call(start, self.query)
 
     @override
     async def achoose(self, start: Any) -> Any:
-        return await documents.acall(start, self.query)
+        return await convert.acall(start, self.query)
 
     @override
     def retrieve(self) -> Sequence[NodeWithScore]:
@@ -161,11 +169,11 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def read(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
-        return documents.read(self.source, passages, self.query)
+        return convert.read(self.source, passages, self.query)
 
     @override
     async def aread(self, passages: Sequence[NodeWithScore]) -> Sequence[NodeWithScore]:
-        return await documents.aread(self.source, passages, self.query)
+        return await convert.aread(self.source, passages, self.query)
 
     @override
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
@@ -216,7 +224,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
         """Return a prompt as it is sent, so that the provider's prompt cache is hit."""
         value: ModelInput = prompt.value
         prefix = prompt.prefix(self.question) if step == "long_context" and cache and cache.mark else None
-        return caching.marked(value, prefix, cache) if cache and prefix else value
+        return value if cache is None or prefix is None or isinstance(value, str) else _marked(value, prefix, cache)
 
     @override
     def announce(self, decided: Decided) -> None:
@@ -234,7 +242,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def with_text(self, document: NodeWithScore, text: str, /, **label: Any) -> NodeWithScore:
-        return documents.trimmed(document, text, **label)
+        return convert.trimmed(document, text, **label)
 
     @override
     def source_of(self, document: NodeWithScore) -> str:
@@ -263,7 +271,10 @@ class LlamaIndexHost(Host[NodeWithScore]):
 
     @override
     def takes_marks(self, step: Route, dialect: Dialect) -> bool:
-        return caching.takes_marks(self.parts.models[step], dialect)
+        """Return whether the model knows `CachePoint`, which most packages refuse, and the user marks nothing."""
+        llm = self.parts.models[step]
+        known = hasattr(sys.modules.get("llama_index.llms.anthropic.utils"), "CachePoint")  # the first versions do not
+        return known and dialect == package_of(llm) == "anthropic" and getattr(llm, "cache_idx", None) is None
 
     @override
     def log_missing_usage(self, step: Route) -> None:
@@ -277,6 +288,21 @@ class LlamaIndexHost(Host[NodeWithScore]):
     @override
     def document_as_json(self, document: NodeWithScore) -> dict[str, Any]:
         return convert.node_as_json(document)
+
+
+def _marked(messages: Sequence[ChatMessage], prefix: Prefix, cache: ProviderCache) -> list[ChatMessage]:
+    """Return the same messages with a `CachePoint` where the documents end, so that the provider keeps them."""
+    from llama_index.core.llms import CacheControl, CachePoint  # noqa: PLC0415 - not every version has them
+
+    found, end = list(messages), prefix.end
+    message = found[prefix.message]
+    text = str(message.content)
+    point = CachePoint(cache_control=CacheControl(type="ephemeral", ttl=cache.ttl or "5m"))
+    blocks: list[Any] = [TextBlock(text=text[:end]), point]
+    if text[end:]:
+        blocks.append(TextBlock(text=text[end:]))
+    found[prefix.message] = message.model_copy(update={"blocks": blocks})
+    return found
 
 
 class QueryCall(Call[NodeWithScore]):

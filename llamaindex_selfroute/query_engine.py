@@ -29,8 +29,7 @@ from llamaindex_selfroute.arguments import (
     check_retriever,
     check_synthesizer,
 )
-from llamaindex_selfroute.convert import bundle_of
-from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.convert import Source, bundle_of
 from llamaindex_selfroute.host import LlamaIndexHost, QueryCall
 from llamaindex_selfroute.stored.filters import takes_filters, watched
 from llamaindex_selfroute.stored.reading import StoredDocuments, documents_behind
@@ -340,7 +339,7 @@ class SelfRouteQueryEngine(CopiedAsParts, RetrieverQueryEngine):
 
         A subclass that selects nodes itself may hide some, so then the synthesizer does not know the retriever.
         """
-        synthesizer, postprocessors = self._synthesizer, internals.parts_of(self)[1]
+        synthesizer, postprocessors = internals.parts_of(self)
         own, before = internals.selects_nodes_as(type(self), SelfRouteQueryEngine), _ASKED.get()
         retriever = self.retriever if own else None
         with synthesizer.behind(retriever, postprocessors) as (retriever, source):

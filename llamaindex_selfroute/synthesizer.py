@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -23,8 +24,7 @@ from typing_extensions import override
 
 from llamaindex_selfroute import internals, models, responses
 from llamaindex_selfroute.arguments import PROMPTS, CheckedFields
-from llamaindex_selfroute.convert import bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
-from llamaindex_selfroute.documents import Source
+from llamaindex_selfroute.convert import Source, bundle_of, check_numbers, checked_prompt, node_from_json, query_in_row
 from llamaindex_selfroute.events import send
 from llamaindex_selfroute.host import Finder, LlamaIndexHost, Parts, QueryCall
 from llamaindex_selfroute.stored.reading import StoredDocuments
@@ -389,14 +389,14 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
         Raises:
             InputError: A variable of the prompts is not JSON.
         """
-        call = self._call(query, nodes, response_kwargs, first_only=True)
+        call = self._first(query, nodes, response_kwargs)
         return row_of(call, run(call.flow(), call))
 
     async def afirst_step(
         self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], **response_kwargs: Any
     ) -> dict[str, Any]:
         """Do as `first_step` does, asynchronously."""
-        call = self._call(query, nodes, response_kwargs, first_only=True)
+        call = self._first(query, nodes, response_kwargs)
         return row_of(call, await arun(await call.aflow(), call))
 
     def second_step(self, row: Mapping[str, Any], *, finder: Finder | None = None) -> RESPONSE_TYPE:
@@ -426,17 +426,13 @@ class SelfRouteSynthesizer(CopiedAsParts, CheckedFields, BaseSynthesizer):
             return responses.aof_row(kept, streaming=self._streaming)
         return await self._arespond(self._second(row, kept, finder))
 
-    def _call(
-        self,
-        query: str | QueryBundle,
-        nodes: Sequence[NodeWithScore],
-        words: Mapping[str, Any],
-        *,
-        first_only: bool = False,
-    ) -> QueryCall:
-        host = LlamaIndexHost(self.parts(), bundle_of(query), nodes=nodes, words=words)
-        host.streaming = host.streaming and not first_only
-        return QueryCall(host, first_only=first_only)
+    def _call(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
+        bundle = bundle_of(query)
+        return QueryCall(LlamaIndexHost(self.parts(), bundle, nodes=nodes, words=words))
+
+    def _first(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore], words: Mapping[str, Any]) -> QueryCall:
+        parts = replace(self.parts(), streaming=False)
+        return QueryCall(LlamaIndexHost(parts, bundle_of(query), nodes=nodes, words=words), first_only=True)
 
     def _second(self, row: Mapping[str, Any], kept: KeptStep[NodeWithScore], finder: Finder | None) -> QueryCall:
         query, words = query_in_row(row)

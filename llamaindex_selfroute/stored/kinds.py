@@ -12,11 +12,8 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from typing_extensions import override
 
-from llamaindex_selfroute.stored.conditions import Filters
-from llamaindex_selfroute.stored.docstore import Docstore
-from llamaindex_selfroute.stored.listed import Listed, listing_class
-from llamaindex_selfroute.stored.stores import Fetch, Fetched, Store, VectorStore
-from llamaindex_selfroute.stored.translating import in_chroma, in_lancedb, in_milvus, in_postgres
+from llamaindex_selfroute.stored.conditions import Filters, in_chroma, in_lancedb, in_milvus, in_postgres
+from llamaindex_selfroute.stored.stores import Docstore, Fetch, Fetched, Listed, Store, VectorStore, listing_class
 from selfroute.documents.access import StoredChunk
 from selfroute.errors import ConfigurationError
 from selfroute.stores import chroma, lancedb, milvus, qdrant

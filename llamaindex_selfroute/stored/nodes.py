@@ -1,17 +1,24 @@
-"""Rebuild a document from its nodes, which know the nodes before and after them."""
+"""Rebuild a document from its nodes, which know the nodes before and after them, and the bigger ones behind them.
+
+A bigger node is what an `IndexNode` leads to, or the parent that a node was cut from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, RelatedNodeInfo
+from llama_index.core.storage.docstore import BaseDocumentStore
 
-from llamaindex_selfroute.stored.bigger import parent_of
 from selfroute.documents.chunks import Chunk, offset
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.pages import Page, page_of
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
+
+Known: TypeAlias = "Mapping[str, Any] | BaseDocumentStore"
+"""Where a retriever looks up bigger nodes: by the ids that `IndexNode`s lead to, or by the ids of parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +187,84 @@ def _once(ways: list[list[Link]]) -> list[list[Link]]:
 
     # Nodes cut from parents form one way per parent, and two parents may have the same text.
     return [way for number, way in enumerate(ways) if way[0].parent or not again(number)]
+
+
+class BiggerNodes:
+    """The bigger nodes that a retriever knows beside those of its index."""
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        """Take where the retriever looks them up."""
+        self._known = tuple(known)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are looked up in the same objects, whatever these hold."""
+        return isinstance(other, BiggerNodes) and self._ids == other._ids
+
+    def __hash__(self) -> int:
+        return hash(self._ids)
+
+    @property
+    def _ids(self) -> tuple[int, ...]:
+        return tuple(map(id, self._known))
+
+    def shown(
+        self, document: str, meets: Callable[[BaseNode], bool], hidden: Callable[[], Iterable[BaseNode]]
+    ) -> Callable[[BaseNode], BaseNode]:
+        """Return a function that finds the node that a retriever returns in the place of a found one.
+
+        It is the found one itself, unless that leads to a node of the same document, nothing of it hidden.
+
+        Args:
+            document: The id of the document.
+            meets: Tests whether a node meets all filters.
+            hidden: Lists the hidden nodes of the document. It is called at most once, and only if a node leads further.
+        """
+        partly_hidden: set[str] | None = None
+
+        def shown(node: BaseNode) -> BaseNode:
+            nonlocal partly_hidden
+            bigger = self._behind(node) if isinstance(node, IndexNode) else None
+            if bigger is None or bigger.ref_doc_id != document or not meets(bigger):
+                return node
+            if partly_hidden is None:
+                partly_hidden = {one.index_id for one in hidden() if isinstance(one, IndexNode)}
+            return node if node.index_id in partly_hidden else bigger  # type: ignore[attr-defined]
+
+        return shown
+
+    def _behind(self, node: IndexNode) -> BaseNode | None:
+        led = [node.obj, *(known.get(node.index_id) for known in self._known if isinstance(known, Mapping))]
+        found = next((one for one in led if one is not None), None)
+        return found if isinstance(found, BaseNode) else None
+
+    def starts(self, docstore: BaseDocumentStore) -> Callable[[BaseNode], int | None]:
+        """Return a function that finds where a node's parent starts in the document, in characters.
+
+        It returns None if that is not known. Each parent is looked up once.
+
+        Args:
+            docstore: Where parents are looked up first, before the document stores of the retriever.
+        """
+        stores = (docstore, *(known for known in self._known if isinstance(known, BaseDocumentStore)))
+        starts: dict[str, int | None] = {}
+
+        def start(node: BaseNode) -> int | None:
+            parent = parent_of(node)
+            if parent is None:
+                return 0
+            if parent not in starts:
+                starts[parent] = None  # in case that parents form a ring
+                held = (store.get_document(parent, raise_error=False) for store in stores)
+                found = next((one for one in held if one is not None), None)
+                own = None if found is None else offset(getattr(found, "start_char_idx", None))
+                before = None if found is None or own is None else start(found)
+                starts[parent] = None if own is None or before is None else before + own
+            return starts[parent]
+
+        return start
+
+
+def parent_of(node: BaseNode) -> str | None:
+    """Return the id of the bigger node that a node was cut from; None if it was cut from the document itself."""
+    parent = node.relationships.get(NodeRelationship.PARENT)
+    return parent.node_id if isinstance(parent, RelatedNodeInfo) else None

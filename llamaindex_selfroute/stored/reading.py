@@ -23,14 +23,12 @@ from llama_index.core.vector_stores import MetadataFilters
 from typing_extensions import override
 
 from llamaindex_selfroute.arguments import check_index
-from llamaindex_selfroute.convert import retrieved_text
-from llamaindex_selfroute.documents import labelled
+from llamaindex_selfroute.convert import labelled, retrieved_text
 from llamaindex_selfroute.internals import fixed, index_of, leaves_of
-from llamaindex_selfroute.stored.bigger import BiggerNodes, parent_of
 from llamaindex_selfroute.stored.conditions import test_of
 from llamaindex_selfroute.stored.filters import AccessLimits, is_trusted, limits_of
 from llamaindex_selfroute.stored.kinds import store_of
-from llamaindex_selfroute.stored.nodes import Link, put_together
+from llamaindex_selfroute.stored.nodes import BiggerNodes, Link, parent_of, put_together
 from llamaindex_selfroute.stored.stores import Fetch
 from selfroute.documents.access import Access, StoredChunk
 from selfroute.documents.chunks import Chunk

@@ -1,16 +1,26 @@
-"""List the nodes of one document in an index, apart from those that filters hide."""
+"""List the nodes of one document in an index, apart from those that filters hide.
+
+Many integrations write ids and filters into the text of a query (SQL, or the language of the store) as they are. So
+only letters, digits, spaces and a few marks are sent to those that are not known: these do not end a string in any
+query language. What comes back is tested again, whatever the store says about its filters.
+"""
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
+from functools import partial
 from typing import Any, TypeAlias
+from unicodedata import category
 
+from llama_index.core.data_structs.data_structs import IndexDict, IndexGraph, IndexList
+from llama_index.core.data_structs.document_summary import IndexDocumentSummary
 from llama_index.core.schema import BaseComponent, BaseNode
-from llama_index.core.vector_stores import MetadataFilters
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters, SimpleVectorStore
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from pydantic import BaseModel
 from typing_extensions import Self, override
@@ -18,10 +28,13 @@ from typing_extensions import Self, override
 from llamaindex_selfroute import internals
 from llamaindex_selfroute.stored.conditions import DOCUMENT, Filters, test_of, together
 from selfroute.documents.access import StoredChunk
-from selfroute.stores.listing import Wrapped, checked_rows, fetched
+from selfroute.errors import ConfigurationError
+from selfroute.stores.listing import ByFunction, Wrapped, checked_rows, fetched, searches_as
 
 Fetch: TypeAlias = Callable[[str, MetadataFilters | None], Iterable[BaseNode]]
 """Takes the id of a document and filters; returns all of its nodes that the filters let through."""
+_LIMITS = frozenset({100, 1_000, 9_999, 10_000, 16_384})  # after which integrations end a listing without a word
+_HARMLESS = frozenset(" _-./:")  # but not a quote, a backslash, or what some drivers replace, such as a percent sign
 _OWN = frozenset({*DOCUMENT, "_node_content", "_node_type"})  # kept beside a node's own metadata
 
 
@@ -65,6 +78,71 @@ class Store(ABC):
     def ids(self, document: str, filters: Filters) -> list[str]:
         """Return the ids of these nodes."""
         return [node.node_id for node in self.nodes(document, filters)]
+
+
+class Docstore(Store):
+    """The document store of an index; only those of its nodes that are in the index."""
+
+    def __init__(self, index: Any) -> None:
+        self._index, self._docstore = index, index.docstore
+        self._vector_store = getattr(index, "vector_store", None)
+
+    @override
+    def is_searched_by(self, retriever: Any) -> bool:
+        kinds = [kind for kind in type(self._vector_store).__mro__ if "query" in vars(kind)]
+        kinds = [kind for kind in kinds if not inspect.isabstract(kind)]
+        plain = not kinds or searches_as(self._vector_store, kinds[-1])
+        return internals.index_of(retriever) is self._index and plain and self._indexed(()) is not None
+
+    @override
+    def rows(self, document: str, filters: Filters) -> Iterator[BaseNode]:
+        info, test = self._docstore.get_ref_doc_info(document), test_of(filters)
+        ids = list(dict.fromkeys(info.node_ids if info else ()))
+        indexed = self._indexed(ids)
+
+        def visible(id_: str) -> BaseNode | None:
+            """Return a node if it meets the filters and is in the index, itself or as all of its children."""
+            node = self._docstore.get_document(id_, raise_error=False)  # None for some deleted nodes
+            if node is None or not test(node):
+                return None
+            children = node.child_nodes or ()
+            whole = (
+                indexed is None
+                or id_ in indexed
+                or (bool(children) and all(visible(child.node_id) for child in children))
+            )
+            return node if whole else None
+
+        return (node for node in map(visible, ids) if node)
+
+    @override
+    def ids(self, document: str, filters: Filters) -> list[str]:
+        info = self._docstore.get_ref_doc_info(document)
+        ids = info.node_ids if info else []
+        indexed = self._indexed(ids)
+        if filters or (indexed is not None and not indexed.issuperset(ids)):
+            return [node.node_id for node in self.nodes(document, filters)]
+        return list(ids)
+
+    def _indexed(self, ids: Iterable[str]) -> frozenset[str] | None:
+        """Return ids of nodes that are in the index, including all such ones among `ids`.
+
+        The document store may also hold deleted nodes, and those of other indices.
+
+        Returns:
+            The ids; None for kinds of indices that do not know their nodes.
+        """
+        struct, store = self._index.index_struct, self._vector_store
+        if isinstance(struct, IndexDict):
+            named = struct.nodes_dict
+            if isinstance(store, SimpleVectorStore):
+                return frozenset(id_ for id_ in ids if named.get(id_) == id_ and id_ in store.data.embedding_dict)
+            return frozenset(named.values())
+        if isinstance(struct, IndexDocumentSummary):
+            return frozenset(struct.node_id_to_summary_id)
+        if isinstance(struct, IndexList):
+            return frozenset(struct.nodes)
+        return frozenset(struct.all_nodes.values()) if isinstance(struct, IndexGraph) else None
 
 
 class VectorStore(Wrapped, Store):
@@ -116,6 +194,79 @@ class VectorStore(Wrapped, Store):
         return vars(self)
 
 
+def _values(metadata: Mapping[str, Any], own: AbstractSet[str]) -> Mapping[str, Any]:
+    # Some stores return an empty text in place of None, and others None for each key that another row has.
+    return {key: value for key, value in metadata.items() if key not in own and value not in (None, "")}
+
+
+class Listed(VectorStore):
+    """Any vector store that has `get_nodes`."""
+
+    lists_ids = False
+    tests_filters = True
+
+    @override
+    def listing_of(self, wrapper: Any) -> ByFunction:
+        return ByFunction(partial(_listed, wrapper))
+
+    @override
+    def node_of(self, chunk: StoredChunk) -> BaseNode:
+        node: BaseNode = chunk.host
+        return node
+
+
+def listing_class(store: Any) -> type:
+    """Return the base class of a vector store that defines how its nodes are listed."""
+    return next(kind for kind in type(store).__mro__ if "get_nodes" in vars(kind))
+
+
+def _listed(store: Any, key: str, document: str, filters: Filters) -> Iterator[StoredChunk]:
+    asked = together([MetadataFilters(filters=[MetadataFilter(key=key, value=document)]), *filters])
+    name = type(store).__name__
+    _refuse_unsafe(name, asked)
+    try:
+        found = list(store.get_nodes(None, asked))
+    except NotImplementedError as error:
+        msg = f"{name}.get_nodes: {error}; pass StoredDocuments(fetch=...)"
+        raise ConfigurationError(msg) from error
+    if len(found) in _LIMITS:
+        msg = (
+            f"{name}.get_nodes returned {len(found):,} nodes of {document!r}, the most that some stores return: the "
+            "rest of the document may be missing; pass StoredDocuments(fetch=...), a callable that takes (ref_doc_id, "
+            "filters) and lists all nodes of the document"
+        )
+        raise ConfigurationError(msg)
+    for node in found:
+        yield StoredChunk(node.node_id, "", node.metadata, host=node)
+
+
+def _refuse_unsafe(store: str, filters: Any) -> None:
+    """Raise a `ConfigurationError` if a text in filters could be read as a part of a query."""
+    unsafe = next((text for text in _texts(filters) if not _is_harmless(text)), None)
+    if unsafe is not None:
+        msg = (
+            f"{unsafe!r} is not sent to a {store}, which may take a part of it for a query: pass "
+            "StoredDocuments(fetch=...), a callable that takes (ref_doc_id, filters) and lists the nodes with both "
+            "passed as parameters, or use ids and values of letters, digits, spaces and _ - . / : only"
+        )
+        raise ConfigurationError(msg)
+
+
+def _texts(filters: MetadataFilters | MetadataFilter) -> Iterator[str]:
+    """Yield all texts of filters: their keys and values."""
+    if isinstance(filters, MetadataFilters):
+        for one in filters.filters:
+            yield from _texts(one)
+    else:
+        values = filters.value if isinstance(filters.value, list) else [filters.value]
+        yield from (text for text in (filters.key, *values) if isinstance(text, str))
+
+
+def _is_harmless(text: str) -> bool:
+    # A modifier letter, such as an apostrophe (U+02BC), may become an ASCII quote on its way.
+    return all(one in _HARMLESS or (one.isalnum() and category(one) != "Lm") for one in text)
+
+
 class Fetched(Store):
     """Any other store, through the user's own callable."""
 
@@ -140,8 +291,3 @@ class Fetched(Store):
             return document if node.ref_doc_id is None else node.ref_doc_id
 
         return fetched(found, document, name_of, BaseNode, called="node")  # type: ignore[type-abstract]
-
-
-def _values(metadata: Mapping[str, Any], own: AbstractSet[str]) -> Mapping[str, Any]:
-    # Some stores return an empty text in place of None, and others None for each key that another row has.
-    return {key: value for key, value in metadata.items() if key not in own and value not in (None, "")}
