@@ -33,7 +33,6 @@ OF_CLASSES: dict[str, Any] = {
 }
 OF_ENGINES = ("_response_synthesizer", "_node_postprocessors")
 OF_RETRIEVERS = ("_filters", "_doc_ids", "_node_ids", "_index", "_kwargs")
-OF_COPIES = ("_retriever", "_vector_retriever", "_retrievers", "_similarity_top_k")  # of another number of nodes
 OF_WRAPPERS: dict[str, Any] = {
     "_retrievers": lambda leaf: QueryFusionRetriever([leaf], llm=MockLLM(), num_queries=1, use_async=False),
     "_retriever_dict": lambda leaf: RecursiveRetriever("root", {"root": leaf}),
@@ -51,7 +50,7 @@ REFUSED = [*OF_CLASSES, *OF_ENGINES, *OF_RETRIEVERS, *OF_MODULES]
 
 
 def test_every_private_name_is_known_here() -> None:
-    known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, *OF_COPIES, "_vector_store"}
+    known = {*REFUSED, *OF_WRAPPERS, *HARMLESS, *OWN, *OPENINFERENCE, "_vector_store"}
     assert private_names(internals) == known
 
 
