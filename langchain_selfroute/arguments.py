@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from inspect import isroutine
 from typing import Any
 
@@ -16,7 +16,11 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.stores import BaseStore
 from langchain_core.vectorstores import VectorStore
 
+from langchain_selfroute import prompting
 from selfroute.arguments import Wanted, refuse_unknown
+from selfroute.calls import settings
+from selfroute.calls.settings import SETTINGS
+from selfroute.copying import CopiedAsParts
 from selfroute.documents.stored import StoredReader
 from selfroute.errors import ConfigurationError
 
@@ -67,41 +71,62 @@ def refuse_missing(name: str, problem: str, *, known: Iterable[str]) -> None:
         raise ConfigurationError(msg)
 
 
-def check_retriever(value: Any) -> None:
-    """Check an argument for a retriever."""
-    _RETRIEVER.check("retriever", value, fits=_is_runnable(value, other_than=(BaseLanguageModel, BasePromptTemplate)))
+def checked(name: str, value: Any) -> Any:
+    """Return the value of a field of the chain, checked.
+
+    Raises:
+        ConfigurationError: The field does not take it.
+    """
+    if name in SETTINGS:
+        value = settings.checked(name, value)
+    if name in _PARTS and not (value is None and name in _OPTIONAL):
+        wanted, fits = _PARTS[name]
+        wanted.check(name, value, fits=fits(value))
+    if name in ("rag_prompt", "long_context_prompt"):
+        prompting.check(name, value)
+    return value
 
 
-def check_model(name: str, value: Any, *, chain: type) -> None:
-    """Check an argument for a model, which is not a chain of the class."""
-    _MODEL.check(name, value, fits=_is_runnable(value, other_than=(BaseRetriever, BasePromptTemplate, chain)))
-
-
-def check_prompt(name: str, value: Any) -> None:
-    """Check an argument for the prompt of a step."""
-    _PROMPT.check(name, value, fits=_is_runnable(value, other_than=(BaseRetriever, BaseLanguageModel)))
-
-
-def check_document_prompt(value: Any) -> None:
-    """Check an argument for the prompt that formats a document."""
-    _DOCUMENT_PROMPT.check("document_prompt", value, fits=isinstance(value, BasePromptTemplate))
-
-
-def check_start(value: Any) -> None:
-    """Check a runnable that chooses the first step."""
-    parts = (BaseRetriever, BaseLanguageModel, BasePromptTemplate)
-    _START.check("start", value, fits=not isinstance(value, Runnable) or _is_runnable(value, other_than=parts))
-
-
-def check_documents(value: Any) -> None:
-    """Check an argument for the source of whole documents."""
+def _are_documents(value: Any) -> bool:
+    if value == []:
+        msg = "documents is empty: the second step would have nothing to read"
+        raise ConfigurationError(msg)
     if isinstance(value, list):
-        fits = all(isinstance(document, Document) for document in value)
-    elif isinstance(value, Runnable):
-        fits = _is_runnable(value, other_than=(BaseLanguageModel, BaseRetriever, BasePromptTemplate))
-    else:
-        fits = callable(value)
-    _DOCUMENTS.check("documents", value, fits=fits)
+        return all(isinstance(document, Document) for document in value)
+    return _OTHER(value) if isinstance(value, Runnable) else callable(value)
+
+
+def _runnable_but(*others: type) -> Callable[[Any], bool]:
+    """Return a test for a runnable that is not, and does not bind, retry or configure, one of these."""
+
+    def fits(value: Any) -> bool:
+        while isinstance(value, RunnableBindingBase):
+            value = value.bound
+        return isinstance(value, Runnable) and not isinstance(value, others)
+
+    return fits
+
+
+_ANSWERING = (BaseLanguageModel, BasePromptTemplate)
+_A_MODEL = _runnable_but(BaseRetriever, BasePromptTemplate, CopiedAsParts)  # the last is a chain
+_A_PROMPT = _runnable_but(BaseRetriever, BaseLanguageModel)
+_OTHER = _runnable_but(*_ANSWERING, BaseRetriever)
+_OPTIONAL = {"long_context_llm", "document_prompt"}
+_PARTS: Mapping[str, tuple[Wanted, Callable[[Any], bool]]] = {
+    "retriever": (_RETRIEVER, _runnable_but(*_ANSWERING)),
+    "llm": (_MODEL, _A_MODEL),
+    "long_context_llm": (_MODEL, _A_MODEL),
+    "documents": (_DOCUMENTS, _are_documents),
+    "rag_prompt": (_PROMPT, _A_PROMPT),
+    "long_context_prompt": (_PROMPT, _A_PROMPT),
+    "document_prompt": (_DOCUMENT_PROMPT, lambda value: isinstance(value, BasePromptTemplate)),
+    "start": (
+        _START,
+        lambda value: _OTHER(value) or not isinstance(value, Runnable),
+    ),
+}
+CHECKED = frozenset([*_PARTS, *SETTINGS])
+"""The names of the fields that `checked` knows."""
 
 
 def check_store(value: Any, *, searched: bool = False) -> None:
@@ -114,10 +139,3 @@ def check_store(value: Any, *, searched: bool = False) -> None:
     unknown = value is not None and not isroutine(value) and not isinstance(value, _OTHER_PARTS)
     fits = isinstance(value, VectorStore) or (unknown and (not searched or hasattr(value, "as_retriever")))
     _STORE.check("vectorstore", value, fits=fits)
-
-
-def _is_runnable(value: Any, *, other_than: tuple[type, ...]) -> bool:
-    """Return whether a value is a runnable that is not, and does not bind, retry or configure, one of these."""
-    while isinstance(value, RunnableBindingBase):
-        value = value.bound
-    return isinstance(value, Runnable) and not isinstance(value, other_than)

@@ -48,7 +48,6 @@ from selfroute.calls.settings import (
     Doubt,
     Sections,
     Settings,
-    checked,
     reach_of,
 )
 from selfroute.copying import CopiedAsParts, check_copies
@@ -226,78 +225,26 @@ class SelfRouteChain(RunnableSerializable[str | Mapping[str, Any], SelfRouteOutp
     @field_validator("documents", mode="plain")
     @classmethod
     def _check_documents(cls, value: Any) -> Any:
-        if value == []:
-            msg = "documents is empty: the second step would have nothing to read"
-            raise ConfigurationError(msg)
-        arguments.check_documents(value)
-        return value
+        return arguments.checked("documents", value)
 
-    @field_validator("retriever", mode="before")
+    @field_validator(*arguments.CHECKED - {"documents"}, mode="before")
     @classmethod
-    def _check_retriever(cls, value: Any) -> Any:
-        arguments.check_retriever(value)
-        return value
-
-    @field_validator("llm", "long_context_llm", mode="before")
-    @classmethod
-    def _check_model(cls, value: Any, info: ValidationInfo) -> Any:
-        name = str(info.field_name)
-        if value is not None or name == "llm":
-            arguments.check_model(name, value, chain=cls)
-        return value
-
-    @field_validator("rag_prompt", "long_context_prompt", mode="before")
-    @classmethod
-    def _check_prompt(cls, value: Any, info: ValidationInfo) -> Any:
-        name = str(info.field_name)
-        arguments.check_prompt(name, value)
-        prompting.check(name, value)
-        return value
-
-    @field_validator("document_prompt", mode="before")
-    @classmethod
-    def _check_document_prompt(cls, value: Any) -> Any:
-        if value is not None:
-            arguments.check_document_prompt(value)
-        return value
-
-    @field_validator("start")
-    @classmethod
-    def _check_start(cls, value: Any) -> Any:
-        arguments.check_start(value)
-        return value
+    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
+        return arguments.checked(str(info.field_name), value)
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
-        settings = self._settings()
+        settings, models = self._settings(), self._models
         if settings.answerability == "graded":
             prompting.check_numbers("rag_prompt", self._first_prompt(settings))
-        return self
-
-    @model_validator(mode="after")
-    def _check_scope(self) -> Self:
         if isinstance(self.documents, StoredDocuments):
             self.documents.behind(self.retriever, {})
-        return self
-
-    @model_validator(mode="after")
-    def _check_prices(self) -> Self:
         prices.load_price_lists()
-        models = self._models
-        self._settings().check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
-        return self
-
-    @model_validator(mode="after")
-    def _check_models(self) -> Self:
-        if self._settings().structured:
+        settings.check_prices(lambda step: certain_name_of(models[step]), shared=is_one_model(models))
+        if settings.structured:
             structured.asking("llm", self.llm)
-            structured.asking("long_context_llm", self.long_context_llm or self.llm)
+            structured.asking("long_context_llm", models["long_context"])
         return self
-
-    @field_validator(*SETTINGS, mode="before")
-    @classmethod
-    def _check_setting(cls, value: Any, info: ValidationInfo) -> Any:
-        return checked(str(info.field_name), value)
 
     @classmethod
     def from_vectorstore(  # noqa: PLR0913 - the arguments of the contract
