@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+import pydantic
 from langchain_core.callbacks import (
     AsyncCallbackManagerForChainRun,
     BaseCallbackManager,
@@ -35,6 +36,7 @@ from langchain_selfroute.models import MessageTally, TooLongHeard, has_fallbacks
 from langchain_selfroute.prompting import FilledPrompt, context_of
 from langchain_selfroute.stored import StoredDocuments
 from langchain_selfroute.stored.searches import FoundHeard, fixed
+from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, ProviderCache
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.calls.memory import Memory
@@ -227,7 +229,7 @@ class LangChainHost(Host[Document]):
     def prompt(self, step: Route, context: Sequence[Document]) -> FilledPrompt:
         text = context_of(context, self.parts.document_prompt, whole=step != "rag", name_of=self.source_of)
         words = {**self.inputs, "context": text, "refusal": self.settings.refusal}
-        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
+        schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         return FilledPrompt(prompting.filled_in(self.parts.prompts[step], words, self.config), words, schema=schema)
 
     @override

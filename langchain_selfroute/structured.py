@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache, reduce
+from functools import reduce
 from operator import or_
 from typing import Any, cast
 
+import pydantic
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.configurable import DynamicRunnable
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel
 from typing_extensions import override
 
 from langchain_selfroute.convert import config_within
@@ -26,22 +26,6 @@ from selfroute.answerability.structured import Form
 from selfroute.errors import ConfigurationError
 
 _PLAIN = Form()
-
-
-@cache
-def report_of(form: Form) -> type[BaseModel]:
-    """Return the report that a model fills in."""
-    fields: dict[str, Any] = {
-        name: (kind, Field(description=description)) for name, (kind, description) in form.fields.items()
-    }
-    config = ConfigDict(defer_build=True)
-    return create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
-
-
-@cache
-def length_of(form: Form) -> int:
-    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
-    return len(json.dumps(report_of(form).model_json_schema()))
 
 
 def asking(
@@ -74,7 +58,7 @@ def asking(
         first, *others = (asking(name, one, config, form=form) for one in model.runnables)
         return model.model_copy(update={"runnable": first, "fallbacks": others})
     ask: Any = getattr(model, "with_structured_output", None)
-    report = report_of(form)
+    report = structured.report_of(form, pydantic)
     try:
         reporting = ask and ask(report)
     except NotImplementedError:
@@ -147,11 +131,7 @@ def text_of(reply: Any, tally: MessageTally, *, refusal: str, form: Form = _PLAI
     else:
         message, parsed = (reply if isinstance(reply, BaseMessage | str) else None), reply
     raw = "" if message is None else tally.add(message)
-    report = structured.report_in(_candidates(message, parsed))
-    text = structured.text_of(report, raw, tally=tally, refusal=refusal, form=form)
-    if not raw:
-        tally.text.append(text)  # so that it is counted if the provider does not report counts
-    return text
+    return structured.text_of(_candidates(message, parsed), raw, tally=tally, refusal=refusal, form=form)
 
 
 def _candidates(message: Any, parsed: Any = None) -> list[Any]:

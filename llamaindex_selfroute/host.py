@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Generator, Hashable, Mapping, Sequen
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import pydantic
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.llms import LLM, ChatMessage, TextBlock
@@ -27,6 +28,7 @@ from llamaindex_selfroute.convert import ModelInput, Source
 from llamaindex_selfroute.events import SelfRouteDecisionEvent, SelfRouteQueryEvent, has_listener, send
 from llamaindex_selfroute.models import ResponseTally, package_of
 from llamaindex_selfroute.stored.nodes import Link
+from selfroute.answerability.structured import length_of
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.calls.call import Call
 from selfroute.calls.first_step import KeptStep
@@ -179,7 +181,7 @@ class LlamaIndexHost(Host[NodeWithScore]):
     def prompt(self, step: Route, context: Sequence[NodeWithScore]) -> FilledPrompt:
         text = convert.context_of(context, self.parts.document_prompt, whole=step != "rag")
         words = {**self.words, "context_str": text, "query_str": self.question, "refusal": self.settings.refusal}
-        schema = structured.length_of(self.settings.form_of(step)) if self.settings.structured else 0
+        schema = length_of(self.settings.form_of(step), pydantic) if self.settings.structured else 0
         value = internals.formatted(self.parts.models[step], self.parts.prompts[step], words)
         return FilledPrompt(value, text, schema=schema)
 

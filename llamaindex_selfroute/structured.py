@@ -5,17 +5,16 @@ This works like `structured_predict`, but keeps the reply itself: its token coun
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, TypeGuard
 
+import pydantic
 from llama_index.core.llms import LLM, ChatResponse
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.program.function_program import get_function_tool
 from llama_index.core.types import PydanticProgramMode
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel
 from typing_extensions import override
 
 from llamaindex_selfroute import internals, models
@@ -27,25 +26,9 @@ from selfroute.answerability.structured import Form
 _PLAIN = Form()
 
 
-@cache
-def report_of(form: Form) -> type[BaseModel]:
-    """Return the report that a model fills in."""
-    fields: dict[str, Any] = {
-        name: (kind, Field(description=description)) for name, (kind, description) in form.fields.items()
-    }
-    config = ConfigDict(defer_build=True)
-    return create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
-
-
-@cache
-def length_of(form: Form) -> int:
-    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
-    return len(json.dumps(report_of(form).model_json_schema()))
-
-
 def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """Return a reply with a report: through the model's response format, a function call, or else by instruction."""
-    report = report_of(form)
+    report = reports.report_of(form, pydantic)
     if not isinstance(prompt, str):
         if options := internals.report_options(llm, report):
             return llm.chat(prompt, **options)
@@ -56,7 +39,7 @@ def ask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
 
 async def aask(llm: LLM, prompt: ModelInput, form: Form = _PLAIN) -> LLMResponse:
     """Do as `ask` does, asynchronously."""
-    report = report_of(form)
+    report = reports.report_of(form, pydantic)
     if not isinstance(prompt, str):
         if options := internals.report_options(llm, report):
             return await llm.achat(prompt, **options)
@@ -90,11 +73,8 @@ class _Words(PydanticOutputParser[BaseModel]):
 def text_of(llm: LLM, reply: LLMResponse, tally: ResponseTally, *, refusal: str, form: Form = _PLAIN) -> str:
     """Return the report as the text that a model would have written; if there is no report, the text of the reply."""
     raw = tally.add(reply)
-    report = reports.report_in((*_arguments(llm, reply), reports.json_in(raw)))
-    text = reports.text_of(report, raw, tally=tally, refusal=refusal, form=form)
-    if not raw:
-        tally.text.append(text)  # so that it is counted if the provider does not report counts
-    return text
+    candidates = (*_arguments(llm, reply), reports.json_in(raw))
+    return reports.text_of(candidates, raw, tally=tally, refusal=refusal, form=form)
 
 
 def _arguments(llm: LLM, reply: LLMResponse) -> Iterator[Any]:

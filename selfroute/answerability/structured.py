@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from selfroute.answerability.ending import REPORTED, Ending
@@ -81,6 +82,25 @@ def answerability_of(value: Any) -> Answerability:
     raise ConfigurationError(msg)
 
 
+@cache
+def report_of(form: Form, pydantic: Any) -> Any:
+    """Return the class of pydantic that a model fills in.
+
+    Args:
+        form: What it has.
+        pydantic: The package, which the core does not import.
+    """
+    fields = {name: (kind, pydantic.Field(description=about)) for name, (kind, about) in form.fields.items()}
+    config = pydantic.ConfigDict(defer_build=True)
+    return pydantic.create_model(form.name, __config__=config, __doc__=form.description, __module__=__name__, **fields)
+
+
+@cache
+def length_of(form: Form, pydantic: Any) -> int:
+    """Return the approximate length of the schema in a prompt, in characters; providers render it differently."""
+    return len(json.dumps(report_of(form, pydantic).model_json_schema()))
+
+
 def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
     """Return the first candidate that is a report; None if no candidate is."""
     for candidate in candidates:
@@ -90,6 +110,7 @@ def report_in(candidates: Iterable[Any]) -> Mapping[str, Any] | None:
 
 
 class _Received(Protocol):
+    text: list[str]
     ended: Ending
     quotes: list[str]
     report: str | None
@@ -98,20 +119,23 @@ class _Received(Protocol):
         """Return how the reply ended."""
 
 
-def text_of(report: Mapping[str, Any] | None, raw: str, *, tally: _Received, refusal: str, form: Form) -> str:
-    """Return a report as text: its answer; or the refusal, and what else it says.
+def text_of(candidates: Iterable[Any], raw: str, *, tally: _Received, refusal: str, form: Form) -> str:
+    """Return a report as the text that a model would have written: its answer; or the refusal, and what else it says.
 
     Args:
-        report: The report; None if the model filled none in.
+        candidates: What may be the report, best first.
         raw: The text of the reply, which stands for a missing report.
         tally: What was received of the reply.
         refusal: The word that declines.
         form: What the report was to have; its numbers come first.
     """
+    report = report_in(candidates)
     text = _text_of(report, raw, tally=tally, refusal=refusal)
     tally.quotes = _quotes_in(report)
     scores = [score_of(report.get(name)) for name in form.scores] if report else []
     tally.report = text if None in scores or not (scores and text) else f"{' '.join(map(str, scores))}\n{text}"
+    if not raw:
+        tally.text.append(tally.report)  # so that it is counted if the provider does not report counts
     return tally.report
 
 

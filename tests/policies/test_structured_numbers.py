@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pydantic
 import pytest
 from llama_index.core.program.function_program import get_function_tool
 
 import llamaindex_parts
 from both_parts import EVERYWHERE, LANGCHAIN, Outcome, outcome
-from langchain_selfroute import structured as langchain_structured
 from langchain_selfroute.models import MessageTally
-from llamaindex_selfroute import structured as llamaindex_structured
 from scenarios import FOUND
 from selfroute.answerability.graded import GradedGate
-from selfroute.answerability.structured import Form, text_of
+from selfroute.answerability.structured import Form, report_of, text_of
 from selfroute.policies import Never
 from steering import BY_NAME, LARGER, LIN, RUNG, VOTE
 from structured_parts import Calling, Reporting
@@ -120,15 +119,13 @@ async def test_a_policy_sees_a_report_as_the_text_that_it_stands_for() -> None:
         assert drafts == ["60 0\nunanswerable"]
 
 
-def test_both_frameworks_ask_for_the_same_report() -> None:
+def test_a_report_is_asked_for_by_a_plain_schema_of_what_it_is_to_have() -> None:
     for form in (Form(), Form(numbers=2), Form(quotes=True), Form(numbers=1), Form(numbers=2, quotes=True)):
-        one, two = (
-            module.report_of(form).model_json_schema() for module in (langchain_structured, llamaindex_structured)
-        )
-        assert one == two
-        assert all(field.keys() <= {"description", "items", "title", "type"} for field in one["properties"].values())
-        assert [*one["properties"]] == [*form.fields] == one["required"]
-        tool = get_function_tool(llamaindex_structured.report_of(form))
+        report = report_of(form, pydantic)
+        schema = report.model_json_schema()
+        assert all(field.keys() <= {"description", "items", "title", "type"} for field in schema["properties"].values())
+        assert [*schema["properties"]] == [*form.fields] == schema["required"]
+        tool = get_function_tool(report)
         assert [*tool.metadata.get_parameters_dict()["properties"]] == [*form.fields]
     assert [*form.fields] == ["prospect", "confidence", "answerable", "answer", "quotes"]
     assert [*Form(numbers=1).fields] == ["confidence", "answerable", "answer"]
@@ -150,7 +147,7 @@ REPORTS: dict[str, tuple[dict[str, Any], str, Any]] = {  # the report, its text,
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_with_one_number_is_judged_by_it(name: str) -> None:
     report, text, judged = REPORTS[name]
-    assert text_of(report, "", tally=MessageTally(whole=True), refusal="unanswerable", form=Form(numbers=1)) == text
+    assert text_of([report], "", tally=MessageTally(whole=True), refusal="unanswerable", form=Form(numbers=1)) == text
     gate = GradedGate(doubt_below=50, numbers=1)
     for piece in text:
         gate.feed(piece)
