@@ -18,16 +18,54 @@ from selfroute.usage.tokens import count_tokens
 
 MOST_TOKENS = 2_000
 """How many tokens an answer has at most, unless it is said."""
-ABOUT: Mapping[str, str] = {
-    "search": "Search the documents. Returns the passages nearest to the query, each with the name of its document.",
-    "find": "Find the parts of one document that share most with some words, with their offsets and pages.",
-    "open": "Read a stretch of one document, from an offset on.",
-}
-"""What each tool is for, as a model is told."""
 _LEAST = 100
 _UNREADABLE = (DocumentNotFoundError, ConfigurationError)
 
 Document = TypeVar("Document")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """A tool, as a model is told of it.
+
+    Attributes:
+        about: What it is for.
+        question: The argument that says what is looked for.
+        arguments: The type of each argument, its default (`...` if there is none), and what it means.
+    """
+
+    about: str
+    question: str
+    arguments: Mapping[str, tuple[type, Any, str]]
+
+    def schema(self, name: str, pydantic: Any) -> Any:
+        """Return the class of pydantic that holds its arguments; the core does not import that package."""
+        fields = {
+            argument: (kind, pydantic.Field(default, description=about))
+            for argument, (kind, default, about) in self.arguments.items()
+        }
+        return pydantic.create_model(name, **fields)
+
+
+_DOCUMENT = (str, ..., "The document's name, as a search gives it")
+TOOLS: Mapping[str, Tool] = {
+    "search": Tool(
+        "Search the documents. Returns the passages nearest to the query, each with the name of its document.",
+        "query",
+        {"query": (str, ..., "What to look for")},
+    ),
+    "find": Tool(
+        "Find the parts of one document that share most with some words, with their offsets and pages.",
+        "words",
+        {"document": _DOCUMENT, "words": (str, ..., "Words to look for, or a question")},
+    ),
+    "open": Tool(
+        "Read a stretch of one document, from an offset on.",
+        "document",
+        {"document": _DOCUMENT, "start": (int, 0, "The offset of the first character")},
+    ),
+}
+"""The tools, by their names, which are also those of the methods of `Lookup`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +100,29 @@ class Lookup(Generic[Document]):
         """
         self._host, self._most = host, check_most(max_tokens)
 
-    def search(self) -> Told:
+    def look(self, tool: str, given: Mapping[str, Any]) -> Told:
+        """Use one of the `TOOLS`, with its arguments."""
+        told: Told = getattr(self, tool)(**given)
+        return told
+
+    async def alook(self, tool: str, given: Mapping[str, Any]) -> Told:
+        """Do as `look` does, asynchronously."""
+        told: Told = await getattr(self, f"a{tool}")(**given)
+        return told
+
+    def search(self, **_: Any) -> Told:
         """Return the passages that the retriever finds, as many as fit."""
         return self._passages(self._host.retrieve())
 
-    async def asearch(self) -> Told:
+    async def asearch(self, **_: Any) -> Told:
         """Do as `search` does, asynchronously."""
         return self._passages(await self._host.aretrieve())
 
-    def find(self, document: str) -> Told:
+    def find(self, document: str, **_: Any) -> Told:
         """Return the sections of a document that share most with the words, as many as fit."""
         return self._sections(document, self._read(document, self._host.retrieve()))
 
-    async def afind(self, document: str) -> Told:
+    async def afind(self, document: str, **_: Any) -> Told:
         """Do as `find` does, asynchronously."""
         return self._sections(document, await self._aread(document, await self._host.aretrieve()))
 

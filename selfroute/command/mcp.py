@@ -26,7 +26,7 @@ from selfroute.command.sessions import Output, Session
 from selfroute.command.terminal import open_console
 from selfroute.error_text import one_line
 from selfroute.errors import ConfigurationError
-from selfroute.lookup import ABOUT
+from selfroute.lookup import TOOLS
 from selfroute.usage.ledger_text import STEP_NAMES
 
 TOKEN = "SELFROUTE_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -86,15 +86,15 @@ def server_of(session: Session, library: Library) -> MCPServer[Any]:
 
     _add_ask(server, session, library)
 
-    @server.tool(description=ABOUT["search"])
+    @server.tool(description=TOOLS["search"].about)
     async def search(query: _Query) -> Json:
         return await names.use(tools["search"], query=query)
 
-    @server.tool(description=ABOUT["find"])
+    @server.tool(description=TOOLS["find"].about)
     async def find(document: _Document, words: _Words) -> Json:
         return await names.use(tools["find"], document=document, words=words)
 
-    @server.tool(description=ABOUT["open"])
+    @server.tool(description=TOOLS["open"].about)
     async def open(document: _Document, start: _Start = 0) -> Json:  # noqa: A001 - the tool's name
         return await names.use(tools["open"], document=document, start=start)
 

@@ -155,6 +155,20 @@ async def test_an_agent_that_looks_for_nothing_is_told_so_and_goes_on(kind: str,
         assert artifact == {"refused": True}
 
 
+def test_a_model_is_told_the_same_of_the_tools_in_both_frameworks() -> None:
+    chains, engines = (Tools(home_of(kind, of(MINE))).made for kind in ("langchain memory", "llamaindex memory"))
+    told = [(tool.name, tool.description, tool.get_input_schema().model_json_schema()) for tool in chains]
+    assert [(one.name, one.description, one.get_parameters_dict()) for one in (tool.metadata for tool in engines)] == [
+        (name, about, {key: schema[key] for key in ("properties", "required", "type")}) for name, about, schema in told
+    ]
+    assert [[*schema["properties"]] for _, _, schema in told] == [
+        ["query"],
+        ["document", "words"],
+        ["document", "start"],
+    ]
+    assert engines[0]("the number 7").raw_output.artifact["passages"]
+
+
 async def test_of_documents_in_a_list_the_one_is_read_that_is_named() -> None:
     home = home_of("langchain memory", cut(LONG, "report", size=600))
     texts = {"a": "It is blue.", "b": "It is red."}
