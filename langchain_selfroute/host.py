@@ -42,7 +42,7 @@ from selfroute.calls.host import Host, Place, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.effects import Decided, ReadDocuments, Route
+from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of

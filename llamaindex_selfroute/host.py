@@ -35,8 +35,8 @@ from selfroute.calls.first_step import KeptStep
 from selfroute.calls.host import Host, Place, Prompt
 from selfroute.calls.memory import Memory
 from selfroute.calls.settings import Settings
-from selfroute.effects import Decided, Route
 from selfroute.errors import ConfigurationError
+from selfroute.flow import Decided, Route
 from selfroute.hangup import LoopTurned, ahang_up
 from selfroute.usage.account import Tally
 from selfroute.usage.addresses import account_of

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from selfroute.calls.fitting import Fitting
     from selfroute.calls.host import Host, Prompt
     from selfroute.calls.settings import Settings
-    from selfroute.effects import Generate, Route
+    from selfroute.flow import Generate, Route
     from selfroute.usage.account import Tally
 
 Document = TypeVar("Document")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selfroute.calls.reading import Reading
     from selfroute.calls.settings import Settings
     from selfroute.documents.sizes import Size
-    from selfroute.effects import Answer, Route
+    from selfroute.flow import Answer, Route
     from selfroute.usage.account import Account, Tally
 
 Document = TypeVar("Document")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from selfroute.caching import Dialect, Prefix, ProviderCache, prefix_in
 from selfroute.documents import overflow
-from selfroute.effects import Decided, ReadDocuments, Route
 from selfroute.errors import InputError, ReplyError
+from selfroute.flow import Decided, ReadDocuments, Route
 from selfroute.usage.account import Tally
 from selfroute.usage.prices import PricedModel
 

@@ -18,10 +18,10 @@ from llamaindex_selfroute.host import LlamaIndexHost
 from llamaindex_selfroute.models import ResponseTally, name_of
 from selfroute.calls.call import Call
 from selfroute.calls.drivers import run
-from selfroute.effects import Answer, Route
 from selfroute.evaluation.judge import ModelJudge
 from selfroute.evaluation.looking import Wrap, trial_memory
 from selfroute.evaluation.replies import Replies
+from selfroute.flow import Answer, Route
 from selfroute.usage.prices import PricedModel
 
 

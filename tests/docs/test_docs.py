@@ -33,8 +33,8 @@ from scenarios import DOCUMENT_TEXTS, PASSAGE_TEXTS, QUESTION, SCENARIOS, WHOLE,
 from selfroute.calls.settings import Settings
 from selfroute.cli import app
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.effects import Decided
 from selfroute.evaluation import load_grades, load_questions
+from selfroute.flow import Decided
 from selfroute.usage import count_tokens
 
 ROOT = Path(__file__).parents[2]

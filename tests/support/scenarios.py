@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from selfroute.effects import Route
+from selfroute.flow import Route
 
 Pieces = tuple[str | None, ...]
 

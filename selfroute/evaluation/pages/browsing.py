@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from selfroute.answerability import declines_anywhere
-from selfroute.effects import Route
 from selfroute.evaluation.looks import ROUTES as STEP_ROUTES
 from selfroute.evaluation.looks import TITLES, Failure, Key, Measure, Passage, Result
 from selfroute.evaluation.pages.bars import Bar, bars_of
 from selfroute.evaluation.pages.evidence import Evidence, Piece, find_evidence, refusal_pieces
 from selfroute.evaluation.questions import Question
 from selfroute.evaluation.record import Record
+from selfroute.flow import Route
 from selfroute.usage.counts import STEPS
 
 MOST = 1000
