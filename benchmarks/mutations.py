@@ -177,13 +177,13 @@ MUTATIONS = (
     Mutation("a row may have negative numbers", "selfroute/usage/values.py", "if not 0 <= value", "if not value", CORE),
     Mutation(
         "a part is known by its package",
-        "selfroute/documents/wall.py",
+        "selfroute/documents/access.py",
         "return name_of(type(part)) in names",
         'return any(name.startswith(type(part).__module__.split(".")[0]) for name in names)',
         STORED,
     ),
     Mutation(
-        "a filter can be changed later", "selfroute/documents/wall.py", "return copied", "return value", LANGCHAIN
+        "a filter can be changed later", "selfroute/documents/access.py", "return copied", "return value", LANGCHAIN
     ),
     Mutation(
         "what a part dropped is forgotten",
@@ -303,7 +303,7 @@ MUTATIONS = (
     ),
     Mutation(
         "passages of one document hide another's keys",
-        "selfroute/documents/visibility.py",
+        "selfroute/documents/access.py",
         "dict.fromkeys(keys, object())",
         "{}",
         STORED,

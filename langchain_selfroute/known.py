@@ -5,7 +5,7 @@ A class is on a list only if it does what the list says whatever it is configure
 
 from __future__ import annotations
 
-from selfroute.documents.wall import names_in
+from selfroute.documents.access import names_in
 
 _COMPRESSORS = "langchain_classic.retrievers.document_compressors"
 _WRITTEN = "langchain_classic.chains.query_constructor"

@@ -33,7 +33,7 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.vector_stores import MetadataFilters, simple
 
 from llamaindex_selfroute import known
-from selfroute.documents.wall import frozen, is_one_of, is_same
+from selfroute.documents.access import frozen, is_one_of, is_same
 from selfroute.errors import ConfigurationError
 
 Engine = TypeVar("Engine")

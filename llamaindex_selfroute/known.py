@@ -6,7 +6,7 @@ those of many others, share the name `llama_index`, so that says nothing.
 
 from __future__ import annotations
 
-from selfroute.documents.wall import names_in
+from selfroute.documents.access import names_in
 
 BY_RELEVANCE = names_in(
     "llama_index.core.postprocessor",

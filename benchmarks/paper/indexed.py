@@ -17,7 +17,7 @@ from llama_index.core.schema import Document, MetadataMode, NodeWithScore, Query
 from pydantic import Field
 from typing_extensions import override
 
-from selfroute.documents.sizes import Recent
+from selfroute.documents.cache import Recent
 
 from .found import Found, Retriever
 

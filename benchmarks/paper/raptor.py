@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from selfroute.documents.sizes import Recent
+from selfroute.documents.cache import Recent
 from selfroute.errors import ConfigurationError
 from selfroute.usage.tokens import count_tokens
 

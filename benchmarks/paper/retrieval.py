@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from selfroute.demo.weights import weights
-from selfroute.documents.sizes import Recent
+from selfroute.documents.cache import Recent
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.replies import Replies
 

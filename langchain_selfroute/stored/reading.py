@@ -19,12 +19,10 @@ from langchain_selfroute.convert import documents_of
 from langchain_selfroute.stored.kinds import store_of
 from langchain_selfroute.stored.searches import Limits, RetrieverScope, is_empty, scope_of
 from langchain_selfroute.stored.stores import Fetch
-from selfroute.documents.access import Access, StoredChunk
+from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen, is_same
 from selfroute.documents.chunks import Chunk
 from selfroute.documents.rebuild import RebuiltDocument, original_label, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
-from selfroute.documents.visibility import RetrievedChunk
-from selfroute.documents.wall import Wall, frozen, is_same
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _SOURCES = (str, int, float)  # what names a document

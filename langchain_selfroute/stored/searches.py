@@ -27,8 +27,8 @@ from langchain_selfroute.convert import config_within
 from langchain_selfroute.internals import is_retry
 from langchain_selfroute.stored.originals import Originals
 from langchain_selfroute.stored.stores import Store
+from selfroute.documents.access import frozen, is_one_of, is_same, name_of
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.documents.wall import frozen, is_one_of, is_same, name_of
 
 _OWN = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
 _HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold"})

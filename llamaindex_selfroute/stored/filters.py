@@ -18,8 +18,8 @@ from typing_extensions import override
 from llamaindex_selfroute import known
 from llamaindex_selfroute.internals import bigger_nodes_of, copies_in, leaves_of, search_of
 from llamaindex_selfroute.stored.nodes import BiggerNodes
+from selfroute.documents.access import is_one_of, name_of
 from selfroute.documents.stored import ScopedDocuments
-from selfroute.documents.wall import is_one_of, name_of
 
 _HARMLESS = frozenset({"mmr_threshold", "mmr_prefetch_factor", "mmr_prefetch_k"})
 _INDICES = "llama_index.core.indices."

@@ -30,13 +30,10 @@ from llamaindex_selfroute.stored.filters import AccessLimits, is_trusted, limits
 from llamaindex_selfroute.stored.kinds import store_of
 from llamaindex_selfroute.stored.nodes import BiggerNodes, Link, parent_of, put_together
 from llamaindex_selfroute.stored.stores import Fetch
-from selfroute.documents.access import Access, StoredChunk
-from selfroute.documents.chunks import Chunk
-from selfroute.documents.metadata import PLACE_KEYS, without_keys
+from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, Wall, frozen
+from selfroute.documents.chunks import PLACE_KEYS, Chunk, without_keys
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
 from selfroute.documents.stored import ScopedDocuments, StoredReader
-from selfroute.documents.visibility import RetrievedChunk
-from selfroute.documents.wall import Wall, frozen
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from selfroute.calls.memory import Memory
     from selfroute.calls.reading import Reading
     from selfroute.calls.settings import Settings
-    from selfroute.documents.sizes import Size
+    from selfroute.documents.cache import Size
     from selfroute.flow import Answer, Route
     from selfroute.usage.account import Account, Tally
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from selfroute.documents.sizes import Lengths, Size
+from selfroute.documents.cache import Lengths, Size
 from selfroute.documents.stored import ScopedDocuments
 
 if TYPE_CHECKING:

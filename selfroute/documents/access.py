@@ -1,11 +1,18 @@
-"""What a store returns, and what one call may read of it."""
+"""Who may read what: what limits a retriever, what one call may read of a store, and how that is carried to it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import inspect
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
+
+from selfroute.documents.chunks import differing_keys, without_keys
+from selfroute.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,3 +60,213 @@ class Access:
     def is_from_passages(self) -> bool:
         """Whether nothing but the passages says what may be read, so that they must be retrieved in this process."""
         return self.verified and not self.declared
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What limits the documents of one question.
+
+    Attributes:
+        declared: What the user declared that each chunk must match; None if nothing was declared.
+        retriever: What limits the retriever, in the framework's terms; None if that is unknown.
+        certain: Whether nothing else hides chunks.
+        dropped: As in `Access`.
+    """
+
+    declared: Any = None
+    retriever: Any = None
+    certain: bool = False
+    dropped: set[Hashable] = field(default_factory=set)
+
+    @property
+    def doubted(self) -> bool:
+        """Whether parts that we do not know may hide more than any filter says."""
+        return self.declared is None and not self.certain
+
+
+def name_of(kind: Any) -> str:
+    """Return the full name of a class or a function."""
+    return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
+
+
+def is_one_of(part: Any, names: AbstractSet[str]) -> bool:
+    """Return whether the class of a part has one of these full names; a subclass has another one."""
+    return name_of(type(part)) in names
+
+
+def names_in(package: str, classes: Mapping[str, str]) -> frozenset[str]:
+    """Return the full names of classes, which are listed by the modules of a package, with spaces between them."""
+    return frozenset(f"{package}.{module}.{name}" for module, names in classes.items() for name in names.split())
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two filters are surely the same; some kinds make another filter out of `==`."""
+    if one is other:
+        return True
+    with suppress(Exception):
+        return type(one) is type(other) and (one == other) is True
+    return False
+
+
+def frozen(value: Any) -> Any:
+    """Return a copy of a filter, which later changes of the filter do not reach.
+
+    It is the filter itself if that cannot be copied or compared with its copy, such as a callable.
+    """
+    if callable(value) or getattr(type(value), "__eq__", None) is object.__eq__:
+        return value
+    with suppress(Exception):
+        copied = deepcopy(value)
+        if is_same(copied, value):
+            return copied
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedChunk:
+    """A retrieved passage.
+
+    Attributes:
+        ids: Its id, or the ids of the chunks that it was merged from; empty if it has none.
+        text: Its text.
+        metadata: Its metadata.
+    """
+
+    ids: frozenset[str]
+    text: str
+    metadata: Mapping[str, Any]
+
+
+class VisibilityCheck:
+    """A check that a retriever whose filter is unknown can see every chunk of a document.
+
+    A metadata filter that lets a passage through also lets through every chunk with the same metadata. So a document
+    may be read if each of its chunks has the metadata of some passage; otherwise a chunk may be hidden from the
+    retriever, and the check raises.
+
+    Call `check_chunk` with each chunk as it is read, so that reading ends at the first one that may be hidden, and
+    `check_document` when all of them are known.
+    """
+
+    def __init__(  # noqa: PLR0913 - both frameworks set all of them
+        self,
+        source: Any,
+        passages: Sequence[RetrievedChunk],
+        *,
+        ignored_keys: AbstractSet[str],
+        advice: str,
+        match_ids: bool = False,
+        ignore_metadata: bool = False,
+    ) -> None:
+        """Prepare to check the chunks of one document.
+
+        Args:
+            source: The document's name, for error messages.
+            passages: What was retrieved of the document.
+            ignored_keys: Keys that only say where in the document a chunk stands; no filter hides a chunk by them.
+            advice: What the user can do if a chunk may be hidden; it ends the error message.
+            match_ids: Whether a passage that has an id must have it in common with a chunk to belong to the document,
+                provided that the chunks have ids at all.
+            ignore_metadata: Whether to check only that all passages belong to the document.
+        """
+        self._source, self._passages, self._ignored_keys, self._advice = source, passages, ignored_keys, advice
+        self._match_ids, self._ignore_metadata = match_ids, ignore_metadata
+        self._variants: list[dict[str, Any]] = []  # distinct metadata; only a few, since each is part of a passage's
+
+    def check_chunk(self, metadata: Mapping[str, Any]) -> None:
+        """Check the metadata of one chunk.
+
+        Raises:
+            ConfigurationError: No passage has all items of the chunk's metadata.
+        """
+        variant = without_keys(metadata, self._ignored_keys)
+        if not self._ignore_metadata and variant not in self._variants:
+            self._variants.append(variant)
+            self._compare([variant], self._passages, {})
+
+    def check_document(self, ids: AbstractSet[str], text: str) -> None:
+        """Check again, now that all chunks are known.
+
+        This is stricter in two ways. A chunk must not lack a key that a passage has, unless no chunk has that key: then
+        something else, such as a reranker, added it to the passage. And passages that are not from this document, since
+        the retriever searches another store, are ignored.
+
+        Args:
+            ids: The ids of the chunks, and of the nodes that they were cut from.
+            text: The text of the document.
+
+        Raises:
+            ConfigurationError: A chunk may be hidden from the retriever, or the passages are not from this store.
+        """
+        match_ids = self._match_ids and any(ids)
+        found = [
+            passage
+            for passage in self._passages
+            if passage.ids & ids or (not (passage.ids and match_ids) and (passage.text.strip() or "\0") in text)
+        ]
+        if not found or (self._ignore_metadata and len(found) < len(self._passages)):
+            msg = (
+                f"the store that StoredDocuments reads does not hold the passages retrieved from {self._source!r}: "
+                f"pass it the store that the retriever searches; if it is the same store, {self._advice}"
+            )
+            raise ConfigurationError(msg)
+        keys = {key for variant in self._variants for key in variant}
+        self._compare(self._variants, found, dict.fromkeys(keys, object()))
+
+    def _compare(
+        self, variants: Sequence[Mapping[str, Any]], passages: Sequence[RetrievedChunk], absent: Mapping[str, Any]
+    ) -> None:
+        """Raise if no passage has all of a variant; `absent` fills in keys that are missing on either side."""
+        visible = [{**absent, **passage.metadata} for passage in passages]
+        for variant in variants:
+            keys = differing_keys({**absent, **variant}, visible, ignored_keys=self._ignored_keys)
+            if keys:
+                msg = (
+                    f"cannot verify that the retriever may see all of {self._source!r}: a chunk differs from the "
+                    f"retrieved passages in {', '.join(keys)}; {self._advice}"
+                )
+                raise ConfigurationError(msg)
+
+
+_CURRENT: ContextVar[tuple[Any, Any]] = ContextVar("selfroute_scope", default=(None, None))  # a reader, its scope
+
+
+def scope_of(reader: Any) -> Any:
+    """Return the scope within which a reader is called; None if it is called by itself."""
+    called, scope = _CURRENT.get()
+    return scope if called is reader else None
+
+
+def call_within(scope: Any, reader: Callable[..., Any], *given: Any) -> Any:
+    """Call a reader within a scope; if what it returns has to be awaited, that runs within the scope, too."""
+    with _within(reader, scope):
+        found = reader(*given)
+    return _Awaited(found, reader, scope) if inspect.isawaitable(found) else found
+
+
+@contextmanager
+def _within(reader: Any, scope: Any) -> Iterator[None]:
+    before = _CURRENT.get()
+    _CURRENT.set((reader, scope))
+    try:
+        yield
+    finally:
+        _CURRENT.set(before)  # not `reset`, which a coroutine that is closed from elsewhere may not call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Awaited:
+    """What an async reader returned."""
+
+    _found: Any
+    _reader: Any
+    _scope: Any
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        with _within(self._reader, self._scope):
+            return (yield from self._found.__await__())
+
+    def close(self) -> None:
+        """Close it without awaiting it, as a coroutine is closed."""
+        if hasattr(self._found, "close"):
+            self._found.close()

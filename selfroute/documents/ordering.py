@@ -8,9 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from selfroute.documents.chunks import Chunk
+from selfroute.documents.offsets import ALWAYS, repeats_itself
 from selfroute.documents.pages import Page
-from selfroute.documents.repetition import repeats_itself
-from selfroute.documents.white_space import ALWAYS
 from selfroute.errors import ConfigurationError
 
 _MIN_STEP_BACK = 20  # characters; no splitter steps back further, however small its chunks

@@ -39,11 +39,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from selfroute.documents.chunks import Chunk
-from selfroute.documents.offsets import Gap, OffsetJoin
+from selfroute.documents.offsets import ALWAYS, Gap, OffsetJoin, fits_further_on
 from selfroute.documents.ordering import UnknownOrderError, deduplicate, fixed_order, sort_by_place, split_by_page
 from selfroute.documents.pages import Pages, PageStart
-from selfroute.documents.repetition import fits_further_on
-from selfroute.documents.white_space import ALWAYS
 
 _MIN_OVERLAP = 9  # characters; less may be a coincidence
 _MAX_OVERLAP = 8_000

@@ -15,15 +15,11 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 from selfroute.copying import CopiedAsParts
-from selfroute.documents.access import Access, StoredChunk
-from selfroute.documents.cache import Cache, CachedDocument, ids_digest
-from selfroute.documents.chunks import chunks_of
-from selfroute.documents.metadata import PLACE_KEYS, shared_items, without_keys
+from selfroute.documents.access import Access, RetrievedChunk, StoredChunk, VisibilityCheck, call_within, scope_of
+from selfroute.documents.cache import MOST, Cache, CachedDocument, Lengths, Recent, Size, ids_digest
+from selfroute.documents.chunks import PLACE_KEYS, chunks_of, shared_items, without_keys
 from selfroute.documents.ordering import UnknownOrderError
 from selfroute.documents.rebuild import RebuiltDocument, rebuild
-from selfroute.documents.scope import call_within, scope_of
-from selfroute.documents.sizes import MOST, Lengths, Recent, Size
-from selfroute.documents.visibility import RetrievedChunk, VisibilityCheck
 from selfroute.errors import ConfigurationError, DocumentNotFoundError
 
 Passage = TypeVar("Passage")

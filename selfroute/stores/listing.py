@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from selfroute.documents.access import StoredChunk
-from selfroute.documents.metadata import without_keys
+from selfroute.documents.chunks import without_keys
 from selfroute.errors import ConfigurationError, ReplyError
 
 Row = TypeVar("Row")

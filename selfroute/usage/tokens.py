@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from selfroute.documents.sizes import MOST, Lengths, Recent, Size
+from selfroute.documents.cache import MOST, Lengths, Recent, Size
 from selfroute.usage import prices
 from selfroute.usage.counts import FREE, NOTHING, Cost, StepUsage, Usage
 from selfroute.usage.prices import PricedModel

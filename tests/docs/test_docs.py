@@ -362,9 +362,9 @@ def test_the_third_adapter_asks_nobody_where_there_is_nothing_to_read_and_names_
         yield "unanswerable"
 
     nothing = ScopedDocuments(names["StoredTexts"]([]), "north")
-    for documents in ([], nothing):
+    for documents, route in (([], "long_context"), (nothing, "rag")):
         answer = answer_of(names["SelfRoute"](lambda _: [], ask, documents), "Who took {the} chair?")
-        assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", "long_context", False, [])
+        assert (answer.text, answer.route, answer.answerable, asked) == ("unanswerable", route, False, [])
     with pytest.raises(LookupError, match="'minutes'"):
         answer_of(names["SelfRoute"](lambda _: names["PASSAGES"], ask, nothing), "Who took {the} chair?")
 

@@ -12,8 +12,7 @@ import pytest
 
 from selfroute import CopyError, SelfRouteError
 from selfroute.copying import CopiedAsParts
-from selfroute.documents.cache import Cache
-from selfroute.documents.sizes import Recent
+from selfroute.documents.cache import Cache, Recent
 
 COPIES = {
     "deepcopy": copy.deepcopy,

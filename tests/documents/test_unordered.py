@@ -16,9 +16,8 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from lanes import examples
 from llamaindex_selfroute.stored.nodes import Link, put_together
 from selfroute.documents import Chunk, RebuiltDocument, chunks_of, rebuild
-from selfroute.documents.access import Access, StoredChunk
+from selfroute.documents.access import Access, RetrievedChunk, StoredChunk
 from selfroute.documents.stored import StoredReader
-from selfroute.documents.visibility import RetrievedChunk
 from selfroute.errors import ConfigurationError
 
 TEXTS = ("The crane was old.", "Tea was served.", "Nobody came.", "It rained.")

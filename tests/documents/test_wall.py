@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 import langchain_selfroute.known as in_langchain
 import llamaindex_selfroute.known as in_llamaindex
-from selfroute.documents.wall import frozen, is_one_of, is_same, name_of
+from selfroute.documents.access import frozen, is_one_of, is_same, name_of
 
 KNOWN: Mapping[str, tuple[frozenset[str], Any]] = {
     "compressors": (in_langchain.BY_RELEVANCE, (BaseDocumentCompressor, BaseDocumentTransformer)),

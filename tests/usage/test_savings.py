@@ -19,7 +19,7 @@ from langchain_stores import EMBEDDING, LONG, Shelf, a_model, chunks_of, holding
 from llamaindex_selfroute import SelfRouteQueryEngine
 from llamaindex_selfroute import StoredDocuments as StoredNodes
 from scenarios import FINAL
-from selfroute.documents.sizes import MOST, Recent, Size
+from selfroute.documents.cache import MOST, Recent, Size
 from selfroute.usage import FREE, StepUsage, Usage
 from selfroute.usage.account import Account
 from selfroute.usage.prices import PricedModel, cost_of
