@@ -88,7 +88,7 @@ PARAMETERS = [parameter for command in commands_in(typer.main.get_command(app)) 
 OPTIONS = {option for parameter in PARAMETERS for option in (*parameter.opts, *parameter.secondary_opts)}
 SCRIPTS = [path for folder in ("benchmarks", "examples") for path in (ROOT / folder).glob("*.py")]
 SCRIPTS.append(ROOT / "benchmarks" / "paper" / "__main__.py")
-OPTIONS.add("--group")  # pip's
+OPTIONS.update(["--group", "--index-url", "--cache-ram", "--max-model-len"])  # of pip, llama.cpp and vLLM
 OPTIONS.update(*(re.findall(r'"(--[a-z-]+)"', text_of(path)) for path in SCRIPTS))
 IDENTIFIER = re.compile(r"^::: (\S+)$", re.MULTILINE)
 
@@ -424,7 +424,7 @@ def check(words: list[str]) -> None:
                 name, *names = names
                 command = command.commands[name]
             command.make_context(name, names)
-        case ["export", *_]:
+        case ["export", *_] | ["ollama" | "llama-server" | "OLLAMA_CONTEXT_LENGTH=32768", *_]:
             pass
         case _:
             pytest.fail(f"what is this? {shlex.join(words)}")
@@ -445,7 +445,7 @@ def test_every_extra_group_target_script_and_option_that_is_named_is_there(path:
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "json"], ids=lambda b: named(b.page))
 def test_json_is_json_and_questions_load(block: Block, tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in block.text.splitlines()]
+    rows = [json.loads(text) for text in ([block.text] if block.text.startswith("{\n") else block.text.splitlines())]
     if named(block.page) == "docs/evaluating.md":
         for row in rows:
             if "document_file" in row:
@@ -485,6 +485,11 @@ def anchors_of(page: Path) -> set[str]:
     words = [re.sub(r"[^\w\s-]", "", title).strip() for title in titles]
     alike = {re.sub(r"[-\s]+", "-", title) for title in words} & {title.replace(" ", "-") for title in words}
     return alike | set(IDENTIFIER.findall(text))
+
+
+def test_the_table_of_extras_has_them_all() -> None:
+    listed = re.findall(r"^\| `([\w-]+)` \|.*\| \d+ \| \d+ \|$", text_of(DOCS / "index.md"), re.MULTILINE)
+    assert listed == re.findall(r"^([\w-]+) = \[", EXTRAS, re.MULTILINE)
 
 
 def test_the_navigation_names_every_page() -> None:

@@ -24,12 +24,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("--ctx", type=int, default=8192)
+    parser.add_argument("--weights", help="another model, as GGUF")
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     params = xllamacpp.CommonParams()
-    params.model.path = model_path()
+    params.model.path = options.weights or model_path()
     params.n_ctx, params.n_parallel, params.port = options.ctx, 1, options.port
     params.hostnames = ["127.0.0.1"] if isinstance(params.hostnames, list) else params.hostnames
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.verbosity, params.use_jinja, params.endpoint_slots = 3, True, True
     server = xllamacpp.Server(params)
     print("READY", server.listening_address, flush=True)  # noqa: T201 - the tests wait for it

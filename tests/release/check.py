@@ -42,7 +42,6 @@ LIGHT = {
 }
 HEAVY = {
     "cli": "[cli]",
-    "readme": "[cli]",
     "evaluate": "[evaluate]",
     "mcp": "[mcp]",
     "lancedb": "[lancedb]",
