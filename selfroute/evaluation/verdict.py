@@ -11,8 +11,8 @@ from selfroute.calls.settings import Sections
 from selfroute.errors import ConfigurationError
 from selfroute.evaluation.choosing import Evidence, Figures, Gain, counts_of, options_of, rows_of
 from selfroute.evaluation.looks import NAMES, Strategy
-from selfroute.evaluation.record import Record
 from selfroute.evaluation.replay import Rule
+from selfroute.evaluation.results import Evaluation
 from selfroute.evaluation.statistics import FEWEST_DOCUMENTS, FEWEST_QUESTIONS
 
 Certainty = Literal["better", "no difference shown", "cannot tell"]
@@ -64,20 +64,20 @@ def cannot_tell(why: str) -> Verdict:
     return Verdict(f"Cannot tell which strategy is best: {why}.", "cannot tell")
 
 
-def verdict(record: Record) -> Verdict:
+def verdict(evaluation: Evaluation) -> Verdict:
     """Return the verdict on an evaluation."""
-    missing = [NAMES[name] for name in ("rag", "long_context") if name not in record.strategies]
+    missing = [NAMES[name] for name in ("rag", "long_context") if name not in evaluation.strategies]
     if missing:
         return cannot_tell(f"{' and '.join(missing)} was not among the strategies")
-    if not record.settings.get("language_model", True):
+    if not evaluation.settings.get("language_model", True):
         return cannot_tell("the built-in reader is not a language model; name one with --model")
-    compared = set(record.compared)
+    compared = set(evaluation.compared)
     if not compared:
         return cannot_tell("no question was finished by every strategy")
-    asked = [question for question in record.questions if question.key in compared]
+    asked = [question for question in evaluation.questions if question.key in compared]
     try:
-        evidence = Evidence(rows_of(asked, record.looks, measure=record.measure))
-        return verdict_of(evidence, record.rules, record.sections)
+        evidence = Evidence(rows_of(asked, evaluation.looks, measure=evaluation.measure))
+        return verdict_of(evidence, evaluation.rules, evaluation.sections)
     except ConfigurationError as error:
         return cannot_tell(str(error))
 
